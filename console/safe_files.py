@@ -53,6 +53,19 @@ def read_text(path: Path, most: int) -> str:
         return _text(file.read(most + 1), most)
 
 
+def read_regular(path: Path, most: int) -> bytes:
+    """The bytes of a plain file, which is read whole: at most so many. Raises OSError, also for what is no plain file
+    and would not end, and ValueError for a larger one."""
+    # A named pipe would not return from open.
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            raise OSError(errno.EINVAL, "it is no plain file", str(path))
+        if about.st_size > most:
+            raise ValueError(f"it is larger than {most:,} bytes")
+        return file.read(about.st_size)
+
+
 def read_stdin(most: int) -> str:
     """Standard input likewise."""
     return _text(sys.stdin.buffer.read(most + 1), most) if hasattr(sys.stdin, "buffer") else sys.stdin.read(most)

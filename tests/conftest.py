@@ -146,6 +146,7 @@ kafka39 = _of_release(KAFKA_3_9, brokers=1)
 kafka40 = _of_release(RELEASES["4.0"], brokers=3)
 kafka41 = _of_release(RELEASES["4.1"], brokers=3)
 kafka42 = _of_release(RELEASES["4.2"], brokers=3)
+kafka44 = _of_release(RELEASES["4.4"], brokers=3)
 
 
 @pytest.fixture(scope="session")

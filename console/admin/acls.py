@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 from console.admin.delivery import Answer, deliver, refuse_duplicates
 from console.admin.errors import BadAnswer, BrokerError, Unsupported, failure
 from console.admin.gc_pause import gc_paused
+from console.admin.halving import each_of
 from console.admin.link import Link
 from console.admin.routing import CONTROLLER
 from console.model.acl import Acl, AclFilter, beyond_one, filter_for
@@ -47,7 +49,7 @@ async def describe_acls_of(link: Link, filters: Sequence[AclFilter]) -> list[tup
     """
     if len(filters) > 1 and await link.proposes("describe_acls", BATCHED):
         try:
-            return await _batched(link, filters)
+            return await each_of(filters, partial(_batched, link))
         except Unsupported:
             pass  # another broker answers now, without this version
 

@@ -42,7 +42,8 @@ COORDINATOR_MOVES = frozenset(
     {ErrorCode.coordinator_load_in_progress, ErrorCode.coordinator_not_available, ErrorCode.not_coordinator}
 )
 """Errors of a coordinator that loads or moves: asked again."""
-_NOT_OF_THIS_KIND = frozenset({ErrorCode.group_id_not_found, ErrorCode.unsupported_version})
+_NOT_OF_THIS_KIND = frozenset({ErrorCode.group_id_not_found, ErrorCode.unsupported_version, ErrorCode.invalid_group_id})
+"""Errors by which another protocol may know the group; the newer ones refuse the empty name."""
 _DEAD = "Dead"
 _NAMED = 3
 

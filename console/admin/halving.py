@@ -29,30 +29,30 @@ class Halving:
         """Each member with its value or its failure. `ask` may raise BrokerError and BadAnswer, which fail all its
         members alike; what else it raises is raised."""
         found = await self._asked(members, ask)
-        why = _alike(found)
-        if why is None or len(members) < 2 or why in self._hopeless:
-            return found
-        self._fruitless = 0
-        return await self._halved(members, found, why, ask, _patience(len(members)))
+        for why, spoiled in _spoiled(found):
+            if why not in self._hopeless:
+                self._fruitless = 0
+                found |= await self._halved(spoiled, found, why, ask, _patience(len(spoiled)))
+        return found
 
     async def _halved(
-        self, members: Sequence[K], whole: dict[K, V | Failure], why: str, ask: Ask[K, V], patience: int
+        self, members: Sequence[K], whole: Mapping[K, V | Failure], why: str, ask: Ask[K, V], patience: int
     ) -> dict[K, V | Failure]:
         middle = len(members) // 2
-        found = dict(whole)
+        found = {each: whole[each] for each in members}
         for half in (members[:middle], members[middle:]):
             if why in self._hopeless:
                 break
             part = await self._asked(half, ask)
-            again = _alike(part)
-            if again is None:
+            if not all(isinstance(each, Failure) for each in part.values()):
                 self._fruitless = 0
             else:
                 self._fruitless += 1
                 if self._fruitless > patience:
                     self._hopeless.add(why)
-                elif len(half) > 1:
-                    part = await self._halved(half, part, why, ask, patience)
+                else:
+                    for again, spoiled in _spoiled(part):
+                        part |= await self._halved(spoiled, part, again, ask, patience)
             found |= part
         return found
 
@@ -67,10 +67,27 @@ class Halving:
         return {each: found[each] if each in found else not_answered(self._name(each)) for each in members}
 
 
-def _alike(found: Mapping[K, V | Failure]) -> str | None:
-    """The name of the error that all members have, None if one has a value, or another error."""
-    names = {each.name if isinstance(each, Failure) else None for each in found.values()}
-    return names.pop() if len(names) == 1 else None
+async def each_of(
+    filters: Sequence[K], ask: Callable[[Sequence[K]], Awaitable[Sequence[V | Failure]]]
+) -> list[V | Failure]:
+    """What each filter of a batch finds, or its failure, in their order. ask: sends one request for some."""
+
+    async def some(places: Sequence[int]) -> Mapping[int, V | Failure]:
+        return dict(zip(places, await ask([filters[place] for place in places]), strict=True))
+
+    found = await Halving().read(range(len(filters)), some)
+    return [found[place] for place in range(len(filters))]
+
+
+def _spoiled(found: Mapping[K, V | Failure]) -> list[tuple[str, list[K]]]:
+    """Each error that several members have, with these, where no member has a value: what one of them may do to the
+    others. Some may have an error of their own, which a server looks at first, such as a missing right."""
+    groups: dict[str, list[K]] = {}
+    for member, each in found.items():
+        if not isinstance(each, Failure):
+            return []
+        groups.setdefault(each.name, []).append(member)
+    return sorted(((why, some) for why, some in groups.items() if len(some) > 1), key=lambda each: len(each[1]))
 
 
 def _patience(count: int) -> int:

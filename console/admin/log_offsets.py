@@ -10,10 +10,22 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, TypeVar
 
-from console.admin.errors import AdminError
+from kio.schema.errors import ErrorCode
+
+from console.admin.errors import AdminError, failure
+from console.admin.halving import Halving
 from console.admin.link import Link
-from console.admin.partitions import CONSUMER, EARLIEST, LATEST, PARTITIONS_AT_ONCE, Place, by_topic
+from console.admin.partitions import (
+    CONSUMER,
+    EARLIEST,
+    LATEST,
+    PARTITIONS_AT_ONCE,
+    Place,
+    by_topic,
+    place_text,
+)
 from console.admin.routing import broker
+from console.model.failure import Failure
 from console.model.log_course import LogOffsets, Newest
 
 MAX_TIMESTAMP = -3
@@ -22,6 +34,8 @@ MAX_TIMESTAMP_SINCE = 7
 """The first version of ListOffsets with it, Kafka 3.0: older brokers take it for a time."""
 ANSWER_SECONDS = 5.0
 """Seconds that a leader has for one request."""
+REFUSED = (-1, -2)
+"""What a partition has that its broker refuses by itself, as another one leads it: no error of the batch."""
 
 T = TypeVar("T")
 
@@ -91,6 +105,18 @@ async def _asked(
 ) -> dict[Place, tuple[int, int]]:
     """(topic, partition) -> (timestamp, offset), of those without an error. Raises AdminError."""
 
+    async def ask(some: Sequence[Place]) -> Mapping[Place, tuple[int, int] | Failure]:
+        return await _answered(link, leader, some, timestamp, stable)
+
+    found = await Halving(place_text).read(places, ask)
+    return {place: each for place, each in found.items() if not isinstance(each, Failure) and each != REFUSED}
+
+
+async def _answered(
+    link: Link, leader: int, places: Sequence[Place], timestamp: int, stable: bool
+) -> dict[Place, tuple[int, int] | Failure]:
+    """One answer: (timestamp, offset), `REFUSED`, or why there is none."""
+
     def build(kio: ModuleType) -> Any:
         from datetime import timedelta
 
@@ -117,7 +143,10 @@ async def _asked(
     response = await link.call("list_offsets", build, to=broker(leader), timeout=ANSWER_SECONDS)
     return {
         (topic.name, part.partition_index): (part.timestamp, part.offset)
+        if not part.error_code
+        else failure(part.error_code)
+        if part.error_code == ErrorCode.unknown_server_error
+        else REFUSED
         for topic in response.topics
         for part in topic.partitions
-        if not part.error_code
     }

@@ -373,10 +373,16 @@ async def offsets_at_broker(
     link: Link, broker_id: int, wanted: Mapping[Place, int], asker: int = CONSUMER, *, stable: bool = False
 ) -> dict[Place, tuple[int, int]] | Failure:
     """(topic, partition) -> (error code, offset) for a timestamp each, or the failure of the request."""
+
+    async def ask(some: Sequence[Place]) -> Mapping[Place, tuple[int, int] | Failure]:
+        answer = await _offsets_answered(link, broker_id, {place: wanted[place] for place in some}, asker, stable)
+        return {place: _failure_of(place, code) if code else (code, offset) for place, (code, offset) in answer.items()}
+
     try:
-        return await _offsets_answered(link, broker_id, wanted, asker, stable)
+        found = await Halving(place_text).read(list(wanted), ask)
     except AdminError as error:
         return error.failure
+    return {place: each for place, each in found.items() if not isinstance(each, Failure)}
 
 
 async def _offsets_answered(

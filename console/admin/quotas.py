@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -12,6 +13,7 @@ from console.admin.aside import aside
 from console.admin.delivery import Answer, deliver, refused
 from console.admin.errors import BadAnswer, BrokerError, Unsupported, failure
 from console.admin.gc_pause import gc_paused
+from console.admin.halving import each_of
 from console.admin.link import Link
 from console.admin.routing import CONTROLLER
 from console.model.changes import AlterQuotas, Outcome, Status
@@ -85,7 +87,7 @@ async def describe_quotas_of(
 async def _in_batches(link: Link, filters: Sequence[QuotaFilter]) -> list[dict[QuotaEntity, QuotaValues] | Failure]:
     """Two requests: `strict` is for all filters of a request."""
     kinds = [[wanted for wanted in filters if wanted.strict is strict] for strict in (True, False)]
-    results = await asyncio.gather(*(_batched(link, kind) for kind in kinds if kind))
+    results = await asyncio.gather(*(each_of(kind, partial(_batched, link)) for kind in kinds if kind))
     strict, others = iter(results[0] if kinds[0] else ()), iter(results[-1])
     return [next(strict if wanted.strict else others) for wanted in filters]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
 from console.admin.cluster import describe_log_dirs
-from console.admin.errors import AdminError
+from console.admin.errors import AdminError, failure
+from console.admin.halving import Halving
 from console.admin.link import Link
 from console.admin.partitions import ANY_REPLICA, LATEST, Place, by_topic, offsets_at_broker
 from console.admin.routing import ANY
@@ -62,25 +63,41 @@ async def _ends(link: Link, broker_id: int, places: Iterable[Place]) -> dict[Pla
 async def _eligible(link: Link, places: Iterable[Place]) -> dict[Place, Eligible]:
     """The replicas that may lead; nothing where brokers lack the API (before 3.7) or refuse."""
     wanted = frozenset(places)
-    topics = sorted({topic for topic, _ in wanted})
-    found: dict[Place, Eligible] = {}
-    cursor: Place | None = None
+
+    async def ask(some: Sequence[str]) -> Mapping[str, dict[Place, Eligible] | Failure]:
+        return await _pages(link, some, wanted)
+
     try:
-        while topics:
-            response = await link.call("describe_topic_partitions", _page(topics, cursor), to=ANY)
-            for topic in response.topics:
+        found = await Halving().read(sorted({topic for topic, _ in wanted}), ask)
+    except AdminError:
+        return {}
+    return {place: each for part in found.values() if not isinstance(part, Failure) for place, each in part.items()}
+
+
+async def _pages(
+    link: Link, topics: Sequence[str], wanted: Collection[Place]
+) -> dict[str, dict[Place, Eligible] | Failure]:
+    """Topic -> what is said of its partitions, or why there is nothing; page by page. Raises AdminError."""
+    found: dict[str, dict[Place, Eligible] | Failure] = {name: {} for name in topics}
+    left = list(topics)
+    cursor: Place | None = None
+    while left:
+        response = await link.call("describe_topic_partitions", _page(left, cursor), to=ANY)
+        for topic in response.topics:
+            mine = found.get(topic.name)
+            if topic.error_code and not topic.partitions:
+                found[topic.name] = failure(topic.error_code)
+            elif isinstance(mine, dict):
                 for partition in topic.partitions:
                     if (place := (topic.name, partition.partition_index)) in wanted:
                         eligible, last = partition.eligible_leader_replicas, partition.last_known_elr
-                        found[place] = tuple(eligible or ()), tuple(last or ())
-            following = response.next_cursor
-            after = (following.topic_name, following.partition_index) if following is not None else None
-            if after is None or len(found) == len(wanted) or (cursor is not None and after <= cursor):
-                break
-            cursor = after
-            topics = [name for name in topics if name >= after[0]]
-    except AdminError:
-        return found
+                        mine[place] = tuple(eligible or ()), tuple(last or ())
+        following = response.next_cursor
+        after = (following.topic_name, following.partition_index) if following is not None else None
+        if after is None or (cursor is not None and after <= cursor):
+            break
+        cursor = after
+        left = [name for name in left if name >= after[0]]
     return found
 
 

@@ -19,10 +19,13 @@ from console.model.authorizer import (
     Decision,
     Request,
     address_as_compared,
+    address_in,
+    is_compared,
+    range_of,
 )
 from console.model.codes import AclOperation, AclResourceType
 from console.model.numbers import Data
-from console.model.snapshot import Snapshot
+from console.model.snapshot import Snapshot, host_ranges
 from console.present import names
 from console.present.acls import ACLS, AclRow
 from console.present.failures import failure_text
@@ -45,7 +48,7 @@ def explain(statement: Explain, snapshot: Snapshot) -> Table:
     if "acls" not in snapshot.read_at:
         raise _unread(snapshot)
     type_, name = statement.resource_type, statement.resource_name or CLUSTER_NAME
-    index = AclIndex(_concerned(statement, name, snapshot))
+    index = AclIndex(_concerned(statement, name, snapshot), ranges=host_ranges(snapshot))
     decided: list[tuple[Request, Decision, str]] = []
     more = 0
     for operation in _asked(statement.operations, type_):
@@ -53,7 +56,7 @@ def explain(statement: Explain, snapshot: Snapshot) -> Table:
         decision = index.decide(request)
         others = [] if host is not None else [*_by_address(request, decision, index)]
         decided.append((request, decision, "elsewhere" if others else host or "anywhere"))
-        decided += [(at, other, at.host or "") for at, other in others[:_ADDRESSES]]
+        decided += others[:_ADDRESSES]
         more += len(others[_ADDRESSES:])
     notes = [*_conditions(decided), *_hints(decided, index), *_untyped(statement.principal, name, type_, index)]
     if more:
@@ -110,14 +113,16 @@ def _asked(operations: Iterable[AclOperation], type_: AclResourceType) -> Iterat
     yield from dict.fromkeys(each)
 
 
-def _by_address(request: Request, elsewhere: Decision, index: AclIndex) -> Iterator[tuple[Request, Decision]]:
-    """The addresses that ACLs name and that get another answer than all others."""
+def _by_address(request: Request, elsewhere: Decision, index: AclIndex) -> Iterator[tuple[Request, Decision, str]]:
+    """The addresses and ranges that ACLs name and that get another answer than all others. Of a range it is that of the
+    addresses in it that no other ACL names."""
     found = index.of(request.principal, request.resource_type, request.resource_name)
-    for host in sorted({acl.host for acl in found if address_as_compared(acl.host) == acl.host}):
-        at = request._replace(host=host)
+    named = {acl.host for acl in found}
+    for host in sorted(each for each in named if each != WILDCARD and is_compared(each, ranges=index.ranges)):
+        at = request._replace(host=address_in(host, named))
         decision = index.decide(at)
         if bool(decision.allowed) != bool(elsewhere.allowed):
-            yield at, decision
+            yield at, decision, host
 
 
 def _row(request: Request, decision: Decision, place: str) -> Row:
@@ -210,7 +215,9 @@ def _near_misses(request: Request, index: AclIndex) -> Iterator[str]:
     if other := sorted(alike - {request.principal}):
         yield f"There are ACLs for {clean(other[0], 120)}: upper and lower case count in a principal."
     hosts = {acl.host for acl in index.of(request.principal, type_, name) if acl.host != WILDCARD}
-    if never := sorted(host for host in hosts if address_as_compared(host) != host):
+    if never := sorted(host for host in hosts if not is_compared(host, ranges=index.ranges)):
         written = address_as_compared(never[0])
         why = f"brokers write that address {written}" if written else "it is not an address as brokers write it"
+        if range_of(never[0]) is not None:
+            why = "brokers before 4.4 know no ranges of addresses"
         yield f"An ACL from {clean(never[0], 80)} never matches: {why}."

@@ -13,12 +13,14 @@ from console.model.authorizer import (
     WILDCARD,
     AclIndex,
     Pattern,
-    address_as_compared,
     granted,
-    pattern_of,
+    host_within,
+    is_compared,
+    is_within,
+    within_whole,
 )
-from console.model.snapshot import Snapshot
-from console.plan.acl_effects import acl_effects, any_name, is_within, operations_text
+from console.model.snapshot import Snapshot, host_ranges
+from console.plan.acl_effects import acl_effects, any_name, operations_text
 from console.plan.edits import RemoveAcl
 from console.plan.staged import Draft, Staged
 from console.present import names
@@ -43,15 +45,26 @@ class AclExplained(NamedTuple):
 def explain_acl(acl: Acl, snapshot: Snapshot) -> AclExplained:
     """Explain one of the snapshot's ACLs, or one that is not there yet, among those that are."""
     there = snapshot.acls if acl in snapshot.acls else (*snapshot.acls, acl)
-    index = AclIndex(there)
-    others = [each for each in _near(acl, index) if each != acl and _meet(acl, each)]
+    ranges = host_ranges(snapshot)
+    index = AclIndex(there, ranges=ranges)
+    others = [each for each in _near(acl, index) if each != acl and _meet(acl, each, ranges)]
     against = [each for each in others if each.permission != acl.permission]
     denies = acl.permission == DENY
-    whole = [each for each in against if (_within_whole(each, acl) if denies else _within_whole(acl, each))]
-    same = [each for each in others if each.permission == acl.permission and _within_whole(acl, each)]
+    whole = [
+        each
+        for each in against
+        if (within_whole(each, acl, ranges=ranges) if denies else within_whole(acl, each, ranges=ranges))
+    ]
+    same = [each for each in others if each.permission == acl.permission and within_whole(acl, each, ranges=ranges)]
     removal = Draft(
         [Staged(RemoveAcl(acl), acl)],
-        Snapshot(acls=there, topics=snapshot.topics, groups=snapshot.groups, read_at=snapshot.read_at),
+        Snapshot(
+            acls=there,
+            topics=snapshot.topics,
+            groups=snapshot.groups,
+            versions=snapshot.versions,
+            read_at=snapshot.read_at,
+        ),
     )
     return AclExplained(
         acl,
@@ -81,7 +94,7 @@ def explained_lines(found: AclExplained) -> Iterator[tuple[str, str]]:
 def _place(acl: Acl) -> str:
     if acl.host == WILDCARD:
         return ", from anywhere"
-    if address_as_compared(acl.host) != acl.host:
+    if not is_compared(acl.host, ranges=True):
         return f", from {clean(acl.host)}: no broker writes an address like that, so it never matches"
     return f", from {clean(acl.host)}"
 
@@ -105,17 +118,7 @@ def _near(acl: Acl, index: AclIndex) -> Iterator[Acl]:
             yield from there[principal]
 
 
-def _meet(acl: Acl, other: Acl) -> bool:
+def _meet(acl: Acl, other: Acl, ranges: bool) -> bool:
     """Whether both can be about one request, of those that are on one resource and about one principal."""
-    hosts = acl.host == other.host or WILDCARD in (acl.host, other.host)
+    hosts = host_within(acl.host, other.host, ranges=ranges) or host_within(other.host, acl.host, ranges=ranges)
     return hosts and not set(granted(acl)).isdisjoint(granted(other))
-
-
-def _within_whole(acl: Acl, other: Acl) -> bool:
-    """Whether the other one is about all that the ACL is about."""
-    return (
-        other.principal in (acl.principal, EVERYBODY)
-        and other.host in (acl.host, WILDCARD)
-        and set(granted(acl)) <= set(granted(other))
-        and (pattern_of(acl) == pattern_of(other) or is_within(pattern_of(acl), other))
-    )

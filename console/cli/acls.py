@@ -119,8 +119,8 @@ def _acl_list(given: argparse.Namespace) -> Statements:
     """One list for each principal and each resource that was named; without any, all."""
     filters = [f"principal={_value(name)}" for name in given.principal] or [""]
     resources = [
-        f"resource_type={option.upper()} resource_name={_value(name)}"
-        for option in ("topic", "group", "transactional_id")
+        f"resource_type={type_.upper().replace('-', '_')} resource_name={_value(name)}"
+        for option, type_ in _RESOURCES.items()
         for name in getattr(given, option)
     ]
     if given.cluster:
@@ -148,7 +148,7 @@ def _grants(given: argparse.Namespace) -> list[tuple[str, str]]:
     operations = ",".join(map(_operation, given.operation)) or "ALL"
     found = [(operations, target) for option in _RESOURCES for target in targets(option)]
     if given.cluster:
-        found.append((operations, "cluster"))
+        found.append((operations, f"cluster{prefixed}"))
     if not found:
         raise OptionsError("name a resource: --topic, --group, --cluster, --transactional-id, …")
     return found

@@ -167,6 +167,7 @@ _AWS_OPTIONS = {
     "awsStsRegion": "aws.role.region",
 }
 """Options of aws-msk-iam-auth -> those of SaslSettings."""
+_AWS_ROLE_KEYS = ("awsRoleAccessKeyId", "awsRoleSecretAccessKey", "awsRoleSessionToken")
 _UNSECURED_SUBJECT = "unsecuredLoginStringClaim_sub"
 _AWS_TOKENS, _AWS_HANDLER = "IAMOAuthBearerLoginCallbackHandler", "IAMClientCallbackHandler"
 """Of Amazon's aws-msk-iam-auth, for OAUTHBEARER and for AWS_MSK_IAM."""
@@ -283,6 +284,13 @@ def _aws(options: Values, mechanism: str) -> SaslSettings:
     for option, name in _AWS_OPTIONS.items():
         if text := options.text(option):
             settings[name] = text
+    for option in _AWS_ROLE_KEYS:
+        if options.text(option):
+            raise options.error(
+                option,
+                "credentials for a role are taken from AWS' own places: set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY "
+                "and AWS_SESSION_TOKEN, or awsProfileName, and take them out of sasl.jaas.config",
+            )
     if "aws.role.arn" not in settings and (alone := sorted({*settings} & {*_AWS_OPTIONS.values()} - {"aws.profile"})):
         option = next(option for option, name in _AWS_OPTIONS.items() if name == alone[0])
         raise options.error(option, "it is of a role, and awsRoleArn is missing")
@@ -309,7 +317,7 @@ def _oauthbearer(values: Values, options: Values) -> SaslSettings:
             settings[name] = text
     tls = _endpoint_tls(options)
     if kind := _assertion_kind(values):
-        settings |= {"assertion": kind, **_assertion(values)}
+        settings |= {"assertion": kind, **assertion_options(values)}
         passphrase = values.secret(f"{_ASSERTION}private.key.passphrase")
         return SaslSettings("OAUTHBEARER", client_id, passphrase, options=settings, endpoint_tls=tls)
     client_secret = values.secret("sasl.oauthbearer.client.credentials.client.secret") or options.secret("clientSecret")
@@ -343,7 +351,7 @@ def _assertion_kind(values: Values) -> str | None:
     return "client" if {f"{_ASSERTION}file", f"{_ASSERTION}claim.iss"} & set(values) else None
 
 
-def _assertion(values: Values) -> dict[str, str]:
+def assertion_options(values: Values) -> dict[str, str]:
     """The options of the assertion. Raises ContextError for what can't work."""
     found = {}
     for name in ("file", "private.key.file", "template.file"):

@@ -16,7 +16,14 @@ from console.admin.settings import (
     TlsSettings,
 )
 from console.contexts.context import ContextError, Place, parse_bootstrap
-from console.contexts.java_client import DEFAULT_SERVICE, MECHANISMS, PROTOCOLS, TOKEN_COMMAND, Addresses
+from console.contexts.java_client import (
+    DEFAULT_SERVICE,
+    MECHANISMS,
+    PROTOCOLS,
+    TOKEN_COMMAND,
+    Addresses,
+    assertion_options,
+)
 from console.contexts.properties import Entry, Values
 from console.model.secret import Secret
 
@@ -27,8 +34,18 @@ _NAMES = """
 metadata.broker.list sasl.mechanisms sasl.username sasl.password ssl.ca.location ssl.ca.pem
 ssl.certificate.location ssl.certificate.pem ssl.key.location ssl.key.pem enable.ssl.certificate.verification
 sasl.oauthbearer.method sasl.oauthbearer.client.id sasl.oauthbearer.client.secret socket.timeout.ms
-sasl.kerberos.keytab sasl.kerberos.principal
+sasl.kerberos.keytab sasl.kerberos.principal sasl.oauthbearer.config sasl.oauthbearer.grant.type
+sasl.oauthbearer.metadata.authentication.type enable.sasl.oauthbearer.unsecure.jwt
 """
+_ASSERTION, _GRANT = "sasl.oauthbearer.assertion.", "sasl.oauthbearer.grant.type"
+_BY_ASSERTION = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+_UNSECURED, _OF_METADATA = "sasl.oauthbearer.config", "sasl.oauthbearer.metadata.authentication.type"
+_SECRET_OF = {
+    f"sasl.oauthbearer.{prefix}client.id": f"sasl.oauthbearer.{prefix}client.secret"
+    for prefix in ("", "client.credentials.")
+}
+_CLIENT_KEYS = tuple(_SECRET_OF)
+"""Who asks for the token: librdkafka's own names, and Java's."""
 _OWN_KEYS = frozenset(_NAMES.split())
 """Keys of librdkafka that Java's clients do not have."""
 
@@ -143,25 +160,46 @@ def _sasl(values: Values) -> SaslSettings:
 
 
 def _oauthbearer(values: Values) -> SaslSettings:
-    method = (values.text("sasl.oauthbearer.method") or "default").lower()
-    if method != "oidc":
-        raise values.error(
-            "sasl.oauthbearer.method",
-            "only oidc is supported: client credentials for a token endpoint; in a file of Java's names "
-            f"{TOKEN_COMMAND} is a command that writes the token",
-        )
-    options = {"token.endpoint.url": _needed(values, "sasl.oauthbearer.token.endpoint.url")}
-    if scope := values.text("sasl.oauthbearer.scope"):
-        options["scope"] = scope
+    options = {}
     for extension in filter(None, (values.text("sasl.oauthbearer.extensions") or "").split(",")):
         name, _, value = extension.partition("=")
         options[f"extension_{name.strip()}"] = value.strip()
-    return SaslSettings(
-        "OAUTHBEARER",
-        _needed(values, "sasl.oauthbearer.client.id"),
-        _secret(values, "sasl.oauthbearer.client.secret"),
-        options=options,
-    )
+    method = (values.text("sasl.oauthbearer.method") or "default").lower()
+    if method == "default" and values.flag("enable.sasl.oauthbearer.unsecure.jwt", False):
+        return _unsecured_token(values, options)
+    if method != "oidc" or (values.text(_OF_METADATA) or "none").lower() != "none":
+        raise values.error(
+            "sasl.oauthbearer.method" if method != "oidc" else _OF_METADATA,
+            "only oidc is supported: client credentials, or an assertion, for a token endpoint; in a file of Java's "
+            f"names {TOKEN_COMMAND} is a command that writes the token",
+        )
+    options["token.endpoint.url"] = _needed(values, "sasl.oauthbearer.token.endpoint.url")
+    if scope := values.text("sasl.oauthbearer.scope"):
+        options["scope"] = scope
+    if (values.text(_GRANT) or "client_credentials").lower() == _BY_ASSERTION:
+        if values.text(f"{_ASSERTION}private.key.pem"):
+            raise values.error(
+                f"{_ASSERTION}private.key.pem", f"write the key into a file: {_ASSERTION}private.key.file"
+            )
+        options |= {"assertion": "grant", **assertion_options(values)}
+        if template := values.path(f"{_ASSERTION}jwt.template.file"):
+            options["assertion.template.file"] = str(template)
+        passphrase = values.secret(f"{_ASSERTION}private.key.passphrase")
+        return SaslSettings("OAUTHBEARER", None, passphrase, options=options)
+    named = [key for key in _CLIENT_KEYS if key in values]
+    client_id, client_secret = (named or _CLIENT_KEYS)[0], _SECRET_OF[(named or _CLIENT_KEYS)[0]]
+    return SaslSettings("OAUTHBEARER", _needed(values, client_id), _secret(values, client_secret), options=options)
+
+
+def _unsecured_token(values: Values, options: Mapping[str, str]) -> SaslSettings:
+    """The unsecured token of ``sasl.oauthbearer.config``, which is blanks between ``name=value``."""
+    pairs = dict(each.partition("=")[::2] for each in (values.text(_UNSECURED) or "").split())
+    if not pairs.get("principal"):
+        raise values.error(_UNSECURED, "it needs principal=NAME")
+    if pairs.get("principalClaimName", "sub") != "sub" or pairs.get("scope"):
+        raise values.error(_UNSECURED, "of an unsecured token the principal's name alone is taken, as sub")
+    values.warn(_UNSECURED, "asks for an unsecured token, which brokers accept for tests only")
+    return SaslSettings("OAUTHBEARER", pairs["principal"], options=options)
 
 
 def _needed(values: Values, key: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from console.admin.settings import (
 )
 from console.contexts.client_files import read_file
 from console.contexts.context import Context, ContextError, Found, Surroundings
+from console.contexts.java_client import TOKEN_COMMAND
 from console.contexts.tool_file import Part, Table, gather, named_items, parse_yaml, protocol
 from console.model.secret import Secret
 
@@ -139,8 +140,10 @@ def _kafkactl_context(name: str, origin: str, part: Part) -> Context:
     if sasl_part is not None and sasl_part.flag("enabled"):
         mechanism = sasl_part.text("mechanism") or "plaintext"
         provider = sasl_part.part("tokenprovider") if mechanism.lower() == "oauth" else None
-        if provider is not None and provider.text("plugin") == "generic":
-            sasl = _kafkactl_script(provider)
+        tokens = None if provider is None else _TOKEN_PLUGINS.get(provider.text("plugin"))
+        if provider is not None and tokens is not None:
+            options = provider.part("options") or Part(part.file, f"{provider.name}.options", {}, part.surroundings)
+            sasl = tokens(options, part)
         else:
             sasl = sasl_part.sasl(mechanism, user="username", password="password")  # noqa: S106
     settings = ConnectionSettings(
@@ -154,17 +157,51 @@ def _kafkactl_context(name: str, origin: str, part: Part) -> Context:
     return Context(name, origin, settings, warnings=tuple(part.warnings), tool=KAFKACTL)
 
 
-def _kafkactl_script(part: Part) -> SaslSettings:
+def _script_tokens(options: Part, part: Part) -> SaslSettings:
     """The token of a script, which is run once the context is used."""
-    options = part.part("options")
-    script = options.text("script") if options is not None else ""
-    if options is None or not script:
-        raise part.error("the plug-in generic needs options.script")
+    script = options.text("script")
+    if not script:
+        raise options.error("script is missing, which writes the token")
     if part.file.stat().st_mode & 0o022:
         raise part.error(f"its script is not run: others may write {part.file}; chmod go-w {part.file}")
     path = str(part.surroundings.path(script, (part.file.parent,))) if "/" in script else script
     command = shlex.join((path, *options.texts("args")))
     return SaslSettings("OAUTHBEARER", options={"token.command": command})
+
+
+def _aws_tokens(options: Part, _part: Part) -> SaslSettings:
+    """Tokens that AWS credentials sign. The region is that of the brokers' names."""
+    settings = {"aws": "iam"}
+    if role := options.text("role"):
+        given = {"aws.role.arn": role, "aws.role.session": options.text("stsSessionName")}
+        given["aws.role.region"] = options.text("region")
+        settings |= {key: text for key, text in given.items() if text}
+    elif profile := options.text("profile"):
+        settings["aws.profile"] = profile
+    return SaslSettings("OAUTHBEARER", options=settings)
+
+
+def _azure_tokens(options: Part, part: Part) -> SaslSettings:
+    """Raises ContextError with the line that gets such a token: the plug-in's own library is not there."""
+    (host, _), *_more = part.addresses("brokers")
+    tenant = (
+        f" --tenant {shlex.quote(tenant)}" if (tenant := options.text("tenant-id") or options.text("tenantid")) else ""
+    )
+    command = (
+        f"az account get-access-token --resource {shlex.quote(f'https://{host}')}{tenant} --query accessToken -o tsv"
+    )
+    raise options.error(
+        f'its tokens are of a library; a context of kac\'s own file can: sasl.mechanism = "OAUTHBEARER" with '
+        f'{TOKEN_COMMAND} = "{command}"'
+    )
+
+
+_TOKEN_PLUGINS: Mapping[str, Callable[[Part, Part], SaslSettings]] = {
+    "generic": _script_tokens,
+    "aws": _aws_tokens,
+    "azure": _azure_tokens,
+}
+"""kafkactl's plug-ins for tokens."""
 
 
 # twmb/kcl: ``config.toml`` with ``[profiles.<name>]``, or one unnamed profile at the top; ``KCL_*`` over it.

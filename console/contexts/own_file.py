@@ -43,7 +43,7 @@ from console.contexts.context import (
     parse_via,
     printable,
 )
-from console.contexts.java_client import JAVA_KEYS, java_connection
+from console.contexts.java_client import JAVA_KEYS, TOKEN_COMMAND, java_connection
 from console.contexts.librdkafka import librdkafka_connection
 from console.contexts.properties import Entry, Values
 from console.model.config import CLUSTER_DEFAULT, ConfigPlace, broker_resource, topic_resource
@@ -287,7 +287,7 @@ class _OwnFileReader:
             if "." not in key and key not in JAVA_KEYS:
                 # A misspelt safeguard must not be off: the context is refused.
                 raise ContextError(f"{place}: {unknown_key(key, _OWN_KEYS)}")
-            if key not in JAVA_KEYS and not is_provider_key(key):
+            if key not in JAVA_KEYS and key != TOKEN_COMMAND and not is_provider_key(key):
                 warnings.append(printable(f"{place}: {unknown_key(key, tuple(sorted(JAVA_KEYS)))}"))
                 continue
             found[key] = Entry(_property_text(key, value, place), place)

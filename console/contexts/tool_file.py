@@ -22,16 +22,15 @@ from console.contexts.context import (
     parse_bootstrap,
     printable,
 )
-from console.contexts.java_client import DEFAULT_SERVICE
+from console.contexts.java_client import DEFAULT_SERVICE, TOKEN_COMMAND
 from console.contexts.properties import open_to_others
 from console.model.secret import Secret
 from console.model.yaml_places import UnsafeYaml, events, expanded
 
 _SCRAM = {"plain": "PLAIN", "plaintext": "PLAIN", "scramsha256": "SCRAM-SHA-256", "scramsha512": "SCRAM-SHA-512"}
-_OAUTH_LINES = (
-    '; a context of kac\'s own file can: sasl.mechanism = "OAUTHBEARER" with sasl.oauthbearer.token.command = '
-    '"COMMAND", which writes a token (for Azure: az account get-access-token --resource '
-    "https://NAMESPACE.servicebus.windows.net --query accessToken -o tsv), or sasl.oauthbearer.token.endpoint.url"
+TOKEN_LINES = (
+    f'; a context of kac\'s own file can: sasl.mechanism = "OAUTHBEARER" with {TOKEN_COMMAND} = "COMMAND", which '
+    "writes a token, or sasl.oauthbearer.token.endpoint.url"
 )
 _DURATION = re.compile(r"([0-9]{1,18}+(?:\.[0-9]{1,18}+)?)(ms|s|m|h)")
 _NULL = (None, "", "~", "null", "Null", "NULL")
@@ -208,7 +207,7 @@ class Part:
             return self._kerberos(user, password)
         name = _SCRAM.get(plain)
         if name is None:
-            lines = _OAUTH_LINES if plain in ("oauth", "oauthbearer") else ""
+            lines = TOKEN_LINES if plain in ("oauth", "oauthbearer") else ""
             raise self.error(f"the mechanism {mechanism!r} can't be taken from here{lines}")
         username, secret = self.text(user), self.secret(password)
         if not username or secret is None:

@@ -215,12 +215,13 @@ class StandardAuthorizer:
     """Decides by the ACLs (org.apache.kafka.metadata.authorizer.StandardAuthorizer).
 
     super_users: principals that may do everything. open_by_default: allow everything on resources without any ACL
-    (allow.everyone.if.no.acl.found).
+    (allow.everyone.if.no.acl.found). ranges: hosts of ACLs may be ranges of addresses.
     """
 
-    def __init__(self, super_users: Iterable[str], *, open_by_default: bool = False) -> None:
+    def __init__(self, super_users: Iterable[str], *, open_by_default: bool = False, ranges: bool = False) -> None:
         self._super_users = frozenset(super_users)
         self._open_by_default = open_by_default
+        self._ranges = ranges
         self._known: dict[str, tuple[tuple[bool, int], AclIndex]] = {}
 
     def allows(
@@ -248,7 +249,7 @@ class StandardAuthorizer:
         known = self._known.get(principal)
         if known is not None and known[0] == version:
             return known[1]
-        index = AclIndex((*acls_of(acls, principal), *acls_of(acls, EVERYBODY)))
+        index = AclIndex((*acls_of(acls, principal), *acls_of(acls, EVERYBODY)), ranges=self._ranges)
         if len(self._known) >= _PRINCIPALS:
             self._known.clear()
         self._known[principal] = version, index

@@ -73,6 +73,9 @@ def altered_results(
     )
 
 
+_BROKERS_DECIDE_FROM = _RANGES_TOLD_FROM = (4, 4)
+
+
 class _Altering:
     """What both ways of answering a request need."""
 
@@ -160,7 +163,9 @@ class KraftAltering(_Altering):
         Raises ConfigProblem, ValueError, ControllerFailure.
         """
         resource = change.resource
-        problem = authorization_problem(resource)
+        # From 4.4 on brokers decide on their own configs before they ask the controller.
+        by_broker = resource.type == BROKER and self._cluster.release.number >= _BROKERS_DECIDE_FROM
+        problem = authorization_problem(resource, with_message=not by_broker)
         if not self._context.allowed("ALTER_CONFIGS", *problem.resource):
             raise problem
         now = self._state.configs.get(resource, NOTHING)
@@ -209,7 +214,7 @@ class KraftAltering(_Altering):
         elif resource.type == GROUP:
             if not resource.name:
                 raise ConfigProblem(ErrorCode.invalid_request, "Default group resources are not allowed.")
-            check_group(self._layers, values)
+            check_group(self._layers, values, as_range=self._cluster.release.number >= _RANGES_TOLD_FROM)
 
     @cached_property
     def _layers(self) -> BrokerLayers:

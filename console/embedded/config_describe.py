@@ -231,6 +231,8 @@ def _group_entries(layers: BrokerLayers, own: Mapping[str, str]) -> Iterator[Con
     """All keys of a group. Before 4.3 a broker's value is reported as the key's own default (measured)."""
     for name, definition in layers.configs.group.items():
         text, key = own.get(name), layers.configs.group_synonyms.get(name)
+        if text is None and definition.internal:
+            continue
         broker_key = key or f"group.{name}"
         default = layers.value(broker_key) if broker_key in layers.configs.broker else definition.default
         synonyms: tuple[Synonym, ...] = () if key is None else layers.synonyms(key)

@@ -340,8 +340,9 @@ _SIDES = ("min", "max")
 _SHORTEST_MS, _LONGEST_MS = 100, 3_600_000
 
 
-def check_group(layers: BrokerLayers, own: Mapping[str, str]) -> None:
-    """Check a group's configs (GroupConfig). Raises ConfigProblem or ValueError for the first error."""
+def check_group(layers: BrokerLayers, own: Mapping[str, str], *, as_range: bool = False) -> None:
+    """Check a group's configs (GroupConfig). as_range: since 4.4 both bounds are told. Raises ConfigProblem or
+    ValueError for the first error."""
     definitions = layers.configs.group
     unknown = next((key for key in own if key not in definitions), None)
     if unknown is not None:
@@ -353,7 +354,7 @@ def check_group(layers: BrokerLayers, own: Mapping[str, str]) -> None:
             value = checked_value(definition, text)
             values[name] = value if isinstance(value, int) else str(value)
     for name in _bounded_keys(layers):
-        _check_bounds(layers, name, int(values[name]))
+        _check_bounds(layers, name, int(values[name]), as_range=as_range)
     for kind in _GROUP_KINDS:
         session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
         if session in values and int(values[session]) <= int(values[heartbeat]):
@@ -376,8 +377,13 @@ def _bound_key(layers: BrokerLayers, name: str, side: str) -> str | None:
     return key if key in layers.configs.broker else None
 
 
-def _check_bounds(layers: BrokerLayers, name: str, value: int) -> None:
+def _check_bounds(layers: BrokerLayers, name: str, value: int, *, as_range: bool) -> None:
     least, most = (_bound_key(layers, name, side) for side in _SIDES)
+    if as_range and least is not None and most is not None:
+        low, high = int(layers.value(least) or 0), int(layers.value(most) or 0)
+        if not low <= value <= high:
+            message = f"{name} must be in the range {low} to {high} inclusive."
+            raise ConfigProblem(ErrorCode.invalid_config, message)
     if least is not None and value < int(layers.value(least) or 0):
         raise ConfigProblem(ErrorCode.invalid_config, f"{name} must be greater than or equal to {least}")
     if most is not None and value > int(layers.value(most) or 0):

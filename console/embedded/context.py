@@ -21,6 +21,7 @@ from console.embedded.state import ClusterState, Propagation, View
 from console.embedded.throttling import Throttling
 from console.model.acl import CLUSTER_NAME
 from console.model.codes import AclOperation, AclResourceType
+from console.model.releases import takes_host_ranges
 
 log = logging.getLogger("console.embedded")
 
@@ -195,6 +196,7 @@ def _authorizer(spec: ClusterSpec) -> Authorizer | None:
     return StandardAuthorizer(
         spec.super_users.union(named),
         open_by_default=configs.get("allow.everyone.if.no.acl.found", "false").lower() == "true",
+        ranges=takes_host_ranges([release(spec.versions).supported]),
     )
 
 

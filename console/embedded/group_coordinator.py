@@ -56,11 +56,12 @@ _INITIAL_DELAY = "group.initial.rebalance.delay.ms"
 _INITIAL_DELAY_DEFAULT = "3000"
 
 
-def group_error(context: RequestContext, group_id: str, operation: str = "READ") -> int:
-    """Why this broker refuses the group to this principal, as an error code."""
+def group_error(context: RequestContext, group_id: str, operation: str = "READ", *, may_be_empty: bool = False) -> int:
+    """Why this broker refuses the group to this principal, as an error code. may_be_empty: of the requests that brokers
+    take for the group with the empty name, as clients of old committed for it."""
     if not context.allowed(operation, "GROUP", group_id):
         return ErrorCode.group_authorization_failed
-    if not group_id:
+    if not group_id and not may_be_empty:
         return ErrorCode.invalid_group_id
     return 0 if coordinator_of(context.view.topics, group_id) == context.broker_id else ErrorCode.not_coordinator
 

@@ -146,6 +146,7 @@ UNKNOWN_ENTITY_TYPE: Final = "Unhandled client quota entity type: {type}"
 EMPTY_NAME: Final = "Empty {type} not supported"
 NO_HOST: Final = "{name} is not a valid IP or resolvable host."
 UNKNOWN_KEY: Final = "Invalid configuration key {key}"
+NOT_FINITE: Final = "Quota {key} must be a finite number"
 NOT_POSITIVE: Final = "Quota {key} must be greater than 0"
 VALUE_TOO_LARGE: Final = "Proposed value for {key} is too large for {article} {type}."
 FRACTION: Final = "{key} cannot be a fractional value."
@@ -324,10 +325,13 @@ def keys_of(types: Container[str]) -> tuple[str, ...]:
     return IP_KEYS if IP in types else CLIENT_KEYS
 
 
-def check_quota(key: str, value: float, keys: Container[str]) -> None:
-    """Check one quota (ClientQuotaControlManager.validateQuotaKeyValue). NaN passes, as in Kafka. Raises BadValue."""
+def check_quota(key: str, value: float, keys: Container[str], *, finite: bool = False) -> None:
+    """Check one quota (ClientQuotaControlManager.validateQuotaKeyValue). finite: NaN and infinity are refused, as since
+    4.4; before, NaN passes. Raises BadValue."""
     if key not in keys:
         raise BadValue(UNKNOWN_KEY.format(key=key))
+    if finite and not math.isfinite(value):
+        raise BadValue(NOT_FINITE.format(key=key))
     if value <= 0:
         raise BadValue(NOT_POSITIVE.format(key=key))
     if key in _WHOLE:
@@ -338,13 +342,14 @@ def check_quota(key: str, value: float, keys: Container[str]) -> None:
             raise BadValue(FRACTION.format(key=key))
 
 
-def checked_quotas(ops: Mapping[str, float | None], types: Container[str]) -> Changes:
-    """The changes that these operations make. Deletions are always valid. Raises BadValue."""
+def checked_quotas(ops: Mapping[str, float | None], types: Container[str], *, finite: bool = False) -> Changes:
+    """The changes that these operations make. Deletions are always valid. finite: as of `check_quota`. Raises
+    BadValue."""
     keys = keys_of(types)
     for key in sized_hash_order(tuple(ops)):
         value = ops[key]
         if value is not None:
-            check_quota(key, value, keys)
+            check_quota(key, value, keys, finite=finite)
     return ops
 
 

@@ -23,7 +23,7 @@ ANONYMOUS = "User:ANONYMOUS"
 METADATA_VERSION = "metadata.version"
 """The feature whose level is the version of the metadata log."""
 
-RELEASE_NAMES = ("2.8", "3.7", "3.9", "4.0", "4.1", "4.2", "4.3")
+RELEASE_NAMES = ("2.8", "3.7", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4")
 SCENARIO_NAMES = ("quiet", "incident", "groups", "transactions", "fleet", "large")
 _SCENARIO_MODULES: Mapping[str, str] = {
     "quiet": "quiet",

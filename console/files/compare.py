@@ -11,7 +11,8 @@ from console.model.acl import Acl
 from console.model.broker_matrix import BrokerRow
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, topic_resource
 from console.model.quota import QuotaEntity
-from console.plan.values import LIST, UNORDERED, as_compared
+from console.model.unordered import UNORDERED, as_it_counts
+from console.plan.values import LIST, as_compared
 from console.present import names
 
 # What differs between two wanted states, and between brokers.
@@ -78,7 +79,7 @@ def _topic(topic: WantedTopic | None) -> dict[str, Value] | None:
 
 
 def _numbers(limits: Mapping[str, float]) -> dict[str, Value]:
-    return {key: f"{value:.17g}" for key, value in limits.items()}
+    return {key: f"{value + 0.0:.17g}" for key, value in limits.items()}  # -0.0 is 0
 
 
 # Differences as tables.
@@ -145,7 +146,9 @@ def _data(value: Value | None) -> str | None:
 
 
 def _effective(entry: ConfigEntry | None) -> tuple[str | None, bool] | None:
-    return None if entry is None else (entry.value, entry.sensitive)
+    if entry is None:
+        return None
+    return entry.value and as_it_counts(entry.name, entry.value), entry.sensitive
 
 
 def _with_source(entry: ConfigEntry | None) -> str:

@@ -9,14 +9,24 @@ from pathlib import Path as FilePath
 
 from pydantic import ValidationError
 
-from console.files.schema import AclPart, Configs, FilePart, NamePart, QuotaPart, SecretSet, TopicPart, schema_problems
+from console.files.schema import (
+    AclPart,
+    AsIs,
+    Configs,
+    FilePart,
+    NamePart,
+    QuotaPart,
+    SecretSet,
+    TopicPart,
+    schema_problems,
+)
 from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
 from console.files.writing import DEFAULT, SECTIONS
 from console.model.acl import CLUSTER_NAME, Acl
 from console.model.changes import Target
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.config import ConfigResource, topic_resource
-from console.model.numbers import is_natural
+from console.model.numbers import has_number_form, is_natural
 from console.model.quota import QuotaEntity
 from console.model.yaml_places import Document, FileProblem, FileProblems, Path, read_yaml
 from console.plan.values import parse_quota
@@ -159,18 +169,31 @@ def _quota(part: QuotaPart, number: int, document: Document, read: Read) -> Iter
         line = document.line((*path, "limits", key))
         read.places[entity, key] = (document.source, line)
         try:
-            limits[key] = parse_quota(key, text)
+            limits[key] = _limit(key, text)
         except ValueError as error:
             yield FileProblem(document.source, line, str(error))
     read.quotas[entity] = limits
 
 
+def _limit(key: str, given: str | AsIs) -> float:
+    """A limit. One that is stated as it is may be what no new quota may be: where a cluster has another, it is refused
+    when it is staged. Raises ValueError."""
+    if isinstance(given, str):
+        return parse_quota(key, given)
+    if not has_number_form(given.as_is) and given.as_is not in ("nan", "inf", "-inf"):
+        raise ValueError(f"{key}: as-is states a number")
+    return float(given.as_is)
+
+
 def _acls(part: AclPart, number: int, document: Document, read: Read) -> Iterator[FileProblem]:
     path: Path = ("acls", number)
     line = document.line(path)
-    if (part.allow is None) == (part.deny is None):
+    subjects = {"ALLOW": part.allow, "DENY": part.deny, part.permission: part.principal}
+    subject = [(word, name) for word, name in subjects.items() if word is not None and name is not None]
+    if len(subject) != 1:
         yield FileProblem(document.source, line, "an ACL either allows or denies a principal", "allow: User:alice")
         return
+    ((permission, principal),) = subject
     named = {type_: name for type_ in _ACL_TYPES if (name := getattr(part, type_.replace("-", "_"))) is not None}
     if part.type is not None and part.name is not None:
         named[part.type] = part.name
@@ -187,6 +210,18 @@ def _acls(part: AclPart, number: int, document: Document, read: Read) -> Iterato
         line = document.line((*path, "type"))
         yield FileProblem(document.source, line, f"no type of resource {type_!r}", f"one of {', '.join(_ACL_TYPES)}")
         return
+    try:
+        pattern = PatternType.parse(part.pattern)
+    except ValueError:
+        line = document.line((*path, "pattern"))
+        yield FileProblem(document.source, line, f"no pattern {part.pattern!r}", "one of literal, prefixed")
+        return
+    try:
+        allows = Permission.parse(permission)
+    except ValueError:
+        line = document.line((*path, "permission"))
+        yield FileProblem(document.source, line, f"no permission {permission!r}", "write allow: or deny:")
+        return
     for operation in part.operations:
         try:
             parsed = AclOperation.parse(operation)
@@ -200,11 +235,11 @@ def _acls(part: AclPart, number: int, document: Document, read: Read) -> Iterato
         acl = Acl(
             of_type,
             name,
-            PatternType.parse(part.pattern),
-            (part.allow if part.allow is not None else part.deny) or "",
+            pattern,
+            principal,
             part.host,
             parsed,
-            Permission.parse("ALLOW" if part.allow is not None else "DENY"),
+            allows,
         )
         read.acls[acl] = None
         read.places[acl, ""] = (document.source, line)

@@ -49,13 +49,20 @@ class NamePart(_Part):
     name: str
 
 
+class AsIs(_Part):
+    """``{as-is: nan}``: a limit that there is already, and that no new one may be: of a key of a newer release, or a
+    number that brokers took all the same."""
+
+    as_is: Annotated[str, Field(alias="as-is")]
+
+
 class QuotaPart(_Part):
     """An entity and its limits, in numbers or with units (``10MB/s``)."""
 
     user: str | NamePart | None = None
     client_id: Annotated[str | NamePart | None, Field(alias="client-id")] = None
     ip: str | None = None
-    limits: dict[str, str]
+    limits: dict[str, str | AsIs]
 
 
 def _listed(value: Any) -> Any:
@@ -63,10 +70,13 @@ def _listed(value: Any) -> Any:
 
 
 class AclPart(_Part):
-    """Bindings of one principal on one resource. type, name: of a resource whose type has no word of its own."""
+    """Bindings of one principal on one resource. type, name: of a resource whose type has no word of its own;
+    permission, principal: of a binding that neither allows nor denies, as newer releases may have."""
 
     allow: str | None = None
     deny: str | None = None
+    permission: str | None = None
+    principal: str | None = None
     operations: Annotated[list[str], BeforeValidator(_listed), Field(min_length=1)]
     topic: str | None = None
     group: str | None = None
@@ -76,7 +86,7 @@ class AclPart(_Part):
     user: str | None = None
     type: str | None = None
     name: str | None = None
-    pattern: Literal["literal", "prefixed"] = "literal"
+    pattern: str = "literal"
     host: str = "*"
 
 

@@ -80,7 +80,7 @@ def file_edits(wanted: Wanted, snapshot: Snapshot, prune: Iterable[Prune] = ()) 
             (obstacles if isinstance(each, Obstacle) else edits).append(each)  # type: ignore[arg-type]
     for entity, limits in wanted.quotas.items():
         there = snapshot.quotas.get(entity, {})
-        edits += [SetQuota(entity, key, value) for key, value in limits.items() if there.get(key) != value]
+        edits += [SetQuota(entity, key, value) for key, value in limits.items() if not _is_limit(there.get(key), value)]
         edits += [UnsetQuota(entity, key) for key in there if key not in limits]
     edits += [AddAcl(acl) for acl in sorted(wanted.acls.difference(snapshot.acls))]
     for one in prune:
@@ -128,6 +128,11 @@ def _configs(resource: ConfigResource, values: Mapping[str, Value], snapshot: Sn
 def _sent(key: str, value: str, entry: ConfigEntry | None) -> str | Secret:
     """A value as an edit has it: what a file holds all the same of secrets is shown nowhere."""
     return Secret(value) if looks_sensitive(key) or (entry is not None and entry.sensitive) else value
+
+
+def _is_limit(there: float | None, value: float) -> bool:
+    """Whether a limit is as it is wanted. Brokers take nan."""
+    return there == value or (there is not None and there != there and value != value)
 
 
 def _is_that(entry: ConfigEntry | None, value: str) -> bool:

@@ -9,11 +9,12 @@ from types import MappingProxyType
 
 from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
 from console.model.acl import Acl
-from console.model.codes import BROKER, CLIENT_METRICS, GROUP, AclResourceType
+from console.model.codes import BROKER, CLIENT_METRICS, GROUP, AclResourceType, Permission
 from console.model.config import ConfigResource
 from console.model.numbers import json_text
 from console.model.quota import QuotaEntity
 from console.plan.amounts import quota
+from console.plan.values import parse_quota
 from console.present.values import config_value
 from widgets.cells import clean, escaped
 
@@ -109,7 +110,7 @@ def _quotas(quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> Iterator[str]:
         yield "    limits:"
         for key in sorted(quotas[entity]):
             amount = quota(key, quotas[entity][key])
-            yield f"      {_word(key)}: {_number(quotas[entity][key])}" + (f"  # {clean(amount)}" if amount else "")
+            yield f"      {_word(key)}: {_limit(key, quotas[entity][key])}" + (f"  # {clean(amount)}" if amount else "")
 
 
 def _part(name: str | None) -> str:
@@ -122,6 +123,16 @@ def _entity_order(entity: QuotaEntity) -> list[tuple[str, bool, str]]:
     return [(part.type, part.name is not None, part.name or "") for part in entity]
 
 
+def _limit(key: str, value: float) -> str:
+    """As a new quota may be written, else as one that there is."""
+    text = _number(value)
+    try:
+        is_plain = parse_quota(key, text) == value
+    except ValueError:
+        is_plain = False
+    return text if is_plain else f"{{as-is: {text}}}"
+
+
 def _number(value: float) -> str:
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
@@ -131,7 +142,11 @@ def _acls(acls: Iterable[Acl]) -> Iterator[str]:
     if ordered:
         yield "acls:"
     for (permission, principal, host, type_, name, pattern), group in groupby(ordered, key=_subject):
-        yield f"  - {permission.lower()}: {_quoted(principal)}"
+        if Permission.parse(permission).known:
+            yield f"  - {permission.lower()}: {_quoted(principal)}"
+        else:
+            yield f"  - permission: {permission}"
+            yield f"    principal: {_quoted(principal)}"
         yield f"    operations: [{', '.join(acl.operation.name for acl in group)}]"
         if AclResourceType.parse(type_).known:
             yield f"    {type_.lower().replace('_', '-')}: {_quoted(name)}"

@@ -92,5 +92,9 @@ class Header(Struct, frozen=True, omit_defaults=True):
     carried: int = 0
 
 
+MOST_FILE = 2 << 30
+"""Bytes of a record's file: it is read whole."""
+
+
 class RecordError(ValueError):
     """A file is no flight record, or one that can't be read. The text says why, for an operator."""

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import msgspec
 
-from console.flight.answer import FORMAT, Answer, Asked, Header, Problem, RecordError
+from console.flight.answer import FORMAT, MOST_FILE, Answer, Asked, Header, Problem, RecordError
 from console.flight.coded_body import Body
 from console.flight.frames import HEADER, MAGIC, DamagedFrame, Frame, Held, frames_of
 from console.flight.part import BlockPart, Found, Part
 from console.model.numbers import LAST_MS
+from console.safe_files import read_regular
 
-MOST_FILE = 2 << 30
 MOST_ANSWERS = 5_000_000
 """A week of a large cluster, a look every 2 s."""
 CACHED = 64 << 20
@@ -40,9 +40,10 @@ class FlightReader:
 
     def __init__(self, path: Path) -> None:
         """Open a record. Raises OSError, and RecordError for any other file, or another version."""
-        if path.stat().st_size > MOST_FILE:
-            raise RecordError(f"{path} is larger than {MOST_FILE >> 30} GiB")
-        self._data = path.read_bytes()
+        try:
+            self._data = read_regular(path, MOST_FILE)
+        except ValueError:
+            raise RecordError(f"{path} is larger than {MOST_FILE >> 30} GiB") from None
         if not self._data.startswith(MAGIC):
             raise RecordError(f"{path} is no flight record")
         self.headers: tuple[Header, ...] = ()

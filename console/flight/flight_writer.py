@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from console.flight.answer import Answer, Header, RecordError
+from console.flight.answer import MOST_FILE, Answer, Header, RecordError
 from console.flight.coding import Encoder
 from console.flight.frames import MAGIC, DamagedFrame, frames_of
-from console.safe_files import open_private
+from console.safe_files import open_private, read_regular
 
 
 class FlightWriter:
@@ -62,7 +62,10 @@ def _end_of(path: Path, file: int) -> int:
     size = os.fstat(file).st_size
     if not size:
         return 0
-    data = path.read_bytes()
+    try:
+        data = read_regular(path, MOST_FILE)
+    except ValueError:
+        raise RecordError(f"{path} is larger than {MOST_FILE >> 30} GiB: begin another file") from None
     if not data.startswith(MAGIC):
         raise RecordError(f"{path} is no flight record")
     end = len(MAGIC)

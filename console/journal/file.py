@@ -45,7 +45,7 @@ from console.model.journal_lines import (
     segment_path,
 )
 from console.model.numbers import json_of, json_text
-from console.safe_files import PRIVATE, open_private, private_folder, write_whole
+from console.safe_files import PRIVATE, open_private, private_folder, read_regular, write_whole
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +56,8 @@ LONGEST_NAME = 126
 """Characters of a file's name."""
 CHECKPOINT_BYTES = 1 << 18
 """The open changes are written down where so many bytes were read to find them."""
+LARGEST_CHECKPOINT = 256 << 20
+"""Bytes of what was written down of the open changes."""
 CHECKED = 4096
 """Bytes before the place up to which they are known, by which it is known again."""
 MOST_PROBLEMS = 20
@@ -281,7 +283,7 @@ class JournalFile:
     def _checkpoint(self, all_: Sequence[Segment]) -> Known | None:
         """What was written of the open changes; None where it does not fit the journal."""
         try:
-            data = json_of(self._checkpoint_path.read_bytes())
+            data = json_of(read_regular(self._checkpoint_path, LARGEST_CHECKPOINT))
             through = Where(*data["through"])
             if data["v"] != CHECKPOINT_VERSION or data["check"] != _check(all_, through):
                 return None

@@ -32,10 +32,12 @@ from console.model.journal_lines import (
 from console.model.numbers import json_of, json_text
 from console.operations.goals import Goal
 from console.operations.operation import Operation, Progress, State, Step
-from console.safe_files import open_private, private_folder
+from console.safe_files import open_private, private_folder, read_regular
 
 LEASE = timedelta(seconds=60)
 """How long a lease holds unless it is renewed."""
+LARGEST_LEASE = 4096
+"""Bytes of its file."""
 BELIEVED = timedelta(minutes=10)
 """How far another host's clock may be ahead of this one's."""
 T = TypeVar("T")
@@ -148,7 +150,7 @@ class Lease:
         """Take or renew it. Returns None, or who holds it."""
         descriptor = self._locked()
         try:
-            holder = _holder(os.pread(descriptor, 4096, 0))
+            holder = _holder(os.pread(descriptor, LARGEST_LEASE, 0))
             if holder is not None and holder.by != self._mine and is_held(holder, now):
                 return holder
             self._write(descriptor, Holder(self._mine, now + LEASE))
@@ -160,7 +162,7 @@ class Lease:
         """Give it back, if it is ours."""
         descriptor = self._locked()
         try:
-            holder = _holder(os.pread(descriptor, 4096, 0))
+            holder = _holder(os.pread(descriptor, LARGEST_LEASE, 0))
             if holder is not None and holder.by == self._mine:
                 os.ftruncate(descriptor, 0)
         finally:
@@ -169,8 +171,10 @@ class Lease:
     def holder(self, now: datetime) -> Holder | None:
         """Who holds it, without taking it."""
         try:
-            found = _holder(self._path.read_bytes()[:4096])
+            found = _holder(read_regular(self._path, LARGEST_LEASE))
         except FileNotFoundError:
+            return None
+        except ValueError:
             return None
         return found if found is not None and is_held(found, now) else None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from console.language.quoting import DEFAULT_NAME, ENTITY_WORDS, quote_beside_equals
 from console.language.reader import Expected, Mark, Reader, Role, What
@@ -19,7 +19,8 @@ from console.language.statements import (
     Subject,
 )
 from console.language.tokenizer import Word
-from console.model.codes import BROKER_LOGGER, CLIENT_METRICS, GROUP, AclResourceType
+from console.model.acl import LITERAL, PREFIXED
+from console.model.codes import BROKER_LOGGER, CLIENT_METRICS, GROUP, AclResourceType, Code, PatternType
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.numbers import is_natural
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
@@ -65,7 +66,8 @@ def _subject(reader: Reader, keyword: str) -> Subject:
         case "topic":
             return topic_resource(plain_name(reader, _NAME_OF[keyword], "topics").text or "")
         case "group":
-            return ConfigResource(GROUP, plain_name(reader, _NAME_OF[keyword], "groups").text or "")
+            # Brokers take the commits of a group with the empty name, and list it.
+            return ConfigResource(GROUP, plain_name(reader, _NAME_OF[keyword], "groups", may_be_empty=True).text or "")
         case "client-metrics":
             return ConfigResource(CLIENT_METRICS, plain_name(reader, _NAME_OF[keyword], "client metrics").text or "")
         case "broker":
@@ -126,29 +128,38 @@ def whole_number(text: str, lowest: int = 0, highest: int = INT_MAX) -> int | No
     return number if lowest <= number <= highest else None
 
 
-def acl_target(reader: Reader, *, existing: bool) -> tuple[AclResourceType, str | None, bool]:
-    """Read the target of an ACL: ``cluster``, or a type, a name and whether the name is a prefix.
+def acl_target(reader: Reader, *, existing: bool) -> tuple[AclResourceType, str | None, PatternType]:
+    """Read the target of an ACL: ``cluster``, or a type, a name and how the name is compared.
 
     existing: whether it is of an ACL that there may be already: old brokers took an empty name, and a newer release has
-    more types.
+    more types and patterns.
     """
-    newer = _newer_type(reader) if existing else None
+    newer = newer_code(reader, AclResourceType) if existing else None
     kind = _acl_type(reader) if newer is None else newer.name.lower()
     if kind == "cluster":
-        return ACL_CLUSTER, None, reader.take_keyword("prefixed") is not None
+        return ACL_CLUSTER, None, _pattern_type(reader, existing=existing)
     expected = Expected(What.ACL_NAME, f"the NAME of a {kind}, or *", detail=kind)
     name = named(reader, expected, may_be_empty=True) if existing else plain_name(reader, expected, "ACLs").text
-    prefixed = reader.take_keyword("prefixed") is not None
-    return ACL_TYPES[kind] if newer is None else newer, name, prefixed
+    return ACL_TYPES[kind] if newer is None else newer, name, _pattern_type(reader, existing=existing)
 
 
-def _newer_type(reader: Reader) -> AclResourceType | None:
-    """Read a type that has no word, as rows show it: ``unknown(9)``."""
+def _pattern_type(reader: Reader, *, existing: bool) -> PatternType:
+    newer = newer_code(reader, PatternType) if existing else None
+    if newer is not None:
+        return newer
+    return PREFIXED if reader.take_keyword("prefixed") is not None else LITERAL
+
+
+_Code = TypeVar("_Code", bound=Code)
+
+
+def newer_code(reader: Reader, of: type[_Code]) -> _Code | None:
+    """Read a code that has no word, as rows show it: ``unknown(9)``. Returns None where the next word is none."""
     word = reader.word
     if word is None or not word.bare or not word.text.lower().startswith("unknown("):
         return None
     try:
-        found = AclResourceType.parse(word.text)
+        found = of.parse(word.text)
     except ValueError:
         return None
     reader.mark(word, Role.KEYWORD)

@@ -12,6 +12,7 @@ from console.language.arguments import (
     key_of,
     named,
     need_secret,
+    newer_code,
     plain_name,
     secret_source,
     whole_number,
@@ -218,22 +219,23 @@ def feature(reader: Reader) -> FeatureSet:
 def access(reader: Reader, verb: str) -> Access:
     """``allow``, ``deny``, ``revoke allow`` and ``revoke deny``."""
     revoke = verb == "revoke"
-    word = reader.need_keyword("allow", "deny") if revoke else verb
+    newer = newer_code(reader, Permission) if revoke else None
+    word = reader.need_keyword("allow", "deny") if revoke and newer is None else verb
     principal = _principal(reader, existing=revoke)
     operations, operations_word = _operations(reader, existing=revoke)
     reader.need_keyword("on")
-    resource_type, resource_name, prefixed = acl_target(reader, existing=revoke)
+    resource_type, resource_name, pattern = acl_target(reader, existing=revoke)
     host = "*"
     if reader.take_keyword("from") is not None:
         host = named(reader, Expected(What.HOST, "an address"), may_be_empty=revoke)
     return Access(
         revoke,
-        Permission.parse(word),
+        Permission.parse(word) if newer is None else newer,
         principal,
         operations,
         resource_type,
         resource_name,
-        prefixed,
+        pattern,
         host,
         operations_span=reader.span(operations_word),
     )

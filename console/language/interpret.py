@@ -120,7 +120,7 @@ def _acl(statement: Access, operation: AclOperation) -> Acl:
     return Acl(
         statement.resource_type,
         CLUSTER_NAME if statement.resource_name is None else statement.resource_name,
-        authorizer.PREFIXED if statement.prefixed else authorizer.LITERAL,
+        statement.pattern,
         statement.principal,
         statement.host,
         operation,
@@ -449,7 +449,7 @@ def _access_statement(edit: AddAcl | RemoveAcl) -> Access:
         (acl.operation,),
         acl.resource_type,
         None if acl.resource_type == ACL_CLUSTER else acl.resource_name,
-        acl.pattern_type == authorizer.PREFIXED,
+        acl.pattern_type,
         acl.host,
     )
 

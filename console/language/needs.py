@@ -37,6 +37,8 @@ from console.language.statements import (
     Unregister,
     Unset,
 )
+from console.model.acl import PREFIXED
+from console.model.authorizer import range_of
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, ResourceType
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.feature_levels import CORDONED, ELR_VERSION, MIN_ISR
@@ -98,7 +100,7 @@ def needs(statement: Statement, selected: Subject | None = None) -> Needs:
         case Unset():
             return _edit(_subject(statement.entity, selected), [each.name for each in statement.keys])
         case Explain():
-            return _parts("acls")
+            return _parts("acls", "versions")
         case Create():
             named = Needs(topics=frozenset({statement.name.text or ""}), a_topic=bool(statement.configs))
             return named if not statement.assignments else named | _parts("cluster")
@@ -157,9 +159,11 @@ def _records(statement: DeleteRecords) -> Needs:
 
 def _access(statement: Access) -> Needs:
     """What takes rights from many resources says which there are."""
+    if range_of(statement.host) is not None:
+        return _parts("acls", "versions")
     takes = statement.revoke != (statement.permission.name == "DENY")
     part = _ACL_PARTS.get(statement.resource_type.name)
-    if not takes or part is None or not (statement.prefixed or statement.resource_name == "*"):
+    if not takes or part is None or not (statement.pattern == PREFIXED or statement.resource_name == "*"):
         return _parts("acls")
     return _parts("acls", part)
 
@@ -211,7 +215,8 @@ def _show(statement: Show, subject: Subject | None) -> Needs:
     if not isinstance(subject, ConfigResource):
         need = Needs(parts=frozenset({"cluster"}), quotas_of=_quotas_around(subject))
         return need | _parts("scram") if statement.full and subject.has(USER) else need
-    need = _configs(subject)
+    # The group with the empty name has no configs: brokers take the word for all groups, and refuse it.
+    need = _configs(subject) if subject.name or subject.type != GROUP else NOTHING
     if not statement.full:
         return need
     if statement.keys:

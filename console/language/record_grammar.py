@@ -77,7 +77,7 @@ def _start(reader: Reader) -> tuple[str, str, int]:
         return found, "", _count(reader)
     if found == "of":
         reader.need_keyword("group")
-        return "group", named(reader, _GROUP), DEFAULT_COUNT
+        return "group", named(reader, _GROUP, may_be_empty=True), DEFAULT_COUNT
     if reader.need_keyword("offset", "time") == "offset":
         return "offset", str(_number(reader, "an OFFSET", 0, _OFFSET_MAX)), DEFAULT_COUNT
     word = reader.take(Expected(What.ARGUMENT, "a TIME such as 2h, 14:05 or 2026-11-20T14:05"), Role.VALUE)

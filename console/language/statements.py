@@ -5,7 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from console.language.tokenizer import NOWHERE, Span
-from console.model.codes import AclOperation, AclResourceType, Permission, ScramMechanism
+from console.model.acl import LITERAL
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ScramMechanism
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.model.records import DEFAULT_COUNT
@@ -245,7 +246,7 @@ class Access(_Statement, frozen=True):
     operations: tuple[AclOperation, ...]
     resource_type: AclResourceType
     resource_name: str | None
-    prefixed: bool = False
+    pattern: PatternType = LITERAL
     host: str = "*"
     operations_span: Span = NOWHERE
 

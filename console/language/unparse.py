@@ -70,6 +70,7 @@ from console.language.statements import (
     UseContext,
     View,
 )
+from console.model.acl import LITERAL
 from console.model.config import ConfigResource
 from console.model.numbers import commas
 from console.model.quota import CLIENT_ID
@@ -327,10 +328,10 @@ def _delete_records(statement: DeleteRecords) -> str:
 def _access(statement: Access) -> str:
     permission = statement.permission.name.lower()
     verb = f"revoke {permission}" if statement.revoke else permission
-    prefixed = "prefixed" if statement.prefixed else ""
+    pattern = "" if statement.pattern == LITERAL else statement.pattern.name.lower()
     host = f"from {quote(statement.host)}" if statement.host != "*" else ""
     who = f"{quote(statement.principal)} {_operations(statement)}"
-    return _join(verb, who, "on", _acl_target(statement), prefixed, host)
+    return _join(verb, who, "on", _acl_target(statement), pattern, host)
 
 
 def _operations(statement: Access | Explain) -> str:

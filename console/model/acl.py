@@ -21,6 +21,9 @@ class Acl(NamedTuple):
     permission: Permission
 
 
+LITERAL, PREFIXED = PatternType.parse("LITERAL"), PatternType.parse("PREFIXED")
+"""The patterns of ACLs that there are."""
+
 CLUSTER_NAME = "kafka-cluster"
 """The only resource name that an ACL on the cluster can have."""
 

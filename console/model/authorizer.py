@@ -10,15 +10,17 @@ may do everything, and a resource without any ACL is closed unless ``allow.every
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
+from console.model.acl import LITERAL as LITERAL
+from console.model.acl import PREFIXED as PREFIXED
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 
-LITERAL, PREFIXED = PatternType.parse("LITERAL"), PatternType.parse("PREFIXED")
 DENY, ALLOW = Permission.parse("DENY"), Permission.parse("ALLOW")
 ALL = AclOperation.parse("ALL")
 WILDCARD = "*"
@@ -121,6 +123,79 @@ def address_as_compared(text: str) -> str | None:
     return f"{plain}%{found.scope_id}" if found.scope_id else plain
 
 
+_RANGE = re.compile(r"[0-9A-Fa-f:.]{2,45}/[0-9]{1,3}")
+
+
+@lru_cache(4_096)
+def range_of(host: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    """The addresses of an ACL's host in the form ``10.0.0.0/8``, which brokers take from 4.4 on (CidrUtils); None for
+    another text."""
+    if _RANGE.fullmatch(host) is None:
+        return None
+    try:
+        return ipaddress.ip_network(host, strict=False)
+    except ValueError:
+        return None
+
+
+def is_compared(host: str, *, ranges: bool) -> bool:
+    """Whether an ACL's host may be that of a client. ranges: whether brokers take it for a range of addresses."""
+    return host == WILDCARD or address_as_compared(host) == host or (ranges and range_of(host) is not None)
+
+
+def host_within(host: str, other: str, *, ranges: bool) -> bool:
+    """Whether an ACL's host, or a client's address, is within the host of another ACL."""
+    if other in (WILDCARD, host):
+        return True
+    wide = range_of(other) if ranges else None
+    if wide is None or host == WILDCARD:
+        return False
+    narrow = range_of(host)
+    if narrow is not None:
+        return narrow.version == wide.version and narrow.subnet_of(wide)  # type: ignore[arg-type]
+    try:
+        return ipaddress.ip_address(host) in wide
+    except ValueError:
+        return False
+
+
+def address_in(host: str, others: Container[str]) -> str:
+    """An address of an ACL's host; of a range one that is not among the others, if one of its first ones is not."""
+    wide = range_of(host)
+    if wide is None:
+        return host
+    some = [address_as_compared(str(wide[at])) or "" for at in range(min(wide.num_addresses, _LOOKED_AT))]
+    return next((each for each in some if each not in others), some[0])
+
+
+_LOOKED_AT = 64
+"""Addresses of a range."""
+
+
+def is_pattern(acl: Acl) -> bool:
+    """Whether the ACL is about more than one name."""
+    return acl.pattern_type == PREFIXED or acl.resource_name == WILDCARD
+
+
+def is_within(pattern: Pattern, acl: Acl) -> bool:
+    """Whether all that the pattern is about is only a part of what the ACL is about."""
+    if not is_pattern(acl) or pattern.resource_type != acl.resource_type:
+        return False
+    if pattern.name == WILDCARD and pattern.pattern_type != PREFIXED:
+        return False
+    return acl.pattern_type != PREFIXED or pattern.name.startswith(acl.resource_name)
+
+
+def within_whole(acl: Acl, other: Acl, *, ranges: bool) -> bool:
+    """Whether the other one is about all that the ACL is about."""
+    return (
+        other.principal in (acl.principal, EVERYBODY)
+        and host_within(acl.host, other.host, ranges=ranges)
+        and set(granted(acl)) <= set(granted(other))
+        and (pattern_of(acl) == pattern_of(other) or is_within(pattern_of(acl), other))
+    )
+
+
 class Request(NamedTuple):
     """What a client asks for. host: its address, None for one that no ACL names."""
 
@@ -148,7 +223,9 @@ class Decision(NamedTuple):
 class AclIndex:
     """ACLs by pattern and principal: a decision looks at the prefixes of one name, not at all ACLs."""
 
-    def __init__(self, acls: Iterable[Acl]) -> None:
+    def __init__(self, acls: Iterable[Acl], *, ranges: bool = False) -> None:
+        """ranges: whether brokers take a host such as ``10.0.0.0/8`` for a range of addresses."""
+        self.ranges = ranges
         self._acls: dict[Pattern, dict[str, list[Acl]]] = {}
         by_pattern = self._acls
         for acl in acls:
@@ -170,7 +247,7 @@ class AclIndex:
 
     def changed(self, removed: Sequence[Acl], added: Sequence[Acl]) -> AclIndex:
         """The index without some ACLs and with others; it shares what did not change."""
-        index = AclIndex(())
+        index = AclIndex((), ranges=self.ranges)
         index._acls = dict(self._acls)
         lengths = {type_: set(found) for type_, found in self._prefix_lengths.items()}
         for acl in removed:
@@ -238,8 +315,14 @@ class AclIndex:
     def matching(self, request: Request) -> Iterator[Acl]:
         """The ACLs that are about a request, allows and denies."""
         for acl in self.of(request.principal, request.resource_type, request.resource_name):
-            if acl.host in (WILDCARD, request.host) and grants(acl, request.operation):
+            if self._is_from(acl, request.host) and grants(acl, request.operation):
                 yield acl
+
+    def _is_from(self, acl: Acl, host: str | None) -> bool:
+        """Whether an ACL is about a client's address; about one that none names where its host is the wildcard."""
+        if acl.host in (WILDCARD, host):
+            return True
+        return self.ranges and host is not None and host_within(host, acl.host, ranges=True)
 
     def allows(self, request: Request) -> bool | None:
         """Whether it is allowed or denied; None where no ACL decides."""
@@ -281,7 +364,7 @@ class AclIndex:
     ) -> Iterator[Pattern]:
         for pattern, there in self._acls.items():
             if pattern.resource_type == type_ and any(
-                acl.permission == permission and acl.host in (WILDCARD, host) and acl.operation in (ALL, operation)
+                acl.permission == permission and self._is_from(acl, host) and acl.operation in (ALL, operation)
                 for who in {principal, EVERYBODY}
                 for acl in there.get(who, ())
             ):

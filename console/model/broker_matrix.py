@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from console.model.config import ConfigEntry, ConfigSet
+from console.model.unordered import as_it_counts
 
 
 class BrokerRow(NamedTuple):
@@ -42,7 +43,7 @@ def broker_matrix(sets: Mapping[int, ConfigSet], every: bool = False) -> tuple[B
 
 
 def _held(entry: ConfigEntry | None) -> _Held:
-    return None if entry is None else (entry.value or "", entry.hidden)
+    return None if entry is None else (as_it_counts(entry.name, entry.value or ""), entry.hidden)
 
 
 def _odd(held: Mapping[int, _Held]) -> frozenset[int]:

@@ -57,6 +57,8 @@ _BRINGS: Mapping[str, Mapping[int, str]] = {
         28: "share groups by default on new clusters (KIP-932)",
         29: "streams groups by default on new clusters (KIP-1071)",
         30: "log directories that get no new partitions (KIP-1066)",
+        32: "ranges of addresses as hosts of ACLs",
+        33: "controllers' registrations can be removed",
     },
     KRAFT_VERSION: {1: "controllers can be added and removed while the quorum runs (KIP-853)"},
     "transaction.version": {
@@ -65,7 +67,7 @@ _BRINGS: Mapping[str, Mapping[int, str]] = {
     },
     "group.version": {1: "consumer groups whose coordinator assigns the partitions (KIP-848)"},
     ELR_VERSION: {1: "replicas that left the ISR without losing records may lead (KIP-966)"},
-    "share.version": {1: "share groups (KIP-932)"},
+    "share.version": {1: "share groups (KIP-932)", 2: "dead letter queues of share groups (KIP-1191)"},
     "streams.version": {1: "streams groups (KIP-1071)"},
 }
 

@@ -3,7 +3,8 @@ servers say in a config which of their replicas these are. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -11,10 +12,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from console.model.cluster import Broker, Partition, Topic
-from console.model.config import ConfigSet
+from console.model.config import ConfigResource, ConfigSet, topic_resource
 
 PLACEMENT_KEYS = ("confluent.placement.constraints",)
 """Topics' keys whose value is a JSON object with `observers`: how many, and where."""
+
+
+MOST_PLACEMENTS = 1_000
+"""Topics whose configs are read at once to learn of observers."""
 
 
 class ObserverRule(Struct, frozen=True):
@@ -42,6 +47,23 @@ def observer_rules(configs: ConfigSet) -> Rules:
         except (msgspec.DecodeError, RecursionError):
             return ()
     return ()
+
+
+def placements_to_read(
+    topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet], asked: Container[str]
+) -> list[str]:
+    """The topics whose configs say whether what is missing in their ISRs is so by design: of those that were not asked
+    for. The first says whether the server has such a config at all; most have none, and are asked for one topic."""
+    known = [configs.get(topic_resource(name)) for name in topics]
+    described = next((each for each in known if each is not None), None)
+    if described is not None and not any(described.get(key) for key in PLACEMENT_KEYS):
+        return []
+    names = (
+        name
+        for name, topic in topics.items()
+        if topic.under_replicated and topic_resource(name) not in configs and name not in asked
+    )
+    return list(islice(names, 1 if described is None else MOST_PLACEMENTS))
 
 
 def observed(

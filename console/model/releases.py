@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from console.model.numbers import long_number
 
@@ -75,6 +75,16 @@ def release_of(apis: Apis, supported_features: Mapping[str, tuple[int, int]]) ->
         if apis.get(key, (0, -1))[1] >= version:
             return release
     return f"< {_FIRST_WITH[-1][1]}"
+
+
+_HOST_RANGES_FROM = 32
+
+
+def takes_host_ranges(features: Iterable[Mapping[str, tuple[int, int]]]) -> bool:
+    """Whether brokers that support these features take a range of addresses for the host of an ACL (4.4-IV1); False
+    where no broker said what it supports."""
+    levels = [each.get(METADATA_VERSION, (0, 0))[1] for each in features]
+    return bool(levels) and min(levels) >= _HOST_RANGES_FROM
 
 
 _ADMINISTRATION = (

@@ -33,6 +33,7 @@ from console.model.failure import Failure
 from console.model.observers import Rules, observed, observer_rules
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues
 from console.model.rates import NOT_LOOKED, Rates, with_ends
+from console.model.releases import takes_host_ranges
 
 if TYPE_CHECKING:
     from console.model.lag_trend import LagTrend
@@ -203,7 +204,9 @@ def _read_at(snapshot: Snapshot, part: str, at: datetime) -> Mapping[str, dateti
 def with_cluster(snapshot: Snapshot, cluster: ClusterInfo, at: datetime) -> Snapshot:
     """Who the cluster is and which brokers it has."""
     cluster = snapshot.cluster if snapshot.cluster == cluster else cluster
-    return replace(snapshot, cluster=cluster, read_at=_read_at(snapshot, "cluster", at))
+    rules = snapshot.observer_rules
+    topics = observed(snapshot.topics, rules, cluster.brokers) if rules else snapshot.topics  # by their racks
+    return replace(snapshot, cluster=cluster, topics=topics, read_at=_read_at(snapshot, "cluster", at))
 
 
 def with_quorum(snapshot: Snapshot, quorum: Quorum | None, at: datetime) -> Snapshot:
@@ -215,6 +218,12 @@ def without_quorum(snapshot: Snapshot) -> Snapshot:
     """The quorum is unknown: the cluster refuses to describe it."""
     read_at = {part: at for part, at in snapshot.read_at.items() if part != "quorum"}
     return replace(snapshot, quorum=None, read_at=read_at)
+
+
+def host_ranges(snapshot: Snapshot) -> bool:
+    """Whether the cluster's brokers take a range of addresses for the host of an ACL, as far as their versions were
+    read."""
+    return takes_host_ranges(each.supported_features for each in snapshot.versions.values())
 
 
 def with_versions(snapshot: Snapshot, versions: Mapping[int, BrokerVersion], at: datetime) -> Snapshot:

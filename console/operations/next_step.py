@@ -197,7 +197,8 @@ def _below_min_isr(placement: Placement, proposal: Proposal) -> Iterator[str]:
     for each in placement.partitions:
         if each.moving or not 0 < len(each.isr) < each.min_isr or (each.topic, each.number) in mended:
             continue
-        behind = [b for b in each.replicas if b not in each.isr and b in placement.hosts and placement.hosts[b].takes]
+        out = {*each.replicas}.difference(each.isr, each.observers)
+        behind = [b for b in each.replicas if b in out and b in placement.hosts and placement.hosts[b].takes]
         if behind and (mended or not within.isdisjoint(behind)):
             yield f"{each.topic}/{each.number} is below min ISR: broker {commas(behind)} has to catch up first"
 

@@ -20,14 +20,17 @@ from console.model.authorizer import (
     PREFIXED,
     WILDCARD,
     AclIndex,
-    Pattern,
     Request,
-    address_as_compared,
+    address_in,
     covers,
     granted,
+    is_compared,
+    is_pattern,
+    is_within,
     pattern_of,
 )
 from console.model.codes import AclOperation, AclResourceType
+from console.model.snapshot import host_ranges
 from console.plan.edits import AclEdit, AddAcl, RemoveAcl
 from console.plan.staged import Draft
 
@@ -85,7 +88,7 @@ def change_by(draft: Draft) -> Change:
     edits = [each.edit for each in draft.staged]
     added = [edit.acl for edit in edits if isinstance(edit, AddAcl)]
     removed = [edit.acl for edit in edits if isinstance(edit, RemoveAcl)]
-    before = AclIndex(snapshot.acls)
+    before = AclIndex(snapshot.acls, ranges=host_ranges(snapshot))
     existing: dict[AclResourceType, Sequence[str]] = {}
     if draft.read("topics"):
         existing[_TOPIC] = sorted(snapshot.topics)
@@ -107,7 +110,7 @@ def _lines(edit: AclEdit, change: Change) -> Iterator[str]:
         name = any_name(acl)
         if not any(after.patterns_on(acl.resource_type, name)):
             yield (
-                f"no ACL is left on {_where(acl)}{' without one of their own' if _is_pattern(acl) else ''}: closed to "
+                f"no ACL is left on {_where(acl)}{' without one of their own' if is_pattern(acl) else ''}: closed to "
                 "all but super users, or open to everyone where the brokers have allow.everyone.if.no.acl.found=true"
             )
 
@@ -167,7 +170,7 @@ def moves(acl: Acl, principal: str, held: AclIndex, left: AclIndex, names: Seque
             apart = {*special, *unlooked}
             by_hosts.setdefault(for_others, []).extend(name for name in names if name not in apart)
         for hosts, moved in by_hosts.items():
-            key = tuple(sorted(moved)), hosts == for_others and _is_pattern(acl), *hosts
+            key = tuple(sorted(moved)), hosts == for_others and is_pattern(acl), *hosts
             found.setdefault(key, []).append(operation)
     return Moves([Move(tuple(operations), *key) for key, operations in found.items()], len(unlooked))
 
@@ -182,33 +185,29 @@ def _hosts_moved(
         at = request._replace(host=host)
         return bool(held.allows(at)) and not left.allows(at)
 
-    if acl.host != WILDCARD:
-        if address_as_compared(acl.host) != acl.host:
-            return None
-        return ((acl.host,), ()) if moves_from(acl.host) else None
     _, _, _, type_, name = request
     named = {each.host for index in (held, left) for each in index.of(request.principal, type_, name)}
-    hosts = sorted(host for host in named if address_as_compared(host) == host)[:LOOKED_AT]
+    if acl.host != WILDCARD:
+        if not is_compared(acl.host, ranges=held.ranges):
+            return None
+        return ((acl.host,), ()) if moves_from(address_in(acl.host, named)) else None
+    hosts = sorted(host for host in named if host != WILDCARD and is_compared(host, ranges=held.ranges))[:LOOKED_AT]
     if moves_from(None):
-        return (), tuple(host for host in hosts if left.allows(request._replace(host=host)))
-    only = tuple(host for host in hosts if moves_from(host))
+        return (), tuple(host for host in hosts if left.allows(request._replace(host=address_in(host, named))))
+    only = tuple(host for host in hosts if moves_from(address_in(host, named)))
     return (only, ()) if only else None
-
-
-def _is_pattern(acl: Acl) -> bool:
-    return acl.pattern_type == PREFIXED or acl.resource_name == WILDCARD
 
 
 def any_name(acl: Acl) -> str:
     """The name that a literal ACL is about, or one that the pattern is about and no other ACL names."""
-    if not _is_pattern(acl):
+    if not is_pattern(acl):
         return acl.resource_name
     return (acl.resource_name if acl.pattern_type == PREFIXED else "") + _LAST
 
 
 def _names(acl: Acl, existing: Mapping[AclResourceType, Sequence[str]]) -> Sequence[str]:
     """The resources that exist and that the ACL is about; of a literal ACL the one that it names."""
-    if not _is_pattern(acl):
+    if not is_pattern(acl):
         return (acl.resource_name,)
     names = existing.get(acl.resource_type, ())
     if acl.pattern_type != PREFIXED:
@@ -219,7 +218,7 @@ def _names(acl: Acl, existing: Mapping[AclResourceType, Sequence[str]]) -> Seque
 
 def _narrower(acl: Acl, principal: str, held: AclIndex, left: AclIndex, names: Sequence[str]) -> list[str]:
     """The names that narrower ACLs of the principal or of everybody are about."""
-    if not _is_pattern(acl):
+    if not is_pattern(acl):
         return []
     who = {principal, EVERYBODY}
     own = {pattern for index in (held, left) for each in who for pattern in index.patterns_of(each)}
@@ -231,19 +230,10 @@ def _narrower(acl: Acl, principal: str, held: AclIndex, left: AclIndex, names: S
     return [name for name in names if name in literals or (prefixes and name.startswith(prefixes))]
 
 
-def is_within(pattern: Pattern, acl: Acl) -> bool:
-    """Whether all that the pattern is about is only a part of what the ACL is about."""
-    if not _is_pattern(acl) or pattern.resource_type != acl.resource_type:
-        return False
-    if pattern.name == WILDCARD and pattern.pattern_type != PREFIXED:
-        return False
-    return acl.pattern_type != PREFIXED or pattern.name.startswith(acl.resource_name)
-
-
 def _with_own(acl: Acl, index: AclIndex) -> Iterator[str]:
     """The principals with ACLs of their own on a resource that the ACL is about."""
     there = [*index.patterns_on(acl.resource_type, any_name(acl))]
-    if _is_pattern(acl):
+    if is_pattern(acl):
         there += [each for each in index.patterns() if is_within(each, acl)]
     for pattern in there:
         yield from (who for who in index.principals_at(pattern) if who != EVERYBODY)
@@ -266,7 +256,7 @@ def operations_text(acl: Acl, operations: Sequence[AclOperation]) -> str:
 
 
 def _resources(acl: Acl, move: Move, names: Sequence[str], change: Change) -> str:
-    if not _is_pattern(acl) or acl.resource_type not in change.existing:
+    if not is_pattern(acl) or acl.resource_type not in change.existing:
         return _where(acl)
     count = len(move.names)
     if not move.others:

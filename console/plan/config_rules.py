@@ -10,14 +10,6 @@ from console.model.broker_keys import listener_base
 from console.model.changes import FeatureTarget
 from console.model.codes import BROKER, BROKER_LOGGER, GROUP, TOPIC, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, is_override
-from console.model.feature_levels import (
-    CORDONED,
-    CORDONS_FROM,
-    ELR_VERSION,
-    METADATA_VERSION,
-    MIN_ISR,
-    level_name,
-)
 from console.model.nodes import ITS_OWN, controller_named, is_broker
 from console.plan.edits import (
     AppendConfig,
@@ -29,7 +21,7 @@ from console.plan.edits import (
     SubtractConfig,
     UnsetConfig,
 )
-from console.plan.kinds.features import SetFeature
+from console.plan.kinds.features import SetFeature, feature_of, forbidden_at
 from console.plan.staged import UNREAD, Draft, Dropped, Refused, Staged, Verdict, Was, shown
 from console.plan.values import LIST, appended, as_compared, own_text, parse_value, parts_of, subtracted
 
@@ -94,35 +86,10 @@ def _known(edit: ConfigEdit, draft: Draft) -> Refused | None:
 
 def _by_level(edit: ConfigEdit, draft: Draft) -> Refused | None:
     """What the levels of features, as they are or as the plan makes them, do not let be set or taken away."""
-    resource, key = edit.resource, edit.key
-    if feature_of(edit) is None:
-        return None
-    if key == CORDONED:
-        level = _level(METADATA_VERSION, draft)
-        if level is None or level >= CORDONS_FROM or isinstance(edit, UnsetConfig):
-            return None
-        name = level_name(METADATA_VERSION, CORDONS_FROM)
-        needs = f"{METADATA_VERSION} {CORDONS_FROM} ({name}), and it is {level}"
-        return Refused(edit, f"{key} needs {needs}", f"Stage `feature set {METADATA_VERSION}={CORDONS_FROM}` first.")
-    if not _level(ELR_VERSION, draft):
-        return None
-    if not resource.is_cluster_default:
-        return Refused(
-            edit,
-            f"brokers have no {key} of their own while {ELR_VERSION} is on",
-            "Set it for the topic, or for broker <default>.",
-        )
-    if isinstance(edit, UnsetConfig):
-        why = f"the cluster's {key} can't be taken away while {ELR_VERSION} is on"
-        return Refused(edit, why, "Set it to another value.")
-    return None
-
-
-def feature_of(edit: ConfigEdit) -> str | None:
-    """The feature whose level decides whether brokers take the edit."""
-    if edit.resource.type != BROKER:
-        return None
-    return {MIN_ISR: ELR_VERSION, CORDONED: METADATA_VERSION}.get(edit.key)
+    feature = feature_of(edit)
+    level = _level(feature, draft) if feature is not None else None
+    forbidden = forbidden_at(edit, level) if level is not None else None
+    return Refused(edit, *forbidden) if forbidden is not None else None
 
 
 def _level(feature: str, draft: Draft) -> int | None:

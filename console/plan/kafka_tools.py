@@ -6,6 +6,7 @@ it would spoil goes through --add-config-file. A secret is in no command: it nam
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ SECRETS = "secret.properties"
 STDIN = "/dev/stdin"
 CONFIG_OPTION = "--command-config"
 """The option of most tools for a file with the settings of the connection."""
+_ADDED_KEY = re.compile(r"[$a-zA-Z0-9._-]+")
 _TRIMMED = "".join(map(chr, range(0x21)))
 
 
@@ -55,6 +57,11 @@ def alter_with_secrets(entity: Sequence[str], pairs: Iterable[tuple[str, str]]) 
 def needs_file(value: str) -> bool:
     """Whether kafka-configs would spoil the value on its command line (ConfigCommand.parseConfigsToBeAdded)."""
     return "[" in value or "]" in value or not is_trimmed(value)
+
+
+def can_name_key(key: str, *, added: bool) -> bool:
+    """Whether kafka-configs takes a key for what it is (ConfigCommand.parseConfigsToBeAdded, …ToBeDeleted)."""
+    return _ADDED_KEY.fullmatch(key) is not None if added else "," not in key and key != "" and is_trimmed(key)
 
 
 def is_trimmed(value: str) -> bool:

@@ -12,6 +12,7 @@ from console.model.config import ConfigEntry, ConfigResource, is_override, own_s
 from console.model.inheritance import Inheritance
 from console.model.numbers import has_number_form, is_decimal, is_whole
 from console.model.quota import CLIENT_KEYS, CONNECTION_CREATION_RATE, IP_KEYS
+from console.model.unordered import UNORDERED, as_it_counts
 from console.plan.amounts import Unit, has_unit, parse_amount, unit_of
 from console.plan.edits import AppendConfig, ConfigEdit, SetConfig, UnsetConfig
 
@@ -21,14 +22,6 @@ SHORT = ConfigType(4)
 LONG = ConfigType(5)
 DOUBLE = ConfigType(6)
 LIST = ConfigType(7)
-
-UNORDERED = frozenset(
-    (
-        *("cleanup.policy", "log.cleanup.policy", "cordoned.log.dirs"),
-        *("leader.replication.throttled.replicas", "follower.replication.throttled.replicas"),
-    )
-)
-"""Lists that brokers take for sets: what is there counts, not where and how often."""
 
 _BITS = {INT: 32, SHORT: 16, LONG: 64}
 _ALLOWED_SUFFIX = {"request_percentage": "%", "controller_mutation_rate": "/s", CONNECTION_CREATION_RATE: "/s"}
@@ -129,8 +122,7 @@ def canonical(type_: ConfigType, text: str) -> str:
 
 def as_compared(key: str, type_: ConfigType, text: str) -> str:
     """A valid value as it counts: `canonical`, and of a list whose order means nothing each item once, sorted."""
-    shown = canonical(type_, text)
-    return ",".join(sorted({*items_of(shown)})) if key in UNORDERED else shown
+    return as_it_counts(key, canonical(type_, text))
 
 
 def same_value(type_: ConfigType, one: str, other: str) -> bool:

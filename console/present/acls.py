@@ -8,7 +8,7 @@ from itertools import chain, repeat
 from operator import itemgetter, ne
 from typing import Any, Literal, NamedTuple
 
-from console.model.acl import Acl
+from console.model.acl import LITERAL, PREFIXED, Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.plan.plan import Plan
 from console.present.columns import EVERYWHERE, LISTED, SCREEN, Column, Columns
@@ -17,8 +17,6 @@ from widgets.row_source import Column as ScreenColumn
 
 By = Literal["principal", "resource"]
 TOPIC_TYPE = AclResourceType(2)
-LITERAL = PatternType(3)
-PREFIXED = PatternType(4)
 DENY = Permission(2)
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from console.model.cluster import Broker, LogDir
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.numbers import Data
+from console.model.observers import not_in_sync
 from console.model.rates import UNKNOWN, Rate
 from console.model.snapshot import Snapshot
 from console.plan.amounts import Unit, size
@@ -91,8 +92,8 @@ def broker_loads(snapshot: Snapshot) -> dict[int, BrokerLoad]:
             leaders[partition.leader] += count
             for replica in partition.replicas:
                 replicas[replica] += count
-                if replica not in partition.isr:
-                    lost[replica] += count
+            for replica in not_in_sync(partition):
+                lost[replica] += count
             first[preferred(partition)] += count
             if needs_preferred(partition) and not why_not_preferred(partition):
                 to_elect[preferred(partition)] += count

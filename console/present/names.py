@@ -85,9 +85,14 @@ def named(name: str | None) -> str:
     return f"'{name}'" if name == DEFAULT else clean(name)
 
 
+def spoken(name: str) -> str:
+    """A name in a line: ``''`` for the empty one, as it is typed."""
+    return clean(name) or "''"
+
+
 def resource(target: ConfigResource) -> str:
     """``topic orders``, ``broker 2``, ``broker <default>``."""
-    return f"{resource_word(target.type)} {DEFAULT if target.is_cluster_default else clean(target.name)}"
+    return f"{resource_word(target.type)} {DEFAULT if target.is_cluster_default else spoken(target.name)}"
 
 
 def quota_entity(entity: QuotaEntity) -> str:
@@ -100,16 +105,16 @@ def quota_entity(entity: QuotaEntity) -> str:
 def acl(binding: Acl) -> str:
     """``allow User:alice READ on topic orders prefixed from 10.0.0.1``."""
     where = acl_resource(binding.resource_type, binding.resource_name)
-    text = f"{binding.permission.name.lower()} {clean(binding.principal)} {binding.operation.name} on {where}"
+    text = f"{binding.permission.name.lower()} {spoken(binding.principal)} {binding.operation.name} on {where}"
     if binding.pattern_type.name != "LITERAL":
         text += f" {binding.pattern_type.name.lower()}"
-    return text if binding.host == "*" else f"{text} from {clean(binding.host)}"
+    return text if binding.host == "*" else f"{text} from {spoken(binding.host)}"
 
 
 def acl_resource(type_: AclResourceType, name: str) -> str:
     """``topic orders``, ``transactional-id pay``, ``cluster``."""
     word = type_.name.lower().replace("_", "-")
-    return word if word == "cluster" else f"{word} {clean(name)}"
+    return word if word == "cluster" else f"{word} {spoken(name)}"
 
 
 def target(what: Target) -> str:
@@ -136,9 +141,9 @@ def target(what: Target) -> str:
         case ProducerTarget():
             return f"producer {what.producer_id} on {partition(what.topic, what.number)}"
         case GroupTarget():
-            return f"group {clean(what.name)}"
+            return f"group {spoken(what.name)}"
         case GroupOffsetTarget():
-            return f"group {clean(what.group)} {partition(what.topic, what.number)}"
+            return f"group {spoken(what.group)} {partition(what.topic, what.number)}"
         case BrokerTarget():
             return f"registration of broker {what.id}"
         case FeatureTarget():

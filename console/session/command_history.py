@@ -7,12 +7,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from console.log_file import state_directory
-from console.safe_files import PRIVATE, open_private, write_whole
+from console.safe_files import PRIVATE, open_private, read_regular, write_whole
 
 KEPT = 500
 """Commands that are kept."""
 LONGEST = 2_000
 """Characters; a longer command is not kept."""
+
+
+LARGEST = 64 << 20
+"""Bytes of the file."""
 
 
 class CommandHistory:
@@ -27,8 +31,8 @@ class CommandHistory:
         from console.language.secret_values import redact
 
         try:
-            lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines()
-        except OSError:
+            lines = read_regular(self._path, LARGEST).decode("utf-8", "replace").splitlines()
+        except (OSError, ValueError):
             return []
         # An older version may have kept what counts as a secret now.
         return [redact(line) for line in lines if line.strip()][-KEPT:]

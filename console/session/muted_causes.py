@@ -11,10 +11,12 @@ import msgspec
 from msgspec import Struct, field
 
 from console.log_file import state_directory
-from console.safe_files import PRIVATE, private_folder, write_whole
+from console.safe_files import PRIVATE, private_folder, read_regular, write_whole
 
 log = logging.getLogger(__name__)
 
+LARGEST = 16 << 20
+"""Bytes of the file."""
 MOST = 1_000
 """Causes that are kept of a cluster; beyond it, those that end last."""
 
@@ -51,8 +53,8 @@ class MutedCauses:
 
     def _read(self) -> _File:
         try:
-            file = msgspec.json.decode(self._path.read_bytes(), type=_File)
-        except (OSError, msgspec.DecodeError, RecursionError):  # a ValidationError is one, too
+            file = msgspec.json.decode(read_regular(self._path, LARGEST), type=_File)
+        except (OSError, ValueError, RecursionError):  # what can't be decoded is a ValueError, too
             return _File()
         now = datetime.now(UTC)
         file.clusters = {

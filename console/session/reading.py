@@ -65,6 +65,8 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         first.append(session.read_transactions(sorted(need.transactions)))
     first.append(_configs(session, need.resources, need.documentation))
     await asyncio.gather(*first)
+    if "topics" in parts:
+        await session.read_placements()
     if any(_may_be_controller(session.snapshot, resource) for resource in need.resources):
         await session.read_quorum()
     await _lags(session, need)

@@ -18,10 +18,11 @@ from msgspec.structs import replace
 from console.model import snapshot as refresh
 from console.model.acl import AclFilter
 from console.model.cluster import Silence
-from console.model.config import ConfigListing, ConfigResource
+from console.model.config import ConfigListing, ConfigResource, topic_resource
 from console.model.coordinators import unlisted
 from console.model.failure import Failure
 from console.model.identity import not_expected, not_the_one_before
+from console.model.observers import placements_to_read
 from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaFilter, QuotaMatch
 from console.model.rates import with_dirs
 from console.model.snapshot import Snapshot, TopicPartition
@@ -217,6 +218,23 @@ class SnapshotReader:
             shared = await asyncio.to_thread(refresh.share, self.snapshot.topics, listing.topics)
             listing = replace(listing, topics=shared)
         self._learn(refresh.with_topics(self.snapshot, listing, whole=names is None, at=self.clock.now()), "topics")
+
+    async def read_placements(self) -> None:
+        """Read the configs of topics that are short of replicas, where some of these may be so by design. What can't be
+        read is left as it is: such a replica is missing then."""
+        from console.admin import configs
+        from console.admin.errors import AdminError
+
+        asked: set[str] = set()
+        while names := placements_to_read(self.snapshot.topics, self.snapshot.configs, asked):
+            asked.update(names)
+            try:
+                found = await self.client.run(configs.describe_configs, [*map(topic_resource, names)])
+            except AdminError:
+                return
+            listing, at = replace(found, failures={}), self.clock.now()
+            known = refresh.with_configs(self.snapshot, listing, at, described_by=found.described_by)
+            self._learn(known, "configs")
 
     async def read_configs(
         self, resources: Sequence[ConfigResource], documentation: bool = False, *, at_once: bool = False

@@ -3,14 +3,14 @@ ISR, records that were deleted before their time. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from console.model.acl import Acl
-from console.model.authorizer import pattern_of, patterns_on
+from console.model.authorizer import pattern_of, patterns_on, within_whole
 from console.model.broker_keys import TOPIC_SYNONYMS
 from console.model.cluster import Partition, Topic
 from console.model.codes import BROKER, TOPIC, Permission
@@ -19,7 +19,7 @@ from console.model.elections import partition_in
 from console.model.inheritance import by_broker
 from console.model.log_course import Jump
 from console.model.numbers import long_number
-from console.model.snapshot import Snapshot
+from console.model.snapshot import Snapshot, host_ranges
 from console.triage.config_changes import HIDDEN, config_differences
 from console.triage.symptoms import Look, gone
 
@@ -90,13 +90,15 @@ class Loss(NamedTuple):
 
 class AclChange(NamedTuple):
     """An ACL that was added, or removed, between two reads. takes: whether someone may do less since: one that denies
-    was added, one that allows removed, or the first one on its resource added."""
+    was added, one that allows removed, or the first one on its resource added; and no other ACL says the same. first:
+    it is the first one on its resource, and allows."""
 
     acl: Acl
     added: bool
     takes: bool
     after: datetime
     at: datetime
+    first: bool = False
 
 
 class Past(Struct, frozen=True):
@@ -172,12 +174,20 @@ def _acl_changes(before: Look, now: Look) -> Iterator[AclChange]:
     was, became = frozenset(old), frozenset(new)
     after = before.snapshot.read_at["acls"]
     patterns = {pattern_of(each) for each in old}
+    ranges = host_ranges(now.snapshot)
     for acl in sorted(was - became):
-        yield AclChange(acl, False, acl.permission != DENY, after, now.at)
+        takes = acl.permission != DENY and not _is_said(acl, became, ranges)
+        yield AclChange(acl, False, takes, after, now.at)
     for acl in sorted(became - was):
         wider = patterns_on(acl.resource_type, acl.resource_name)
         first = pattern_of(acl) not in patterns and not any(each in patterns for each in wider)
-        yield AclChange(acl, True, acl.permission == DENY or first, after, now.at)
+        denies = acl.permission == DENY and not _is_said(acl, was, ranges)
+        yield AclChange(acl, True, denies or first, after, now.at, first and acl.permission != DENY)
+
+
+def _is_said(acl: Acl, others: Iterable[Acl], ranges: bool) -> bool:
+    """Whether another ACL says all that this one does."""
+    return any(each.permission == acl.permission and within_whole(acl, each, ranges=ranges) for each in others)
 
 
 # -- leaders -----------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from console.embedded.state import ClusterState
 from console.model.acl import Acl
 from console.model.authorizer import OPERATIONS_OF, AclIndex, Decision, Request, address_as_compared
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
-from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, BrokersUnavailableError, jars, java
+from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, RELEASES, BrokersUnavailableError, jars, java
 from tests.support.patience import PATIENCE
 
 HERE = Path(__file__).parent
@@ -25,6 +25,8 @@ NAMES = ("a", "ab", "abc", "abd", "b", "ba", "-a", "-", "*", "*a", "a*", "kafka-
 PRINCIPALS = ("User:alice", "User:bob", "User:*", "User:Alice", "Group:alice", "Group:*", "User:CN=a,O=b", "user:alice")
 CLIENTS = tuple(each for each in PRINCIPALS if each != "User:*")
 HOSTS = ("*", "10.0.0.1", "10.0.0.2", "0:0:0:0:0:0:0:1", "::1")
+RANGES = ("10.0.0.0/8", "10.0.0.1/31", "10.0.0.2/32", "0.0.0.0/0", "2001:db8::/32", "::/0", "10.0.0.0/33", "10.0.0/8")
+"""Hosts that 4.4 takes for ranges of addresses, and some that are none."""
 ADDRESSES = ("10.0.0.1", "10.0.0.2", "127.0.0.1", "::1", "::ffff:10.0.0.1", "2001:db8::5")
 OPERATIONS = tuple(
     name for name in AclOperation.NAMES.values() if name not in ("ANY", "TWO_PHASE_COMMIT")
@@ -42,7 +44,7 @@ class AclSet(NamedTuple):
     anywhere: tuple[Request, ...]
 
 
-def random_sets(count: int, seed: int) -> Iterator[AclSet]:
+def random_sets(count: int, seed: int, hosts: Sequence[str] = HOSTS) -> Iterator[AclSet]:
     """Few names, most beginning alike, and few principals and operations in each, so that ACLs meet each other."""
     pick = random.Random(seed)
     for _ in range(count):
@@ -58,7 +60,7 @@ def random_sets(count: int, seed: int) -> Iterator[AclSet]:
                 pick.choice(names),
                 PatternType.parse(pick.choice(("LITERAL", "PREFIXED"))),
                 pick.choice(principals),
-                pick.choice(HOSTS) if pick.random() < 0.3 else "*",
+                pick.choice(hosts) if pick.random() < 0.3 else "*",
                 AclOperation.parse(pick.choice(operations)),
                 Permission.parse(pick.choice(("ALLOW", "ALLOW", "ALLOW", "DENY"))),
             )
@@ -119,16 +121,18 @@ def verdict(each: AclSet, request: Request, decision: Decision) -> str:
     return "ALLOWED" if allowed else "DENIED"
 
 
-def check(version: str, count: int, seed: int) -> None:
-    sets = [*random_sets(count, seed)]
+def check(version: str, count: int, seed: int, *, ranges: bool = False) -> None:
+    sets = [*random_sets(count, seed, (*HOSTS, *RANGES))]
     told = iter(what_kafka_decides(version, sets))
     decided = {"ALLOWED": 0, "DENIED": 0, "by a deny": 0, "by an allow": 0}
     for each in sets:
-        index = AclIndex(each.acls)
+        index = AclIndex(each.acls, ranges=ranges)
         state = ClusterState("rights", release("4.3"))
         for acl in each.acls:
             state.add_acl(acl)
-        embedded = StandardAuthorizer(filter(None, each.super_users.split(";")), open_by_default=each.is_open)
+        embedded = StandardAuthorizer(
+            filter(None, each.super_users.split(";")), open_by_default=each.is_open, ranges=ranges
+        )
         for request in map(compared, each.asked):
             result, rule = next(told).split("\t")
             decision = index.decide(request)
@@ -154,6 +158,10 @@ def check(version: str, count: int, seed: int) -> None:
 @pytest.mark.parametrize("version", [KAFKA_4_3, KAFKA_3_9])
 def test_decisions_are_those_of_kafka(version: str) -> None:
     check(version, 1_000, seed=1)
+
+
+def test_ranges_of_addresses_are_those_of_kafka_4_4() -> None:
+    check(RELEASES["4.4"], 1_000, seed=3, ranges=True)
 
 
 @pytest.mark.long

@@ -63,24 +63,27 @@ def create(target: Target, *bindings: Binding, user: str = "admin") -> list[Erro
     return answer if answer == "no answer" else [error(each) for each in answer["results"]]
 
 
-def found(target: Target, wanted: Filter = EVERYTHING, user: str = "admin") -> tuple[Error, set[Binding]] | str:
-    answer = target.ask(
-        "describe_acls",
-        2,
-        lambda m: m.DescribeAclsRequest(
-            resource_type_filter=wanted.kind,
-            resource_name_filter=wanted.name,
-            pattern_type_filter=wanted.pattern,
-            principal_filter=wanted.principal,
-            host_filter=wanted.host,
-            operation=wanted.operation,
-            permission_type=wanted.permission,
-        ),
-        user=user,
+def describe_request(m: Any, wanted: Filter = EVERYTHING) -> Any:
+    return m.DescribeAclsRequest(
+        resource_type_filter=wanted.kind,
+        resource_name_filter=wanted.name,
+        pattern_type_filter=wanted.pattern,
+        principal_filter=wanted.principal,
+        host_filter=wanted.host,
+        operation=wanted.operation,
+        permission_type=wanted.permission,
     )
+
+
+def found(target: Target, wanted: Filter = EVERYTHING, user: str = "admin") -> tuple[Error, set[Binding]] | str:
+    answer = target.ask("describe_acls", 2, lambda m: describe_request(m, wanted), user=user)
     if answer == "no answer":
         return "no answer"
-    return error(answer), {
+    return error(answer), bindings_in(answer)
+
+
+def bindings_in(answer: dict[str, Any]) -> set[Binding]:
+    return {
         Binding(
             each["resource_name"],
             acl["principal"],

@@ -33,7 +33,7 @@ from tests.contract.verbs import (
 from tests.support.real_clusters import RARE, REAL, KafkaCluster
 from tests.support.server_properties import NodePorts, server_properties, zookeeper_mode_properties
 
-BROKERS = {"2.8": 2, "3.7": 1, "3.9": 1, "4.0": 3, "4.1": 3, "4.2": 3, "4.3": 3}
+BROKERS = {"2.8": 2, "3.7": 1, "3.9": 1, "4.0": 3, "4.1": 3, "4.2": 3, "4.3": 3, "4.4": 3}
 RECORDING = os.environ.get(RECORD)
 """Read before each test has an environment of its own."""
 USERS = {name: Secret(f"password of {name}") for name in (ADMIN, ALICE)}

@@ -32,6 +32,7 @@ NOT_SERVED: Mapping[str, Set[int]] = {
     "3.9": _KRAFT | {80, 81},
     "4.1": _4_1,
     "4.2": _4_1 | {88},
+    "4.4": _4_1 | {88, 93, 94},
 }
 """API keys by the first release: what brokers say to each other, delegation tokens, offsets in transactions, voters of
 the quorum, share and streams groups. The console has no use for them, nor have the clients that are to work here; what

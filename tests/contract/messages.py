@@ -231,6 +231,9 @@ MESSAGES: Mapping[str, Mapping[str, Error]] = {
         "2.8": ("INVALID_REQUEST", "Configuration {key} must be a {type} value"),
         "3.7": ("INVALID_REQUEST", "{key} cannot be a fractional value."),
     },
+    "not finite": {
+        "4.4": ("INVALID_REQUEST", "Quota {key} must be a finite number"),
+    },
     "too large": {
         "2.8": ("INVALID_REQUEST", "Configuration {key} must be a {type} value"),
         "3.7": ("INVALID_REQUEST", "Proposed value for {key} is too large for {a} {type}."),

@@ -33,7 +33,7 @@ from tests.support.real_clusters import REAL
 FOLDER = Path(__file__).parent / "answers"
 RECORD = "CONTRACT_ANSWERS"
 """Environment variable: the folder into which a run on real brokers writes what they answered."""
-LIKE = {"3.7": "3.9", "4.0": "4.3", "4.1": "4.3", "4.2": "4.3"}
+LIKE = {"3.7": "3.9", "4.0": "4.3", "4.1": "4.3", "4.2": "4.3", "4.4": "4.3"}
 """Release -> the one that its file is a difference to."""
 _TIME = "$time"
 _SAME = "same"

@@ -182,6 +182,12 @@ class Target:
         """Reads show a change some milliseconds later, and so do rights."""
         return not self._differing and (bool(_READS.match(api)) or user != ADMIN)
 
+    def until_told(self, api: str, version: int, build: Build, seen: Callable[[Any], bool]) -> None:
+        """Wait until broker 1 of a real cluster tells something; nothing of it is recorded."""
+        if self.real is not None and self.real.addresses:
+            real = self.real
+            self.until(lambda: seen(Server.ask(real, api, version, build, 1, ADMIN)))
+
     def until(self, seen: Callable[[], bool]) -> None:
         """Wait for what a real cluster does in its own time."""
         deadline = time.monotonic() + SETTLED

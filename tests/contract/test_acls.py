@@ -71,8 +71,20 @@ def test_every_type_and_operation(target: Target, name: str) -> None:
 def test_principals_and_hosts_are_hardly_looked_at(target: Target, name: str) -> None:
     bindings = [Binding(name, principal) for principal in (":", "User:", "Group:x y", "User:a:b", "User:*")]
     bindings += [Binding(name, "User:alice", host=host) for host in ("", "not an address", "::1")]
-    assert create(target, *bindings) == [FINE] * len(bindings)
-    assert found(target) == (FOUND, set(bindings))
+    refused = ("INVALID_REQUEST", "Host pattern cannot be null or empty") if target.is_since("4.4") else FINE
+    assert create(target, *bindings) == [FINE if each.host else refused for each in bindings]
+    assert found(target) == (FOUND, {each for each in bindings if each.host or refused == FINE})
+
+
+@pytest.mark.parametrize("host", ["10.0.0.0/8", "2001:db8::/32", "10.0.0.0/33", "10.0.0/8", "/"])
+def test_a_range_of_addresses(target: Target, name: str, host: str) -> None:
+    """Before 4.4 any text is a host."""
+    is_range = host in ("10.0.0.0/8", "2001:db8::/32")
+    answer = create(target, Binding(name, "User:alice", host=host))
+    if is_range or not target.is_since("4.4"):
+        assert answer == [FINE]
+    else:
+        assert answer != [FINE]
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_every_config_of_a_topic(target: Target, topic: str) -> None:
     """§2: sources, value types, synonyms and documentation of all."""
     (result,) = describe(target, [(TOPIC, topic)], docs=True)
     told_of = {entry["name"]: entry for entry in result["configs"]}
-    assert len(told_of) == target.by_release(v2_8=26, v3_7=31, v3_9=36, v4_0=33)
+    assert len(told_of) == target.by_release(v2_8=26, v3_7=31, v3_9=36, v4_0=33, v4_4=37)
     assert told_of["preallocate"]["config_type"] == BOOLEAN
     assert told_of["compression.type"]["config_type"] == STRING
     assert told_of["min.insync.replicas"]["config_type"] == INT

@@ -25,8 +25,10 @@ from tests.contract.acls import (
     PREFIXED,
     WRITE,
     Binding,
+    bindings_in,
     create,
     delete,
+    describe_request,
     found,
 )
 from tests.contract.acls import FINE as CREATED
@@ -168,4 +170,6 @@ def test_what_is_refused_is_what_is_explained(target: Target, topic: str, bindin
     # With any ACL on the cluster, CREATE on it is no longer everyone's: so that only those below count.
     named.append(Binding("kafka-cluster", "User:nobody", CLUSTER, operation=CREATE))
     assert create(target, *named) == [CREATED] * len(named)
+    # What alice writes before broker 1 knows her ACLs would be there twice.
+    target.until_told("describe_acls", 2, describe_request, lambda told: bindings_in(told) == {*named})
     assert refused(target, topic) == explained(named, topic)

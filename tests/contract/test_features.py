@@ -12,8 +12,8 @@ from tests.contract.verbs import Error, error
 
 UPGRADE, SAFE, UNSAFE = 1, 2, 3
 Wanted = Sequence[tuple[str, int, int]]
-KRAFT = {"3.7", "3.9", "4.0", "4.1", "4.2", "4.3"}
-MODERN = {"4.0", "4.1", "4.2", "4.3"}
+KRAFT = {"3.7", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4"}
+MODERN = {"4.0", "4.1", "4.2", "4.3", "4.4"}
 """Releases that know features beside metadata.version, and fail all of a request where one fails."""
 ELR = "eligible.leader.replicas.version"
 

@@ -55,7 +55,7 @@ def test_what_is_told_of_a_new_topic(target: Target, name: str) -> None:
     }
     assert configs["retention.ms"] == {"value": "5", "read_only": False, "config_source": 1, "is_sensitive": False}
     assert configs["segment.bytes"]["config_source"] == 5
-    assert len(configs) == target.by_release(v2_8=26, v3_7=31, v3_9=36, v4_0=33)
+    assert len(configs) == target.by_release(v2_8=26, v3_7=31, v3_9=36, v4_0=33, v4_4=37)
     assert partitions(target, name) == {0: [1], 1: [1]}
     assert values(target, TOPIC, name) == {"retention.ms": "5"}
     assert delete_topics(target, name) == [(name, FINE)]

@@ -129,6 +129,37 @@ async def test_what_the_level_forbids_is_refused_when_it_is_staged(
     assert not (await staged(session, "set broker 2 min.insync.replicas=1")).refused
 
 
+@pytest.mark.parametrize(
+    ("text", "level", "why"),
+    [
+        (
+            "set broker 2 min.insync.replicas=1",
+            f"feature set {ELR}=1",
+            "the plan edits min.insync.replicas of broker 2, and brokers have no min.insync.replicas of their own",
+        ),
+        (
+            "unset broker <default> min.insync.replicas",
+            f"feature set {ELR}=1",
+            "the plan edits min.insync.replicas of broker <default>, and the cluster's min.insync.replicas can't be",
+        ),
+    ],
+)
+async def test_a_level_that_forbids_what_is_staged_is_refused(
+    session: Session, cluster: EmbeddedCluster, text: str, level: str, why: str
+) -> None:
+    """In whichever order they are staged, nothing of it is applied in part."""
+    cluster.state.alter_config(CLUSTER_DEFAULT, {MIN_ISR: "2"})
+    assert not (await staged(session, text)).refused
+    (refused,) = (await staged(session, level)).refused
+    assert why in refused.reason
+    assert refused.remedy == "Discard that edit first."
+    session.discard()
+    await staged(session, level)
+    assert len((await staged(session, text)).refused) == 1
+    session.discard()
+    assert not (await staged(session, f"{level}; set broker <default> min.insync.replicas=1")).refused
+
+
 async def test_what_needs_a_level_names_it(session: Session, cluster: EmbeddedCluster) -> None:
     cluster.state.set_feature("metadata.version", 29)
     (refused,) = (await staged(session, "set broker 1 cordoned.log.dirs=/data")).refused

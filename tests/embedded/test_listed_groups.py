@@ -75,6 +75,34 @@ async def test_a_group_that_is_dead_and_has_nothing_is_not_there(capsys: pytest.
         assert "there is no group 'calm'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("describe group ''", "orders"),
+        ("list groups ''", "Empty"),
+        ("records topic orders of group ''", "two"),
+        ("reset group '' to latest; apply --yes", "applied"),
+        ("clone group '' to other; apply --yes", "applied"),
+        ("delete group ''; apply --yes", "applied"),
+    ],
+)
+async def test_the_group_with_the_empty_name_is_one_as_others(
+    script: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Brokers take its commits, and list it: a client that sets no group.id may leave it behind."""
+    with run_in_thread(ClusterSpec(brokers=1)) as running:
+        running.call(seed)
+
+        def rename(cluster: EmbeddedCluster) -> None:
+            group = Group("", protocol_type="consumer", written=True)
+            group.offsets["orders", 0] = Committed(1, 0)
+            cluster.state.groups = {"": group}
+
+        running.call(rename)
+        assert await run(running.bootstrap, script) == 0, capsys.readouterr()
+        assert said in capsys.readouterr().out
+
+
 async def test_its_lag_is_known() -> None:
     with run_in_thread(ClusterSpec(brokers=1)) as running:
         running.call(seed)

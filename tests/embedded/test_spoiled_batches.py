@@ -16,7 +16,9 @@ from console.admin.configs import describe_configs
 from console.admin.group_lag import look_at_groups
 from console.admin.groups import describe_groups, find_coordinators
 from console.admin.link import Link
-from console.admin.partitions import LATEST, offsets_of
+from console.admin.log_offsets import log_offsets
+from console.admin.partitions import LATEST, leaders_of, offsets_of
+from console.admin.replica_logs import replica_logs
 from console.admin.settings import ConnectionSettings
 from console.admin.topics import describe_topics
 from console.admin.transactions import describe_producers
@@ -105,6 +107,28 @@ def test_configs_and_topics_and_offsets(cluster: ThreadedCluster, spoilers: froz
     producers = read(cluster, "describe_producers", spoilers, code, lambda link: describe_producers(link, places))
     assert {topic for topic, _ in producers.producers} == others
     assert {topic for topic, _ in producers.failures} == spoilers
+
+
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.frozensets(st.sampled_from(TOPICS), max_size=2))
+def test_what_triage_asks_of_logs(cluster: ThreadedCluster, spoilers: frozenset[str]) -> None:
+    """Where logs begin and end, what replicas hold, and which of them may lead."""
+    others = set(TOPICS) - spoilers
+    places = [(name, 0) for name in TOPICS]
+
+    async def offsets(link: Link) -> Any:
+        led, _ = await leaders_of(link, places)
+        return await log_offsets(link, led, stable=True)
+
+    assert {topic for topic, _ in read(cluster, "list_offsets", spoilers, -1, offsets)} == others
+
+    async def logs(link: Link) -> Any:
+        return await replica_logs(link, dict.fromkeys(places, (1, 2)))
+
+    held = read(cluster, "list_offsets", spoilers, -1, logs)
+    assert {topic for (topic, _), each in held.items() if each.ends} == others
+    may_lead = read(cluster, "describe_topic_partitions", spoilers, -1, logs)
+    assert {topic for (topic, _), each in may_lead.items() if each.eligible is not None} == others
 
 
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

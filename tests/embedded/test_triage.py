@@ -155,6 +155,27 @@ def test_a_broker_that_can_not_make_the_topic_of_offsets(
         assert ("no group can work" in capsys.readouterr().out) is (code == 4)
 
 
+@pytest.mark.parametrize("kind", ["TRANSACTIONAL_ID", "TOPIC"])
+def test_a_broker_that_can_not_make_the_topic_of_transactions(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is no trouble before an ACL lets somebody begin one."""
+    factors = {f"{each}.replication.factor": "3" for each in ("transaction.state.log", "share.coordinator.state.topic")}
+    spec = ClusterSpec(brokers=1, static_configs={"offsets.topic.replication.factor": "1", **factors})
+    allowed = Acl(
+        AclResourceType.parse(kind),
+        "pay",
+        PatternType.parse("PREFIXED"),
+        "User:pay",
+        "*",
+        AclOperation.parse("WRITE"),
+        Permission.parse("ALLOW"),
+    )
+    with run_in_thread(spec) as running:
+        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1], 3, 1), [1])))
+        running.call(lambda c: c.state.add_acl(allowed))
+        assert triage(running) == (4 if kind == "TRANSACTIONAL_ID" else 0)
+        assert ("no transaction can begin" in capsys.readouterr().out) is (kind == "TRANSACTIONAL_ID")
+
+
 async def test_a_right_that_was_taken_is_named_where_writing_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     """ACLs and logs are read from the cluster; the fix takes the ACL away again."""
     for name in ("LOGS_EVERY", "ACLS_EVERY"):

@@ -39,7 +39,9 @@ ENTITY = st.one_of(
     st.fixed_dictionaries({"user": PART, "client-id": PART}),
 ).map(QuotaEntity.of)
 LIMITS = st.dictionaries(
-    st.sampled_from(["producer_byte_rate", "consumer_byte_rate"]), st.integers(1, 10**14).map(float), min_size=1
+    st.sampled_from(["producer_byte_rate", "consumer_byte_rate", "request_percentage", "fetch_rate", "on"]),
+    st.integers(1, 10**14).map(float) | st.floats(allow_nan=False),
+    min_size=1,
 )
 TYPE = st.sampled_from([*sorted(set(AclResourceType.NAMES.values()) - {"ANY", "CLUSTER"}), "UNKNOWN(9)"]).map(
     AclResourceType.parse
@@ -47,15 +49,15 @@ TYPE = st.sampled_from([*sorted(set(AclResourceType.NAMES.values()) - {"ANY", "C
 OPERATION = st.sampled_from([*sorted(set(AclOperation.NAMES.values()) - {"ANY"}), "UNKNOWN(99)"]).map(
     AclOperation.parse
 )
-PERMISSION = st.sampled_from(["ALLOW", "DENY"]).map(Permission.parse)
-PATTERN = st.sampled_from(["LITERAL", "PREFIXED"]).map(PatternType.parse)
-ACL = st.builds(Acl, TYPE, TEXT, PATTERN, TEXT, NAME, OPERATION, PERMISSION) | st.builds(
+PERMISSION = st.sampled_from(["ALLOW", "DENY", "UNKNOWN(4)"]).map(Permission.parse)
+PATTERN = st.sampled_from(["LITERAL", "PREFIXED", "UNKNOWN(5)"]).map(PatternType.parse)
+ACL = st.builds(Acl, TYPE, TEXT, PATTERN, TEXT, TEXT, OPERATION, PERMISSION) | st.builds(
     Acl,
     st.just(AclResourceType.parse("CLUSTER")),
     st.just(CLUSTER_NAME),
-    st.just(PatternType.parse("LITERAL")),
+    PATTERN,
     TEXT,
-    NAME,
+    TEXT,
     OPERATION,
     PERMISSION,
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from console.admin.client import AdminClient
+from console.admin.group_lag import group_lag
 from console.language.errors import CommandError
 from console.model.changes import Status
 from console.model.cluster import CommittedOffset
@@ -164,6 +165,28 @@ async def a_share_group(client: AdminClient, bootstrap: str, topic: str, _folder
     assert {each.reason for each in with_text.refused} == {"a share group keeps no metadata of an offset"}
 
 
+async def the_group_with_the_empty_name(client: AdminClient, bootstrap: str, topic: str, _folder: Path) -> None:
+    """Brokers commit, describe, list and delete it for clients of old; they join no member to it, and delete no single
+    offset of it."""
+    await write(bootstrap, topic, {0: 10}, first_ms=FIRST_MS)
+    made = await change(client, f"reset group '' topic {topic} partition 0 to offset 3")
+    assert made.ok, made
+    described = (await position(client, "")).group
+    assert described is not None
+    assert (described.state, described.type) == ("Empty", "classic")
+    assert (await client.run(group_lag, "")).total == 7
+    meant = ApplyOptions(risks=frozenset({"assigned-consumers"}))
+    for command in ("reset group '' to latest", f"clone group '' to {topic}-twin"):
+        report = await change(client, command, options=meant)
+        assert report.ok, (command, report)
+    assert await offsets(client, f"{topic}-twin") == {0: 10}
+    single = await stage(session_of(client), f"delete group '' topic {topic} partition 0")
+    assert [each.remedy for each in single.refused] == ["Delete the group."]
+    gone = await change(client, "delete group ''")
+    assert gone.ok, gone
+    assert not (await position(client, "")).committed
+
+
 CASES: tuple[Case, ...] = (
     resets_and_their_ways_back,
     a_member_stops_it,
@@ -171,6 +194,7 @@ CASES: tuple[Case, ...] = (
     a_new_group,
     deletions_and_their_ways_back,
     a_share_group,
+    the_group_with_the_empty_name,
 )
 
 

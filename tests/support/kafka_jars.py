@@ -29,6 +29,7 @@ RELEASES = {
     "4.4": "4.4.0",
 }
 """The releases of Kafka that the console is held to, and the versions that are run."""
+NEWEST = list(RELEASES)[-1]
 KAFKA_4_3 = RELEASES["4.3"]
 KAFKA_3_9 = RELEASES["3.9"]
 KAFKA_2_8 = RELEASES["2.8"]

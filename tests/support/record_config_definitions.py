@@ -9,18 +9,19 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from console.admin import cluster
+from console.admin import cluster, configs
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.embedded.config_definitions import LIKE, release_data
 from console.embedded.spec import RELEASE_NAMES
+from console.model.codes import BROKER_LOGGER
+from console.model.config import ConfigResource
 from console.wire.schemas import api_name
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import RELEASES, jars, java
@@ -30,7 +31,7 @@ from tests.support.zookeeper_cluster import ZooKeeperCluster
 HERE = Path(__file__).parent
 DATA = HERE.parents[1] / "console" / "embedded" / "data"
 FEATURES = DATA / "releases.json"
-LIKENESS = {"3.7": "3.9", "4.0": "4.1", "4.1": "4.2", "4.2": "4.3"}
+LIKENESS = {"3.7": "3.9", "4.0": "4.1", "4.1": "4.2", "4.2": "4.3", "4.4": "4.3"}
 """Release -> the one whose file has the rest of its definitions."""
 SECTIONS = ("topic", "broker", "broker_dynamic_only", "group", "client_metrics")
 NOT_CHECKED = ("ControllerQuorumVotersValidator", "ControllerQuorumBootstrapServersValidator", "NonNullValidator")
@@ -63,11 +64,15 @@ def _encoded(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def loggers(running: KafkaCluster) -> list[str]:
-    """The loggers of a broker that has just started."""
-    asked = ("--describe", "--all", "--entity-type", "broker-loggers", "--entity-name", "1")
-    told = running.run_admin_tool("kafka.admin.ConfigCommand", *asked)
-    return sorted(set(re.findall(r"^  (\S+)=[A-Z]+ sensitive=", told, re.MULTILINE)))
+async def loggers(running: KafkaCluster) -> list[str]:
+    """The loggers of a broker that has just started. It is asked, as a release may be published without tools."""
+    resource = ConfigResource(BROKER_LOGGER, "1")
+    link = Link(ConnectionSettings(running.addresses))
+    try:
+        found = await configs.describe_configs(link, [resource])
+    finally:
+        await link.close()
+    return sorted(entry.name for entry in found.sets[resource])
 
 
 async def as_told(running: KafkaCluster) -> dict[str, Any]:
@@ -179,7 +184,7 @@ def main() -> int:
     told = json.loads(FEATURES.read_text())
     for release in sorted(sys.argv[1:] or RELEASE_NAMES, key=list(RELEASES).index, reverse=True):
         with ZooKeeperCluster(brokers=1) if release == "2.8" else KafkaCluster(RELEASES[release], brokers=1) as running:
-            found = definitions(release) | {"loggers": loggers(running)}
+            found = definitions(release) | {"loggers": asyncio.run(loggers(running))}
             told[release] = asyncio.run(as_told(running))
         if base := LIKENESS.get(release):
             found = {LIKE: base, **difference(found, release_data(base))}

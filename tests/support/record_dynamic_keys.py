@@ -1,7 +1,6 @@
 """The keys that brokers alter while they run, as console/model/dynamic_keys.py.
 
-``python -m tests.support.record_dynamic_keys`` writes it anew from the jars of the releases; a newer release joins
-`RELEASES` here.
+``python -m tests.support.record_dynamic_keys`` writes it anew from the jars of the releases, the newest among them.
 """
 
 from __future__ import annotations
@@ -13,10 +12,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from tests.support.kafka_jars import NEWEST
 from tests.support.record_config_definitions import ask_kafka
 
 FILE = Path(__file__).parents[2] / "console" / "model" / "dynamic_keys.py"
-RELEASES = ("3.9", "4.3", "4.4")
+RELEASES = tuple(dict.fromkeys(("3.9", "4.3", NEWEST)))
 """The last of each generation, and the newest: what one of them alters is dynamic for all."""
 
 _HEAD = '''"""How brokers alter keys. Written from Kafka's jars by ``python -m tests.support.record_dynamic_keys``."""

@@ -12,12 +12,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.support.kafka_jars import KAFKA_3_9, RELEASES, jars, java
+from tests.support.kafka_jars import KAFKA_3_9, NEWEST, RELEASES, jars, java
 from tests.support.patience import PATIENCE
 
 HERE = Path(__file__).parent
 FILE = HERE.parents[1] / "console" / "model" / "feature_levels.json"
-READ = (KAFKA_3_9, RELEASES["4.3"], RELEASES["4.4"])
+READ = tuple(dict.fromkeys((KAFKA_3_9, RELEASES["4.3"], RELEASES[NEWEST])))
 """An older release has the levels that a newer one no longer supports."""
 
 Levels = dict[str, dict[str, dict[str, Any]]]

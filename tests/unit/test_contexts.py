@@ -258,8 +258,7 @@ def test_kafkactl(configure: Configure, tmp_path: Path) -> None:
     assert list(problems) == ["pod", "ring", "azure"]
     assert "kubectl" in problems["pod"]
     assert "password is not in the file" in problems["ring"]
-    assert "mechanism 'oauth' can't be taken from here; a context of kac's own file can" in problems["azure"]
-    assert 'sasl.oauthbearer.token.command = "COMMAND"' in problems["azure"]
+    assert "az account get-access-token --resource https://" in problems["azure"]
     assert contexts.current == "prod"
     assert resolve(contexts).name == "prod"
 

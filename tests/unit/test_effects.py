@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from console.model.acl import Acl
 from console.model.changes import NewTopic
-from console.model.cluster import ScramCredential
+from console.model.cluster import BrokerVersion, ScramCredential
 from console.model.codes import BROKER, AclOperation, AclResourceType, PatternType, Permission, ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import IP, QuotaEntity, effective, level_of
@@ -124,6 +124,17 @@ def test_a_wildcard_that_is_none_is_a_warning(edit: AddAcl, words: str) -> None:
     found = [each.text for each in risks([Staged(edit, None)], described()) if each.name == "acl-matches-nothing"]
     assert bool(found) is bool(words)
     assert not words or words in found[0]
+
+
+@pytest.mark.parametrize(("level", "is_warned"), [(33, False), (30, True), (None, True)])
+def test_a_range_of_addresses_is_one_to_brokers_of_4_4(level: int | None, is_warned: bool) -> None:
+    """Brokers before compare it letter by letter; what did not say its version is taken for one of these."""
+    versions = {} if level is None else {1: BrokerVersion("x", {}, {"metadata.version": (7, level)})}
+    snapshot = replace(described(), versions=versions)
+    found = [each.text for each in risks([Staged(acl("t", host="10.0.0.0/8"), None)], snapshot)]
+    assert bool(found) is is_warned
+    assert not is_warned or "from 10.0.0.0/8 no client comes: brokers of 4.4 know ranges of addresses" in found[0]
+    assert risks([Staged(acl("t", host="10.0.0/8"), None)], snapshot), "that is no range"
 
 
 def test_whom_a_default_throttles_is_named() -> None:

@@ -28,6 +28,7 @@ from console.language.statements import (
 )
 from console.language.unparse import unparse
 from console.language.verbs import KINDS, VERBS, Where, verbs_for
+from console.model.acl import PREFIXED
 from console.model.codes import AclOperation, AclResourceType, Permission, ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
@@ -299,13 +300,13 @@ def test_access():
     allow, deny = Permission(3), Permission(2)
     assert one("allow User:a READ,write on topic t") == Access(False, allow, "User:a", (read, write), topic, "t")
     assert one("deny User:a READ on topic t prefixed from 10.0.0.1") == Access(
-        False, deny, "User:a", (read,), topic, "t", True, "10.0.0.1"
+        False, deny, "User:a", (read,), topic, "t", PREFIXED, "10.0.0.1"
     )
     assert one("revoke deny User:* READ on topic 'prefixed'") == Access(
         True, deny, "User:*", (read,), topic, "prefixed"
     )
     assert one("allow User:a READ on cluster") == Access(False, allow, "User:a", (read,), cluster, None)
-    assert one("allow User:a READ on topic prefixed prefixed").prefixed
+    assert one("allow User:a READ on topic prefixed prefixed").pattern == PREFIXED
     assert one("allow User:a READ on transactional-id x").resource_type == AclResourceType(5)
 
 

@@ -59,6 +59,7 @@ from console.language.statements import (
 from console.language.tokenizer import NOWHERE, Span, scan
 from console.language.unparse import unparse
 from console.language.verbs import KINDS, PANES, VERBS, Where
+from console.model.acl import LITERAL, PREFIXED
 from console.model.codes import (
     BROKER_LOGGER,
     CLIENT_METRICS,
@@ -138,8 +139,8 @@ permissions = st.sampled_from([Permission(2), Permission(3)])
 def access(cluster):
     name = st.none() if cluster else NAMES
     kind = st.just(AclResourceType(4)) if cluster else target_types
-    prefixed = st.just(False) if cluster else st.booleans()
-    return st.builds(Access, st.booleans(), permissions, principals, operations, kind, name, prefixed, NAMES)
+    pattern = st.just(LITERAL) if cluster else st.sampled_from([LITERAL, PREFIXED])
+    return st.builds(Access, st.booleans(), permissions, principals, operations, kind, name, pattern, NAMES)
 
 
 def explanations(cluster):

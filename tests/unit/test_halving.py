@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.admin.errors import BadAnswer, BrokerError, Disconnected, Unsupported
-from console.admin.halving import Halving
+from console.admin.halving import Halving, each_of
 from console.model.failure import Failure
 
 SPOILED = Failure("UNKNOWN_SERVER_ERROR", "", "")
@@ -55,6 +55,28 @@ def test_whatever_fails_each_member_has_an_answer(count: int, data: st.DataObjec
             assert (answer.name, str(each) in answer.message) == ("NOT_ANSWERED", True)
 
 
+@given(st.integers(2, 300), st.data())
+def test_members_with_errors_of_their_own_keep_no_other_from_being_read(count: int, data: st.DataObject) -> None:
+    """Rights are looked at first, one by one; what one of the rest spoils, it spoils for the rest."""
+    members = st.integers(0, count - 1)
+    denied, spoilers = data.draw(st.frozensets(members)), data.draw(st.frozensets(members, max_size=2))
+    server = Server(spoilers - denied, raises=False)
+    refused = Failure("TOPIC_AUTHORIZATION_FAILED")
+
+    async def ask(some: Sequence[int]) -> Mapping[int, str | Failure]:
+        allowed = [each for each in some if each not in denied]
+        return {**dict.fromkeys(some, refused), **(await server.ask(allowed) if allowed else {})}
+
+    found = asyncio.run(Halving().read(range(count), ask))
+    for each, answer in found.items():
+        if each in denied:
+            assert answer == refused
+        elif each in spoilers:
+            assert answer == SPOILED
+        else:
+            assert answer == f"value of {each}"
+
+
 @given(st.integers(64, 300), st.integers(1, 20))
 def test_who_may_read_nothing_is_asked_for_a_few_halves_once(count: int, batches: int) -> None:
     server = Server(frozenset(range(count)), raises=False)
@@ -66,6 +88,20 @@ def test_who_may_read_nothing_is_asked_for_a_few_halves_once(count: int, batches
 
     asyncio.run(read())
     assert len(server.asked) <= batches + 2 * count.bit_length() + 3
+
+
+@given(st.integers(1, 60), st.integers(0, 59), st.booleans())
+def test_filters_have_their_answers_in_their_order(count: int, spoiler: int, raises: bool) -> None:
+    """Equal ones too, each its own; one spoils all, or the whole answer can't be read for it."""
+    filters = ["spoils" if place == spoiler else "abc"[place % 3] for place in range(count)]
+
+    async def ask(some: Sequence[str]) -> Sequence[str | Failure]:
+        if "spoils" in some and raises:
+            raise BadAnswer(SPOILED)
+        return [SPOILED if "spoils" in some else each.upper() for each in some]
+
+    found = asyncio.run(each_of(filters, ask))
+    assert found == [SPOILED if each == "spoils" else each.upper() for each in filters]
 
 
 def test_different_errors_are_no_reason_to_ask_again() -> None:

@@ -24,12 +24,17 @@ from console.flight.block import DELTA, SAME, WHOLE, BlockWriter, Entry, Questio
 from console.flight.coded_body import FAR, Coded, whole
 from console.flight.delta import runs_coded
 from console.flight.flight_reader import MOST_MADE, FlightReader
+from console.flight.flight_writer import FlightWriter
 from console.flight.frames import BLOCK, HEADER, MAGIC, framed
+from console.journal.file import JournalFile
 from console.journal.operations import BELIEVED, LEASE, Holder, Lease, is_held
 from console.journal.records import this_process
+from console.journal.segments import segment_folder
 from console.model.journal_lines import VERSION, BadLine, Origin, line_of, read_line, time_text
 from console.model.numbers import LAST_MS, json_of
 from console.model.yaml_places import FileProblem
+from console.session.command_history import CommandHistory
+from console.session.muted_causes import MutedCauses
 
 DEEP = "[" * 100_000
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -279,3 +284,60 @@ def test_a_deep_state_file_of_an_embedded_cluster_is_an_error(tmp_path: Path) ->
     (tmp_path / "state.json").write_text(DEEP)
     with pytest.raises(StateFileError, match="is not a state file"):
         read_state(tmp_path / "state.json", None)
+
+
+# -- files that are none, or do not end --------------------------------------------------------------------------------
+
+
+def endless(path: Path, kind: str) -> None:
+    """Puts something into the place of a file: what never ends, what never begins, or what claims terabytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    match kind:
+        case "device":
+            path.symlink_to("/dev/zero")
+        case "pipe":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+        case _:
+            with path.open("wb") as file:
+                file.truncate(1 << 42)
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "folder", "sparse"])
+def test_what_is_no_file_or_does_not_end_is_never_read_on(tmp_path: Path, kind: str) -> None:
+    """Each reader has its own answer to it, at once and without its memory."""
+    endless(record := tmp_path / "x.kacrec", kind)
+    with pytest.raises((RecordError, OSError)):
+        FlightReader(record)
+    with pytest.raises((RecordError, OSError)):
+        FlightWriter(record, Header(FORMAT), append=True)
+    endless(tmp_path / "muted.json", kind)
+    assert MutedCauses(tmp_path / "muted.json").read("x") == {}
+    endless(tmp_path / "commands", kind)
+    assert CommandHistory(tmp_path / "commands").read() == []
+    journal = tmp_path / "journal.jsonl"
+    endless(segment_folder(journal) / "operations.lease", kind)
+    with suppress(OSError):
+        assert Lease(journal, this_process("tests")).holder(NOW) is None
+    endless(segment_folder(journal) / "open.json", kind)
+    assert JournalFile(journal).open().records == ()
+
+
+@given(JSON)
+def test_any_json_of_muted_causes_mutes_what_it_can(tmp_path_factory: pytest.TempPathFactory, data: object) -> None:
+    path = tmp_path_factory.mktemp("muted") / "muted.json"
+    path.write_text(json.dumps({"v": 1, "clusters": data}))
+    found = MutedCauses(path).read("a")
+    assert all(until > datetime.now(UTC) for until in found.values())
+
+
+LATEST = '"9999-12-31T23:59:59+00:00"'
+NO_TIMES = ['"10000-01-01T00:00:00Z"', "1e400", "Infinity", "5", "null", '"2999-01-01"', DEEP]
+
+
+@pytest.mark.parametrize("until", [LATEST, *NO_TIMES])
+def test_a_time_of_muted_causes_that_is_none_mutes_nothing(tmp_path: Path, until: str) -> None:
+    path = tmp_path / "muted.json"
+    path.write_text(f'{{"v": 1, "clusters": {{"a": {{"cause": {until}}}}}}}')
+    assert list(MutedCauses(path).read("a")) == (["cause"] if until == LATEST else [])

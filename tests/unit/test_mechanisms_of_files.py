@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.contexts import load, resolve
+from console.contexts.context import ContextError, Found
 from console.contexts.java_client import MECHANISMS
 from console.model.secret import Secret
 
@@ -21,6 +23,7 @@ JAAS = {
 SCRAM = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="u" password="p";'
 KAF = "clusters:\n- name: c\n  brokers: [b]\n  security-protocol: SASL_SSL\n  SASL: {{mechanism: {}, {}}}\n"
 KAFKACTL = "contexts:\n  c:\n    brokers: b\n    sasl: {{enabled: true, mechanism: {}, {}}}\n"
+OWN = '[contexts.c]\nbootstrap.servers = "b"\nsecurity.protocol = "SASL_SSL"\nsasl.mechanism = "{}"\n'
 RPK = "profiles:\n- name: c\n  kafka_api:\n    brokers: [b]\n    sasl: {{mechanism: {}, {}}}\n"
 CREDENTIALS = {
     "kaf": {"user": "username: u, password: p", "OAUTHBEARER": "token: t"},
@@ -41,6 +44,7 @@ def taken(home: Path, tool: str, mechanism: str) -> ConnectionSettings:
         "rpk": (".config/rpk/rpk.yaml", RPK),
         "kcl": (".config/kcl/config.toml", ""),
         "java": ("c.properties", "bootstrap.servers=b\nsecurity.protocol=SASL_SSL\n"),
+        "own": (".config/kac/config.toml", ""),
         "librdkafka": ("c.properties", "[kafka]\nbootstrap.servers=b\nsecurity.protocol=SASL_SSL\n"),
     }[tool]
     if tool in CREDENTIALS:
@@ -48,6 +52,10 @@ def taken(home: Path, tool: str, mechanism: str) -> ConnectionSettings:
         text = text.format("oauth" if (tool, mechanism) == ("kafkactl", "OAUTHBEARER") else mechanism, given)
     elif tool == "kcl":
         text = f'[profiles.c.sasl]\nmethod = "{mechanism}"\n' + ('user = "u"\npass = "p"\n' if needs_user else "")
+    elif tool == "own":
+        of_command = 'sasl.oauthbearer.token.command = "token-of a"\n'
+        named = "" if mechanism == "OAUTHBEARER" else f"sasl.jaas.config = '{JAAS.get(mechanism, SCRAM)}'\n"
+        text = OWN.format(mechanism) + (of_command if mechanism == "OAUTHBEARER" else named)
     elif tool == "java":
         text += f"sasl.mechanism={mechanism}\nsasl.jaas.config={JAAS.get(mechanism, SCRAM)}\n"
     else:
@@ -69,7 +77,7 @@ def taken(home: Path, tool: str, mechanism: str) -> ConnectionSettings:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("tool", ["java", "librdkafka", "kaf", "kafkactl", "kcl", "rpk"])
+@pytest.mark.parametrize("tool", ["own", "java", "librdkafka", "kaf", "kafkactl", "kcl", "rpk"])
 def test_every_mechanism_from_every_form_that_can_say_it(tmp_path: Path, tool: str, mechanism: str) -> None:
     if (tool, mechanism) == ("kcl", "OAUTHBEARER"):
         return  # kcl has no way to say where a token comes from
@@ -104,6 +112,109 @@ def test_a_delegation_token_of_kcl(tmp_path: Path) -> None:
     file.write_text(text.replace("scram-sha-256", "plain"))
     (broken,) = load({}, tmp_path).broken
     assert "is_token is for SCRAM" in broken.problem
+
+
+def of_plugin(home: Path, plugin: str, options: str) -> Found:
+    file = home / ".config/kafkactl/config.yml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch(mode=0o600)
+    provider = f"tokenprovider: {{plugin: {plugin}, options: {{{options}}}}}"
+    file.write_text(KAFKACTL.format("oauth", provider).replace("brokers: b", "brokers: ns.example.net:9093"))
+    return load({}, home, home)
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ("region: eu-west-1", {}),
+        ("region: eu-west-1, profile: ops", {"aws.profile": "ops"}),
+        (
+            "region: eu-west-1, role: 'arn:aws:iam::1:role/kafka', stsSessionName: kac, profile: left out",
+            {"aws.role.arn": "arn:aws:iam::1:role/kafka", "aws.role.session": "kac", "aws.role.region": "eu-west-1"},
+        ),
+    ],
+)
+def test_a_plugin_that_signs_with_keys_of_aws_is_a_context(
+    tmp_path: Path, options: str, wanted: dict[str, str]
+) -> None:
+    (context,) = of_plugin(tmp_path, "aws", options).contexts
+    assert context.settings.sasl == SaslSettings("OAUTHBEARER", options={"aws": "iam", **wanted})
+
+
+@pytest.mark.parametrize(("plugin", "options"), [("azure", ""), ("azure", "tenant-id: 0-1"), ("another", "x: y")])
+def test_the_lines_that_a_refusal_gives_make_a_context(tmp_path: Path, plugin: str, options: str) -> None:
+    """Pasted into the file that is named, they log in."""
+    (broken,) = of_plugin(tmp_path, plugin, options).broken
+    lines = re.findall(r'sasl\.[a-z.]+ = "[^"]*"', broken.problem)
+    assert len(lines) == 2
+    own = tmp_path / ".config/kac/config.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text("\n".join([OWN.split("sasl.mechanism")[0], *lines]))
+    context = resolve(load({}, tmp_path, tmp_path), name="c")
+    assert context.settings.sasl is not None
+    assert context.settings.sasl.mechanism == "OAUTHBEARER"
+    command = context.settings.sasl.options["token.command"]
+    assert (plugin == "azure") is command.startswith("az account get-access-token --resource https://ns.example.net ")
+    assert ("--tenant 0-1" in command) is ("tenant" in options)
+
+
+RDKAFKA = "[kafka]\nbootstrap.servers=b\nsecurity.protocol=SASL_SSL\nsasl.mechanisms=OAUTHBEARER\n"
+OIDC = f"{RDKAFKA}sasl.oauthbearer.method=oidc\nsasl.oauthbearer.token.endpoint.url=https://x/t\n"
+
+
+def of_librdkafka(home: Path, text: str) -> SaslSettings | None:
+    file = home / "c.properties"
+    file.touch(mode=0o600)
+    file.write_text(text)
+    return resolve(load({}, home, home), command_config=file).settings.sasl
+
+
+def test_an_assertion_of_librdkafka_is_that_of_java(tmp_path: Path) -> None:
+    """And so are Java's names of the client, which newer versions take too."""
+    shared = (
+        "sasl.oauthbearer.assertion.private.key.file=/k.pem\nsasl.oauthbearer.assertion.claim.iss=i\n"
+        "sasl.oauthbearer.assertion.private.key.passphrase=p\nsasl.oauthbearer.assertion.claim.exp.seconds=60\n"
+    )
+    grant = "sasl.oauthbearer.grant.type=urn:ietf:params:oauth:grant-type:jwt-bearer\n"
+    java = tmp_path / "java.properties"
+    java.touch(mode=0o600)
+    java.write_text(
+        "bootstrap.servers=b\nsecurity.protocol=SASL_SSL\nsasl.mechanism=OAUTHBEARER\n"
+        "sasl.oauthbearer.token.endpoint.url=https://x/t\n"
+        "sasl.oauthbearer.jwt.retriever.class=org.apache.kafka.common.security.oauthbearer.JwtBearerJwtRetriever\n"
+        f"{shared}sasl.oauthbearer.assertion.template.file=/t.json\n"
+    )
+    template = "sasl.oauthbearer.assertion.jwt.template.file=/t.json\n"
+    found = of_librdkafka(tmp_path, OIDC + grant + shared + template)
+    assert found == resolve(load({}, tmp_path, tmp_path), command_config=java).settings.sasl
+    named = "sasl.oauthbearer.client.credentials.client.{}={}\n"
+    found = of_librdkafka(tmp_path, OIDC + named.format("id", "u") + named.format("secret", "s"))
+    assert found == SaslSettings("OAUTHBEARER", "u", Secret("s"), {"token.endpoint.url": "https://x/t"})
+
+
+def test_an_unsecured_token_of_librdkafka(tmp_path: Path) -> None:
+    allowed = "enable.sasl.oauthbearer.unsecure.jwt=true\n"
+    text = f"{RDKAFKA}sasl.oauthbearer.config=principal=admin lifeSeconds=60\n"
+    assert of_librdkafka(tmp_path, text + allowed) == SaslSettings("OAUTHBEARER", "admin", options={})
+    with pytest.raises(ContextError, match="only oidc is supported"):
+        of_librdkafka(tmp_path, text)
+    with pytest.raises(ContextError, match="the principal's name alone"):
+        of_librdkafka(tmp_path, text.replace("lifeSeconds=60", "scope=read") + allowed)
+
+
+@pytest.mark.parametrize("option", ["awsRoleAccessKeyId", "awsRoleSecretAccessKey", "awsRoleSessionToken"])
+def test_keys_for_a_role_are_not_left_out_in_silence(tmp_path: Path, option: str) -> None:
+    file = tmp_path / "c.properties"
+    file.touch(mode=0o600)
+    module = (
+        f'software.amazon.msk.auth.iam.IAMLoginModule required awsRoleArn="arn:aws:iam::1:role/x" {option}="s3cret";'
+    )
+    file.write_text(
+        f"bootstrap.servers=b\nsecurity.protocol=SASL_SSL\nsasl.mechanism=AWS_MSK_IAM\nsasl.jaas.config={module}\n"
+    )
+    with pytest.raises(ContextError, match="set AWS_ACCESS_KEY_ID") as caught:
+        resolve(load({}, tmp_path, tmp_path), command_config=file)
+    assert "s3cret" not in str(caught.value)
 
 
 def test_keys_of_aws_are_not_taken_for_a_user(tmp_path: Path) -> None:

@@ -49,6 +49,19 @@ SAID = [
         "--alter --ip 10.0.0.1 --add connection_creation_rate=5",
         ["set ip 10.0.0.1 connection_creation_rate=5"],
     ),
+    (
+        "acls",
+        "--remove --allow-principal User:a --operation Alter --cluster --resource-pattern-type prefixed",
+        ["revoke allow User:a ALTER on cluster prefixed"],
+    ),
+    (
+        "acls",
+        "--list --user-principal User:a --delegation-token t",
+        [
+            "list acls resource_type=DELEGATION_TOKEN resource_name=t",
+            "list acls resource_type=USER resource_name=User:a",
+        ],
+    ),
     ("brokers", "", ["list brokers"]),
     ("brokers", "--describe --broker 2", ["describe broker 2"]),
     ("brokers", "--alter --broker-defaults --add-config a=[b,c]", ["set broker <default> a=b,c"]),

@@ -13,8 +13,15 @@ from msgspec.structs import replace
 from console.model.cluster import Broker, Partition, Topic, TopicListing
 from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigListing, ConfigSet, topic_resource
-from console.model.observers import PLACEMENT_KEYS, ObserverRule, not_in_sync, observed, observer_rules
-from console.model.snapshot import Snapshot, with_configs, with_topics
+from console.model.observers import (
+    PLACEMENT_KEYS,
+    ObserverRule,
+    not_in_sync,
+    observed,
+    observer_rules,
+    placements_to_read,
+)
+from console.model.snapshot import Snapshot, with_cluster, with_configs, with_topics
 from console.operations.goals import Drain
 from console.operations.placement import placement_of
 from console.operations.planner import propose
@@ -91,10 +98,29 @@ def test_a_snapshot_knows_them_whatever_is_read_first() -> None:
     other = with_topics(with_configs(known, configs, AT, described_by=1), listing, whole=True, at=AT)
     assert one.topics == other.topics
     assert one.topics["t"].partitions[0].observers == (3,)
+    unknown = replace(bare, cluster=replace(bare.cluster, brokers=()))
+    last = with_configs(with_topics(unknown, listing, whole=True, at=AT), configs, AT, described_by=1)
+    assert last.topics["t"].partitions[0].observers == (), "no broker's rack is known"
+    assert with_cluster(last, racks, AT).topics == one.topics
     again = with_topics(one, listing, whole=True, at=AT)
     assert again.topics is one.topics, "what is equal stays the same object"
     gone = with_configs(one, ConfigListing({topic_resource("t"): placed("")}), AT, described_by=1)
     assert gone.topics["t"].partitions[0].observers == ()
+
+
+@given(st.sets(st.sampled_from("abcdef")), st.sets(st.sampled_from("abcdef")), st.booleans())
+def test_of_a_server_without_placements_one_topic_is_read_and_of_others_all_that_are_short(
+    short: set[str], known: set[str], has_key: bool
+) -> None:
+    topics = {name: Topic(name, (Partition(0, 1, (1, 2), (1,) if name in short else (1, 2)),)) for name in "abcdef"}
+    plain = ConfigSet((ConfigEntry("retention.ms", "1", ConfigSource(5)),))
+    configs = {topic_resource(name): placed("") if has_key else plain for name in known}
+    asked: set[str] = set()
+    while names := placements_to_read(topics, configs, asked):
+        asked.update(names)
+        configs.update({topic_resource(name): placed("") if has_key else plain for name in names})
+    left = short - known
+    assert asked == (left if has_key else set() if known else {min(left)} if left else set())
 
 
 def stretched(snapshot: Snapshot, value: str) -> Snapshot:

@@ -373,7 +373,7 @@ REFUSED: list[tuple[Edit, str, str]] = [
     (UpsertScram(ScramUser("a", SHA256), 4096, Secret("")), "the password is empty", "Give a password."),
     (UpsertScram(ScramUser("", SHA256), 4096, Secret("x")), "the user has no name", "Name the user."),
     (
-        DeleteScram(ScramUser("a", ScramMechanism(9))),
+        UpsertScram(ScramUser("a", ScramMechanism(9)), 4096, Secret("x")),
         "UNKNOWN(9) is no SCRAM mechanism",
         "Use SCRAM-SHA-256 or SCRAM-SHA-512.",
     ),

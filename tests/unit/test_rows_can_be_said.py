@@ -2,34 +2,77 @@
 
 from __future__ import annotations
 
+import argparse
 import shlex
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.cli.acls import ACLS as ACL_COMMAND
+from console.cli.kafka_configs.alter import MECHANISMS as SCRAM_KEYS
+from console.cli.kafka_configs.alter import config_changes, quota_changes, scram_changes
+from console.cli.kafka_configs.command_line import OPTIONS, by_spelling, parse_deleted, read_arguments
+from console.cli.kafka_configs.request import QUOTA_TYPES, entity_of, request_of
+from console.cli.noun import add_noun_options
 from console.language.errors import ParseError
 from console.language.grammar import parse
 from console.language.interpret import command_of, to_edits
 from console.language.quoting import quote, shell_text
 from console.language.statements import Access, DeleteGroupOffsets, Explain, Name, ResetOffsets, SkipRecords
 from console.language.unparse import unparse
-from console.model.acl import CLUSTER_NAME, Acl
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.model.acl import CLUSTER_NAME, LITERAL, PREFIXED, Acl
+from console.model.changes import ScramUser
+from console.model.cluster import (
+    Broker,
+    ClusterInfo,
+    CommittedOffset,
+    Group,
+    GroupPosition,
+    Partition,
+    ScramCredential,
+    Topic,
+)
+from console.model.codes import (
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    GROUP,
+    TOPIC,
+    AclOperation,
+    AclResourceType,
+    ConfigType,
+    PatternType,
+    Permission,
+    ScramMechanism,
+)
+from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, own_source
+from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.compile import runbook
 from console.plan.diff import diff
-from console.plan.edits import AddAcl, RemoveAcl
+from console.plan.edits import (
+    AddAcl,
+    DeleteGroup,
+    DeleteOffset,
+    DeleteScram,
+    DeleteTopic,
+    Edit,
+    EndTransaction,
+    RemoveAcl,
+    UnsetConfig,
+    UnsetQuota,
+)
 from console.plan.plan import EMPTY, stage
 from console.present.acls import ACLS, AclRow
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(
     ["test", "User:a", "User:", ":a", "", "*", "<default>", "prefixed", "from", "a b", "'", '"', "unknown(9)", "@x"]
 )
-LITERAL, PREFIXED = PatternType.parse("LITERAL"), PatternType.parse("PREFIXED")
-PATTERNS = st.sampled_from([LITERAL, PREFIXED])
-PERMISSIONS = st.sampled_from(["ALLOW", "DENY"]).map(Permission.parse)
+PATTERNS = st.sampled_from([LITERAL, PREFIXED, PatternType(5)])
+PERMISSIONS = st.sampled_from(["ALLOW", "DENY", "UNKNOWN(4)"]).map(Permission.parse)
 OPERATIONS = st.sampled_from([*set(AclOperation.NAMES) - {1}, 16, 99, 127]).map(AclOperation)
 TYPES = st.sampled_from([*set(AclResourceType.NAMES) - {1, 4}, 8, 90]).map(AclResourceType)
 CLUSTER = AclResourceType.parse("CLUSTER")
@@ -48,9 +91,10 @@ def test_every_acl_can_be_taken_away_by_its_statement(acl: Acl) -> None:
     assert unparse(statement) == text
     shown = ACLS["resource"].data(AclRow(acl, "", False))
     where = "cluster" if acl.resource_type == CLUSTER else f"{_word(acl)} {quote(acl.resource_name)}"
+    pattern = str(shown["pattern_type"]).lower()
     typed = (
         f"revoke {str(shown['permission']).lower()} {quote(str(shown['principal']))} {shown['operation']} on {where}"
-        f"{' prefixed' if shown['pattern_type'] == 'PREFIXED' else ''} from {quote(str(shown['host']))}"
+        f"{'' if pattern == 'literal' else f' {pattern}'} from {quote(str(shown['host']))}"
     )
     (again,) = parse(typed)
     assert isinstance(again, Access)
@@ -133,3 +177,102 @@ def test_the_group_with_the_empty_name(name: str) -> None:
     assert isinstance(parse(f"skip group {name} topic t partition 0")[0], SkipRecords)
     with pytest.raises(ParseError):
         parse(f"clone group a to {name}")
+
+
+# -- the other lists ---------------------------------------------------------------------------------------------------
+
+NAMES = TEXT.filter(bool) | st.sampled_from(["<default>", "-x", "--all", "client", "a=b", "a,b", "[a]", "null", "{}"])
+GROUPS = TEXT | st.sampled_from(["<default>", "topic", "-g", "share"])
+QUOTA_PARTS = st.none() | NAMES
+ENTITIES = st.one_of(
+    st.builds(lambda name: QuotaEntity.of({"user": name}), QUOTA_PARTS),
+    st.builds(lambda name: QuotaEntity.of({"client-id": name}), QUOTA_PARTS),
+    st.builds(lambda user, client: QuotaEntity.of({"user": user, "client-id": client}), QUOTA_PARTS, QUOTA_PARTS),
+    st.builds(lambda name: QuotaEntity.of({"ip": name}), st.none() | st.ip_addresses().map(str)),
+)
+LIMITS = st.dictionaries(
+    st.sampled_from(["producer_byte_rate", "request_percentage", "fetch_rate"]), st.floats(), min_size=1
+)
+KEYS = st.from_regex(r"[a-z$][a-zA-Z0-9$._-]{0,12}", fullmatch=True) | st.text("ab,=[ '\n", min_size=1, max_size=4)
+RESOURCES = st.one_of(
+    st.builds(ConfigResource, st.sampled_from([TOPIC, GROUP, CLIENT_METRICS]), NAMES),
+    st.builds(ConfigResource, st.sampled_from([BROKER, BROKER_LOGGER]), st.integers(0, 99).map(str)),
+    st.just(CLUSTER_DEFAULT),
+)
+MECHANISMS = st.sampled_from([1, 2, 9]).map(ScramMechanism)
+PARTITIONS = st.tuples(NAMES, st.integers(0, 9))
+
+
+@st.composite
+def removals(draw: st.DrawFn) -> tuple[Edit, Snapshot]:
+    """What a row of a list is taken away by, and the cluster that has the row."""
+    read_at = dict.fromkeys(["quotas", "acls", "scram", "topics", "groups"], datetime(2026, 1, 1, tzinfo=UTC))
+    match draw(st.sampled_from(["quota", "config", "scram", "group", "offset", "topic", "producer"])):
+        case "quota":
+            entity, limits = draw(ENTITIES), draw(LIMITS)
+            key = draw(st.sampled_from(sorted(limits)))
+            return UnsetQuota(entity, key), Snapshot(quotas={entity: limits}, read_at=read_at)
+        case "config":
+            resource, key = draw(RESOURCES), draw(KEYS)
+            entries = ConfigSet((ConfigEntry(key, draw(TEXT), own_source(resource), type=ConfigType(2)),))
+            number = int(resource.name) if resource.type in (BROKER, BROKER_LOGGER) and resource.name else 0
+            topics = {resource.name: Topic(resource.name, ())} if resource.type == TOPIC else {}
+            cluster = ClusterInfo(None, -1, (Broker(number, "b", 9092),))
+            return UnsetConfig(resource, key), Snapshot(cluster=cluster, topics=topics, configs={resource: entries})
+        case "scram":
+            user, mechanism = draw(NAMES), draw(MECHANISMS)
+            there = {user: (ScramCredential(mechanism, 4096),)}
+            return DeleteScram(ScramUser(user, mechanism)), Snapshot(scram=there, read_at=read_at)
+        case "topic":
+            name = draw(NAMES)
+            return DeleteTopic(name), Snapshot(topics={name: Topic(name, ())}, read_at=read_at)
+        case "producer":
+            topic, number = draw(PARTITIONS)
+            topics = {topic: Topic(topic, tuple(Partition(each, 1, (1,), (1,)) for each in range(number + 1)))}
+            return EndTransaction(topic, number, draw(st.integers(0, 2**63 - 1))), Snapshot(topics=topics)
+    group = draw(GROUPS)
+    (topic, number), committed = draw(PARTITIONS), CommittedOffset(5)
+    position = GroupPosition(Group(group, "Empty", "classic", "consumer", members=()), {(topic, number): committed})
+    snapshot = Snapshot(group_positions={group: position}, read_at=read_at)
+    return (DeleteGroup(group) if draw(st.booleans()) else DeleteOffset(group, topic, number)), snapshot
+
+
+@given(removals())
+def test_every_row_of_every_list_can_be_taken_away_by_its_statement(row: tuple[Edit, Snapshot]) -> None:
+    edit, snapshot = row
+    text = command_of(edit)
+    (statement,) = parse(text)
+    assert to_edits(statement, snapshot) == (edit,)
+    assert unparse(statement) == text
+
+
+@given(removals() | ROWS.map(lambda acl: (RemoveAcl(acl), Snapshot(acls=(acl,)))))
+def test_the_commands_of_a_runbook_take_away_what_the_statement_does(row: tuple[Edit, Snapshot]) -> None:
+    """As `kac configs` and `kac acls` read them, which take the options of Kafka's tools as these do."""
+    edit, snapshot = row
+    staged = stage(EMPTY, [edit], snapshot)
+    assert not staged.refused or isinstance(edit, EndTransaction | DeleteOffset | DeleteGroup)
+    for command in runbook(diff(staged.plan, snapshot), ()):
+        if not command.words:
+            assert command.note
+            continue
+        tool, *words = command.words
+        if tool == "kafka-configs":
+            assert list(_by_configs(words, snapshot)) == [edit]
+        elif tool == "kafka-acls":
+            parser = argparse.ArgumentParser(usage="", exit_on_error=False)
+            add_noun_options(parser, ACL_COMMAND)
+            given = parser.parse_args([word for word in words if word != "--force"])
+            (text,) = ACL_COMMAND.statements(given, given.action)
+            (statement,) = parse(text)
+            assert to_edits(statement, snapshot) == (edit,)
+
+
+def _by_configs(words: list[str], snapshot: Snapshot) -> Iterable[Edit]:
+    request = request_of(read_arguments(words, by_spelling(OPTIONS)), is_host=lambda _: True)
+    deleted = parse_deleted(request.deleted)
+    if request.type not in QUOTA_TYPES:
+        return config_changes(request, {}, deleted, snapshot)
+    if set(deleted) & {*SCRAM_KEYS}:
+        return scram_changes(request, {}, deleted)
+    return quota_changes(request, {}, deleted, snapshot.quotas[entity_of(request)])

@@ -127,6 +127,66 @@ def test_a_reader_that_stops_after_it_stands_beside_its_change(taken: Acl, *, is
         assert found[0].since == START + WHEN * TICK
 
 
+def of_a_reader(before: tuple[Acl, ...], now: tuple[Acl, ...]) -> list[Claim]:
+    """What is said of rights where a reader stops at the look that sees the change."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        at = START + tick * TICK
+        committed = 100 + 50 * min(tick, WHEN)
+        changed = moved(snapshot, {0: (committed, 110 + 50 * tick), 1: (committed, 110 + 50 * tick)})
+        read_at = {**snapshot.read_at, "acls": at}
+        return replace(changed, acls=now if tick >= WHEN else before, read_at=read_at)
+
+    first = replace(change(healthy(), 0), read_at={**healthy().read_at, "acls": START})
+    causes = [each.claim for each in diagnose(watched(change, 20, before=first)).causes]
+    return [each for each in causes if each.cause == "access-changed"]
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [
+        acl("DENY", "DELETE"),
+        acl("DENY", "ALTER_CONFIGS", "*"),
+        acl("DENY", "WRITE"),
+        acl("DENY", "DELETE", "billing", "GROUP"),
+    ],
+    ids=lambda each: f"{each.operation} {each.resource_name}",
+)
+def test_what_no_reader_needs_did_not_stop_one(taken: Acl) -> None:
+    """It stops right after, and for another reason."""
+    read = (OTHER, acl("ALLOW", "READ"), acl("ALLOW", "READ", "billing", "GROUP"))
+    assert not of_a_reader(read, (*read, taken))
+
+
+@pytest.mark.parametrize(
+    "wider",
+    [acl("ALLOW", "ALL"), acl("ALLOW", "READ", "ord", pattern="PREFIXED"), acl("ALLOW", "READ", "*")],
+    ids=["all", "a prefix", "every topic"],
+)
+def test_what_another_acl_says_too_took_nothing(wider: Acl) -> None:
+    mine = acl("ALLOW", "READ")
+    assert not of_a_reader((OTHER, mine, wider), (OTHER, wider))
+    assert of_a_reader((OTHER, wider), (OTHER,)), "the last one that says it did"
+    denies = mine._replace(permission=Permission.parse("DENY"))
+    wide = wider._replace(permission=Permission.parse("DENY"))
+    assert not of_a_reader((OTHER, wide), (OTHER, wide, denies))
+
+
+def test_rights_that_are_taken_at_once_come_back_at_once() -> None:
+    """One row, and one fix, for what one statement did."""
+    mine = tuple(acl("ALLOW", each) for each in ("READ", "DESCRIBE", "WRITE"))
+    (only,) = of_a_reader((OTHER, *mine), (OTHER,))
+    assert {*only.next[0].edits} == {AddAcl(each) for each in mine}
+    assert only.title.startswith("ALLOW READ, WRITE, DESCRIBE for User:app on topic orders were removed, and group")
+
+
+def test_the_first_acl_on_a_topic_shuts_out_writers_whatever_it_allows() -> None:
+    (only,) = seen((OTHER,), (OTHER, acl("ALLOW", "READ")), stops=True)
+    assert only.subject.topic == "orders"
+    assert only.evidence[-1].fact == "it is the first ACL on it: before, everyone had access"
+    assert only.next[0].edits == (RemoveAcl(acl("ALLOW", "READ")),)
+
+
 def test_acls_that_are_read_for_the_first_time_did_not_change() -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         if tick < WHEN:

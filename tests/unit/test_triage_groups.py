@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.answers.triage import exit_code, text_lines
+from console.model.acl import Acl
 from console.model.cluster import (
     CommittedOffset,
     Group,
@@ -24,7 +25,7 @@ from console.model.cluster import (
     ReplicaSizes,
     Topic,
 )
-from console.model.codes import ConfigSource
+from console.model.codes import AclOperation, AclResourceType, ConfigSource, PatternType, Permission
 from console.model.config import ConfigEntry, ConfigSet, broker_resource
 from console.model.lag_trend import look_again
 from console.model.snapshot import Snapshot, with_groups
@@ -293,6 +294,41 @@ def test_groups_that_no_coordinator_can_be_made_for_are_a_trouble() -> None:
 def test_a_coordinators_topic_that_is_not_there_yet_is_no_trouble(what: str, snapshot: Snapshot) -> None:
     verdict = diagnose(watched(lambda s, _: s, before=snapshot))
     assert not [each for each in verdict.causes if each.claim.cause == "coordinator-unavailable"], what
+
+
+TRANSACTION_FACTOR = "transaction.state.log.replication.factor"
+
+
+def allowing(*types: str) -> tuple[Acl, ...]:
+    """An ACL for `pay` on each of these types."""
+    literal, write, allow = PatternType.parse("LITERAL"), AclOperation.parse("WRITE"), Permission.parse("ALLOW")
+    return tuple(Acl(AclResourceType.parse(each), "pay", literal, "User:pay", "*", write, allow) for each in types)
+
+
+def test_transactions_need_their_own_topic_once_somebody_may_begin_one() -> None:
+    base = small(1, 3, TRANSACTION_FACTOR)
+    offsets = Topic("__consumer_offsets", (Partition(0, 1, (1,), (1,)),), internal=True)
+    base = replace(base, topics={**base.topics, offsets.name: offsets})
+    idle = diagnose(watched(lambda s, _: s, before=replace(base, acls=allowing("TOPIC"))))
+    assert idle.causes == ()
+    needed = replace(base, acls=allowing("TOPIC", "TRANSACTIONAL_ID"))
+    (only,) = diagnose(watched(lambda s, _: s, before=needed)).causes
+    assert (only.claim.cause, only.claim.subject) == ("coordinator-unavailable", Subject(topic="__transaction_state"))
+    assert only.claim.severity == Severity.HIGH
+    assert only.claim.title == "__transaction_state can't be made: no transaction can begin, and ACLs let some"
+    assert only.claim.evidence[0].fact == f"{TRANSACTION_FACTOR} is 3, and 1 broker can take replicas"
+
+
+@pytest.mark.parametrize("other", [2, None])
+def test_a_topic_that_one_of_the_brokers_may_make_is_no_trouble(other: int | None) -> None:
+    """Each broker makes it by its own value, and one of them hides it or has a lower one."""
+    base = small(2, 3)
+    entries = () if other is None else (ConfigEntry(FACTOR, str(other), ConfigSource(4)),)
+    mixed = replace(base, configs={**base.configs, broker_resource(2): ConfigSet(entries)})
+    assert [each.claim.cause for each in diagnose(watched(lambda s, _: s, before=base)).causes] == [
+        "coordinator-unavailable"
+    ]
+    assert diagnose(watched(lambda s, _: s, before=mixed)).causes == ()
 
 
 def test_share_groups_need_their_own_topic() -> None:

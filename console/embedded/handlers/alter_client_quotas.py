@@ -70,11 +70,15 @@ async def handle(request: Any, context: RequestContext) -> Any:
     )
 
 
+_FINITE_FROM = (4, 4)
+
+
 async def _at_once(wanted: list[_Wanted], context: RequestContext, validate_only: bool) -> list[_Result]:
     """With KRaft all entries are one change, which may have too many records. A repeated entity or key is an error; of
     a repeated entity the first entry is still applied."""
     results: dict[QuotaEntity, _Result] = {}
     changed: dict[QuotaEntity, Changes] = {}
+    finite = context.cluster.release.number >= _FINITE_FROM
     for item in wanted:
         entity, keys = QuotaEntity.of(item.parts), [key for key, _ in item.ops]
         if entity in results or len(set(keys)) < len(keys):
@@ -83,7 +87,7 @@ async def _at_once(wanted: list[_Wanted], context: RequestContext, validate_only
             continue
         problem = await entities.entity_problem(item.parts, context.cluster.release)
         try:
-            changes = checked_quotas(dict(item.ops), item.parts) if problem is None else {}
+            changes = checked_quotas(dict(item.ops), item.parts, finite=finite) if problem is None else {}
         except BadValue as bad:
             problem, changes = str(bad), {}
         results[entity] = _Result(item.parts, ErrorCode.invalid_request if problem else 0, problem)

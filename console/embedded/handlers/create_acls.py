@@ -21,6 +21,7 @@ from console.embedded.refusals import (
 )
 from console.embedded.state import MAX_RECORDS
 from console.model.acl import CLUSTER_NAME, Acl
+from console.model.authorizer import address_as_compared, range_of
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 
 _CLUSTER = AclResourceType.parse("CLUSTER")
@@ -78,7 +79,7 @@ def _only_filters(acl: Acl) -> bool:
 def _created(acls: list[Acl], context: RequestContext) -> list[_Result]:
     release, state = context.cluster.release, context.state
     messages = rights_messages(release)
-    results = [_problem(acl, messages) for acl in acls]
+    results = [_problem(acl, messages, has_host=release.number >= _NEEDS_HOST_FROM) for acl in acls]
     new = {acl for acl, problem in zip(acls, results, strict=True) if problem is None and acl not in state.acls}
     if release.kraft and len(new) > MAX_RECORDS:
         return [_bad_name(acl) or _Result(ErrorCode.policy_violation, TOO_MANY_CHANGES) for acl in acls]
@@ -100,8 +101,11 @@ def _bad_name(acl: Acl) -> _Result | None:
     return None
 
 
-def _problem(acl: Acl, messages: RightsMessages) -> _Result | None:
-    """Why this ACL can't be created."""
+_NEEDS_HOST_FROM = (4, 4)
+
+
+def _problem(acl: Acl, messages: RightsMessages, *, has_host: bool) -> _Result | None:
+    """Why this ACL can't be created. has_host: it has to name a host, or a range that there is."""
     if (bad := _bad_name(acl)) is not None:
         return bad
     for part, number in (
@@ -115,4 +119,17 @@ def _problem(acl: Acl, messages: RightsMessages) -> _Result | None:
     if ":" not in acl.principal and messages.bad_principal is not None:
         code, message = messages.bad_principal
         return _Result(code, message and message.format(principal=acl.principal))
+    if has_host and not acl.host:
+        return _Result(ErrorCode.invalid_request, "Host pattern cannot be null or empty")
+    if has_host and "/" in acl.host and range_of(acl.host) is None:
+        return _Result(ErrorCode.invalid_request, f"Invalid CIDR notation '{acl.host}': {_why_no_range(acl.host)}")
     return None
+
+
+def _why_no_range(host: str) -> str:
+    """In the words of the library that Kafka has for it."""
+    address, _, length = host.partition("/")
+    most = 128 if ":" in address else 32
+    if address_as_compared(address) is None or not length.isdecimal():
+        return f"Could not parse [{host}]"
+    return f"Value [{length}] not in range [0,{most}]"

@@ -24,7 +24,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _delete(context: RequestContext, group_id: str) -> int:
-    code = group_error(context, group_id, "DELETE")
+    code = group_error(context, group_id, "DELETE", may_be_empty=True)
     if code:
         return code
     group = context.state.groups.get(group_id)

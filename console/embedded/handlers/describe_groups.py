@@ -26,9 +26,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _group(request: Any, context: RequestContext, group_id: str) -> Any:
-    code = group_error(context, group_id, "DESCRIBE")
-    if code == ErrorCode.invalid_group_id:  # the empty name is an unknown group
-        code = 0
+    code = group_error(context, group_id, "DESCRIBE", may_be_empty=True)
     group = visible_group(context, group_id)
     message, operations = None, NO_OPERATIONS
     if not code and group is not None and group.newer is not None:

@@ -23,7 +23,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     """v2-10. From v10 on topics have ids instead of names."""
     schema = context.schema
     group = context.state.groups.get(request.group_id)
-    code = group_error(context, request.group_id) or _refused_member(request, context, group)
+    code = group_error(context, request.group_id, may_be_empty=True) or _refused_member(request, context, group)
     topics = tuple(_topic(request, context, item, code) for item in request.topics)
     if not code:
         context.state.touch()

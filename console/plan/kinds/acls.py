@@ -11,12 +11,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from console.model.acl import CLUSTER_NAME, Acl, beyond_one, has_type
-from console.model.authorizer import address_as_compared
+from console.model.acl import CLUSTER_NAME, LITERAL, PREFIXED, Acl, beyond_one, has_type
+from console.model.authorizer import address_as_compared, is_compared, range_of
 from console.model.changes import CreateAcls, DeleteAcls, Target
 from console.model.codes import BROKER, AclOperation, AclResourceType, PatternType, Permission
 from console.model.inheritance import Inheritance
-from console.model.snapshot import Snapshot
+from console.model.snapshot import Snapshot, host_ranges
 from console.plan.acl_effects import acl_effects
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
 from console.plan.edits import AclEdit, AddAcl, RemoveAcl
@@ -88,7 +88,6 @@ _OPEN = "allow.everyone.if.no.acl.found"
 _DENY, _ALLOW = Permission.parse("DENY"), Permission.parse("ALLOW")
 _ALTER, _ALL = AclOperation.parse("ALTER"), AclOperation.parse("ALL")
 _CLUSTER = AclResourceType.parse("CLUSTER")
-_LITERAL, _PREFIXED = PatternType.parse("LITERAL"), PatternType.parse("PREFIXED")
 _SUPER = "unless you are a super user, which brokers do not say"
 
 
@@ -137,11 +136,12 @@ def _open_values(judged: Judged) -> set[str | None]:
     return {entry.value and entry.value.lower() for entry in entries if entry is not None}
 
 
-def _matches_nothing(edit: AddAcl, _judged: Judged) -> Iterator[str]:
-    """A ``*`` that is no wildcard: it is one as the whole of a literal name, of a user or of a host alone."""
+def _matches_nothing(edit: AddAcl, judged: Judged) -> Iterator[str]:
+    """A ``*`` that is no wildcard: it is one as the whole of a literal name, of a user or of a host alone. And a host
+    that no client has."""
     acl = edit.acl
     kind, name = acl.resource_type.name.lower().replace("_", "-"), acl.resource_name
-    if acl.pattern_type == _PREFIXED and _ANY in name:
+    if acl.pattern_type == PREFIXED and _ANY in name:
         instead = "leave out prefixed for all of them" if name == _ANY else f"the prefix is {name.split(_ANY)[0]}"
         yield f"in a prefix * is no wildcard: no {kind} begins with {name}, unless one is called so; {instead}"
     elif _ANY in name and name != _ANY:
@@ -151,9 +151,11 @@ def _matches_nothing(edit: AddAcl, _judged: Judged) -> Iterator[str]:
     type_, _, who = acl.principal.partition(":")
     if _ANY in who and acl.principal != ANYBODY:
         yield f"in a principal * is no wildcard: {ANYBODY} is everybody, and {type_}:{who} is one that is called so"
-    if acl.host != _ANY and address_as_compared(acl.host) != acl.host:
+    if not is_compared(acl.host, ranges=host_ranges(judged.before)):
         written = address_as_compared(acl.host)
         instead = f"brokers write that address {written}" if written else "brokers compare it with a client's address"
+        if range_of(acl.host) is not None:
+            instead = "brokers of 4.4 know ranges of addresses, and not all of these are so new, or said so"
         yield f"from {acl.host} no client comes: {instead}"
 
 
@@ -169,7 +171,7 @@ def _lets_alter(acl: Acl) -> bool:
     """Whether it is about ALTER on the cluster, which changing ACLs takes."""
     if acl.resource_type != _CLUSTER or acl.operation not in (_ALL, _ALTER):
         return False
-    if acl.pattern_type == _PREFIXED:
+    if acl.pattern_type == PREFIXED:
         return CLUSTER_NAME.startswith(acl.resource_name)
     return acl.resource_name in (CLUSTER_NAME, _ANY)
 
@@ -186,11 +188,11 @@ def _overlaps(acl: Acl, new: Acl) -> bool:
     """Whether an ACL is on all that the new one is on."""
     if acl.resource_type != new.resource_type:
         return False
-    if acl.pattern_type == _PREFIXED:
+    if acl.pattern_type == PREFIXED:
         return new.resource_name.startswith(acl.resource_name)
     if acl.resource_name == _ANY:
         return True
-    return new.pattern_type == _LITERAL and acl.resource_name == new.resource_name
+    return new.pattern_type == LITERAL and acl.resource_name == new.resource_name
 
 
 # -- what is there -----------------------------------------------------------------------------------------------------
@@ -320,6 +322,10 @@ def _beyond_kafka_acls(acl: Acl) -> str:
         return f"the operation {acl.operation.name} is of a newer release"
     if acl.resource_type.name not in (*_ACL_OPTIONS, "CLUSTER"):
         return f"the type {acl.resource_type.name} is of a newer release"
+    if not acl.permission.known:
+        return f"the permission {acl.permission.name} is of a newer release"
+    if not acl.pattern_type.known:
+        return f"the pattern {acl.pattern_type.name} is of a newer release"
     empty = {"resource name": acl.resource_name, "host": acl.host}
     return next((f"its {what} is empty" for what, text in empty.items() if not text), "")
 

@@ -29,6 +29,7 @@ from console.model.config import ConfigEntry, ConfigResource, Synonym, is_overri
 from console.model.inheritance import Inheritance
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
+from console.model.unordered import as_it_counts
 from console.plan import config_rules, topic_risks
 from console.plan.config_requests import config_steps
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
@@ -40,6 +41,7 @@ from console.plan.kafka_tools import (
     alter_configs,
     alter_with_secrets,
     bracketed,
+    can_name_key,
     entity_words,
     needs_file,
     property_line,
@@ -82,8 +84,10 @@ def _own_moved(edit: ConfigEdit, was: ConfigEntry | None, now: ConfigEntry | Non
     if was is None or now is None:
         return _moved(edit, was, now)
     mine, theirs = _is_own(was, edit.resource), _is_own(now, edit.resource)
-    hidden = was.hidden or now.hidden
-    return mine != theirs or (mine and not hidden and own_text(was, edit.resource) != own_text(now, edit.resource))
+    if mine != theirs or not mine or was.hidden or now.hidden:
+        return mine != theirs
+    before, after = own_text(was, edit.resource), own_text(now, edit.resource)
+    return as_it_counts(edit.key, before or "") != as_it_counts(edit.key, after or "")
 
 
 def _parsed(entry: ConfigEntry, type_: ConfigType) -> str | None:
@@ -107,9 +111,13 @@ def _own_is(
 
 def _is_set(edit: SetConfig, now: ConfigEntry | None) -> bool | None:
     value = edit.value
-    return _own_is(
-        edit, now, lambda entry, own: None if isinstance(value, Secret) else same_value(entry.type, own, value)
-    )
+
+    def as_wanted(entry: ConfigEntry, own: str) -> bool | None:
+        if isinstance(value, Secret):
+            return None
+        return same_value(entry.type, as_it_counts(edit.key, own), as_it_counts(edit.key, value))
+
+    return _own_is(edit, now, as_wanted)
 
 
 def _is_unset(edit: UnsetConfig, now: ConfigEntry | None) -> bool | None:
@@ -335,8 +343,9 @@ def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
     """One command for what fits on its line, one for what needs a file, one for what is secret."""
     assert isinstance(target, ConfigResource)
     words = entity_words(_ENTITY_TYPES[target.type], target.name or None)
-    removed = [line.key for line in lines if line.verb == "unset"]
-    given = [line for line in lines if line.verb != "unset"]
+    beyond = [line.key for line in lines if not can_name_key(line.key, added=line.verb != "unset")]
+    removed = [line.key for line in lines if line.verb == "unset" and line.key not in beyond]
+    given = [line for line in lines if line.verb != "unset" and line.key not in beyond]
     unknown = [line.key for line in given if line.new.value is None and not line.new.hidden]
     secret = [(line.key, "…") for line in given if line.new.hidden]
     values = [(line.key, str(line.new.value)) for line in given if line.new.value is not None]
@@ -350,6 +359,8 @@ def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
         yield alter_with_secrets(words, secret)
     if removed:
         yield alter_configs(words, "--delete-config", ",".join(removed))
+    if beyond:
+        yield Command((), note=f"kafka-configs can't name {', '.join(map(repr, beyond))} of {' '.join(words)}")
     if unknown:
         note = f"no command can say this while the list is not read: {', '.join(unknown)} of {' '.join(words)}"
         yield Command((), note=note)

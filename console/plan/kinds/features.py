@@ -8,8 +8,11 @@ from msgspec.structs import replace
 
 from console.model.changes import FeatureTarget, Target, UpdateFeatures
 from console.model.cluster import ClusterFeatures
+from console.model.codes import BROKER
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.feature_levels import (
+    CORDONED,
+    CORDONS_FROM,
     ELR_VERSION,
     METADATA_VERSION,
     MIN_ISR,
@@ -57,7 +60,12 @@ def _judge(edit: SetFeature, draft: Draft) -> Verdict:
     was = features.finalized.get(edit.name, 0)
     if edit.level == was:
         return Dropped(edit, f"{edit.name} is at level {was} already" if was else f"{edit.name} is off already")
-    refused = _unsupported(edit, features) or _not_lowered(edit, was) or _needs_others(edit, features, draft)
+    refused = (
+        _unsupported(edit, features)
+        or _not_lowered(edit, was)
+        or _needs_others(edit, features, draft)
+        or _forbids_staged(edit, draft)
+    )
     return refused or Staged(edit, was)
 
 
@@ -109,6 +117,46 @@ def _needs_others(edit: SetFeature, features: ClusterFeatures, draft: Draft) -> 
                     f"{name} {level} needs {other} {least} or higher",
                     f"Stage `feature set {other}={least}` first." if other != edit.name else f"Lower {name} first.",
                 )
+    return None
+
+
+def _forbids_staged(edit: SetFeature, draft: Draft) -> Refused | None:
+    """What the plan has of settings that brokers refuse at the level: it would be applied in part."""
+    for each in draft.staged:
+        if isinstance(each.edit, ConfigEdit) and feature_of(each.edit) == edit.name:
+            forbidden = forbidden_at(each.edit, edit.level)
+            if forbidden is not None:
+                where = f"broker {each.edit.resource.name or _DEFAULT}"
+                what = f"the plan edits {each.edit.key} of {where}, and {forbidden[0]}"
+                return Refused(edit, what, "Discard that edit first.")
+    return None
+
+
+# -- settings that a level forbids -------------------------------------------------------------------------------------
+
+
+def feature_of(edit: ConfigEdit) -> str | None:
+    """The feature whose level decides whether brokers take the edit."""
+    if edit.resource.type != BROKER:
+        return None
+    return {MIN_ISR: ELR_VERSION, CORDONED: METADATA_VERSION}.get(edit.key)
+
+
+def forbidden_at(edit: ConfigEdit, level: int) -> tuple[str, str] | None:
+    """Why brokers refuse an edit while its feature is at a level, and what to do instead; None if they take it."""
+    key = edit.key
+    if key == CORDONED:
+        if level >= CORDONS_FROM or isinstance(edit, UnsetConfig):
+            return None
+        needs = f"{METADATA_VERSION} {CORDONS_FROM} ({level_name(METADATA_VERSION, CORDONS_FROM)}), and it is {level}"
+        return f"{key} needs {needs}", f"Stage `feature set {METADATA_VERSION}={CORDONS_FROM}` first."
+    if not level:
+        return None
+    if not edit.resource.is_cluster_default:
+        what = f"brokers have no {key} of their own while {ELR_VERSION} is on"
+        return what, "Set it for the topic, or for broker <default>."
+    if isinstance(edit, UnsetConfig):
+        return f"the cluster's {key} can't be taken away while {ELR_VERSION} is on", "Set it to another value."
     return None
 
 

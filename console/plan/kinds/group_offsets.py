@@ -136,6 +136,8 @@ def _judge_deleted_offset(edit: DeleteOffset, draft: Draft) -> Verdict:
     if refused is not None:
         return refused
     was = _current(edit, draft)
+    if not edit.group:
+        return Refused(edit, "brokers delete no single offset of the group with the empty name", "Delete the group.")
     if isinstance(was, GroupOffset) and was.committed is None:
         return Dropped(edit, f"group {edit.group} committed nothing for {edit.topic}/{edit.partition}")
     return Staged(edit, was)

@@ -34,6 +34,9 @@ def _judge_set(edit: UpsertScram, draft: Draft) -> Verdict:
     refused = _malformed(edit)
     if refused is not None:
         return refused
+    mechanism = edit.user.mechanism
+    if not mechanism.known:
+        return Refused(edit, f"{mechanism.label} is no SCRAM mechanism", "Use SCRAM-SHA-256 or SCRAM-SHA-512.")
     if not MIN_ITERATIONS <= edit.iterations <= MAX_ITERATIONS:
         return Refused(
             edit,
@@ -56,12 +59,7 @@ def _judge_deleted(edit: DeleteScram, draft: Draft) -> Verdict:
 
 
 def _malformed(edit: ScramEdit) -> Refused | None:
-    user, mechanism = edit.user.user, edit.user.mechanism
-    if not user:
-        return Refused(edit, "the user has no name", "Name the user.")
-    if not mechanism.known:
-        return Refused(edit, f"{mechanism.label} is no SCRAM mechanism", "Use SCRAM-SHA-256 or SCRAM-SHA-512.")
-    return None
+    return None if edit.user.user else Refused(edit, "the user has no name", "Name the user.")
 
 
 # -- what is there -----------------------------------------------------------------------------------------------------
@@ -200,7 +198,11 @@ def _set_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Comman
 
 def _delete_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
     for edit in _edits_of(lines):
-        yield alter_configs(entity_words("users", edit.user.user), "--delete-config", edit.user.mechanism.label)
+        user, mechanism = edit.user.user, edit.user.mechanism
+        if mechanism.known:
+            yield alter_configs(entity_words("users", user), "--delete-config", mechanism.label)
+        else:
+            yield Command((), note=f"kafka-configs can't name {mechanism.label} of {user}: it is of a newer release")
 
 
 def _edits_of(lines: Sequence[DiffLine]) -> Iterator[Any]:

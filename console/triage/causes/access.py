@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
+from typing import NamedTuple
 
 from console.model.acl import Acl
 from console.model.authorizer import covers, granted, pattern_of
-from console.model.codes import AclResourceType, Permission
+from console.model.codes import AclResourceType
 from console.model.numbers import plural, time_of_day
 from console.plan.edits import AddAcl, RemoveAcl
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
@@ -29,20 +30,50 @@ what was on its way still arrives."""
 MOST = 200
 """Changes that are looked at, the latest: more at once are a copy of another cluster's."""
 _TOPIC, _GROUP = AclResourceType.parse("TOPIC"), AclResourceType.parse("GROUP")
-_DENY = Permission.parse("DENY")
 _STOPS = (COMMIT_STANDS_STILL, LAG_GROWS, COMMITS_LATER)
+
+
+class _Change(NamedTuple):
+    """ACLs of one principal on one resource that were added, or removed, at once; as one statement does it."""
+
+    parts: tuple[AclChange, ...]
+
+    @property
+    def acl(self) -> Acl:
+        """One of them: they differ by their operation."""
+        return self.parts[0].acl
+
+    def takes(self, operations: frozenset[str]) -> bool:
+        """Whether a user may do one of these no more. The first ACL on a resource shuts out all others, whatever it
+        allows."""
+        return any(
+            each.first or operations & {each.acl.operation.name, *(one.name for one in granted(each.acl))}
+            for each in self.parts
+        )
+
+
+_WRITES, _READS = frozenset({"WRITE", "ALL"}), frozenset({"READ", "DESCRIBE", "ALL"})
 
 
 def _changed(course: Course) -> Iterator[Claim]:
     now = course.last.at
-    for change in course.past.access[-MOST:]:
-        if change.takes and change.at > now - BEFORE:
-            names = {each.name for each in granted(change.acl)} | {change.acl.operation.name}
-            topics = _topics(course, change.acl)
-            if names & {"WRITE", "ALL"} and (quiet := [each for each in topics if _fell_silent(course, change, each)]):
-                yield _claim(change, quiet, [], Certainty.LIKELY)
-            elif hit := list(_of_groups(course, change, frozenset(topics))):
-                yield _claim(change, sorted({each.subject.group or "" for each in hit}), hit, Certainty.LIKELY)
+    recent = [each for each in course.past.access[-MOST:] if each.takes and each.at > now - BEFORE]
+    for change in _together(recent):
+        topics = _topics(course, change.acl)
+        if change.takes(_WRITES) and (
+            quiet := [each for each in topics if _fell_silent(course, change.parts[0], each)]
+        ):
+            yield _claim(change, quiet, [], Certainty.LIKELY)
+        elif change.takes(_READS) and (hit := list(_of_groups(course, change.parts[0], frozenset(topics)))):
+            yield _claim(change, sorted({each.subject.group or "" for each in hit}), hit, Certainty.LIKELY)
+
+
+def _together(changes: Iterable[AclChange]) -> Iterator[_Change]:
+    """The changes of one look that differ by their operation alone, as one."""
+    found: dict[tuple[object, ...], list[AclChange]] = {}
+    for each in changes:
+        found.setdefault((*each.acl[:5], each.acl.permission, each.added, each.at), []).append(each)
+    return (_Change(tuple(some)) for some in found.values())
 
 
 def _topics(course: Course, acl: Acl) -> list[str]:
@@ -83,36 +114,47 @@ def _of_groups(course: Course, change: AclChange, topics: frozenset[str]) -> Ite
                 yield symptom
 
 
-def _claim(change: AclChange, what: list[str], hit: list[Symptom], certainty: Certainty) -> Claim:
-    acl = change.acl
+def _claim(change: _Change, what: list[str], hit: list[Symptom], certainty: Certainty) -> Claim:
+    acl, first = change.acl, change.parts[0]
     is_topic = not hit
-    word = "added" if change.added else "removed"
+    several = len(change.parts) > 1
+    word = "were" if several else "was"
+    word += " added" if first.added else " removed"
+    operations = ", ".join(each.acl.operation.name for each in change.parts)
     text = (
-        f"{acl.permission.name} {acl.operation.name} for {acl.principal} on {acl.resource_type.name.lower()} "
+        f"{acl.permission.name} {operations} for {acl.principal} on {acl.resource_type.name.lower()} "
         f"{acl.resource_name}{'*' if acl.pattern_type.name == 'PREFIXED' else ''}"
     )
     stops = (f"nothing is written to {what[0]} since" if is_topic else f"group {what[0]} gets no further since") + (
         f", nor {'to' if is_topic else 'do'} {plural(len(what) - 1, 'more')}" if what[1:] else ""
     )
     subject = Subject(topic=what[0]) if is_topic and not what[1:] else Subject(entity=acl.principal)
-    first = change.added and acl.permission != _DENY
     return Claim(
         cause="access-changed",
         subject=subject if not hit else Subject(entity=acl.principal),
         severity=Severity.HIGH,
         certainty=certainty,
-        title=f"{text} was {word}, and {stops}",
-        since=change.at,
+        title=f"{text} {word}, and {stops}",
+        since=first.at,
         evidence=(
             Evidence(
-                f"{text} was {word} between {time_of_day(change.after)} and {time_of_day(change.at)}",
+                f"{text} {word} between {time_of_day(first.after)} and {time_of_day(first.at)}",
                 "DescribeAcls, two looks",
             ),
             Evidence(stops, "ListOffsets" if is_topic else "OffsetFetch, ListOffsets"),
-            *((Evidence("it is the first ACL on it: before, everyone had access", "DescribeAcls"),) if first else ()),
+            *(
+                (Evidence("it is the first ACL on it: before, everyone had access", "DescribeAcls"),)
+                if first.first
+                else ()
+            ),
         ),
         predicted=tuple(each for symptom in hit for each in of(symptom.name, subject=symptom.subject)),
-        next=(Next("take it back", edits=(RemoveAcl(acl) if change.added else AddAcl(acl),)),),
+        next=(
+            Next(
+                "take it back",
+                edits=tuple(RemoveAcl(each.acl) if each.added else AddAcl(each.acl) for each in change.parts),
+            ),
+        ),
         beside=bool(hit),
     )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from console.model.codes import AclResourceType, Permission
 from console.model.config import ConfigSet, broker_resource
-from console.model.coordinators import OFFSETS, SHARES
+from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.numbers import long_number, plural
 from console.model.snapshot import Snapshot
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
@@ -46,6 +47,12 @@ class _StateTopic(NamedTuple):
     is_needed: Callable[[Snapshot], bool]
 
 
+def _may_begin_transactions(snapshot: Snapshot) -> bool:
+    """Whether an ACL lets a user have a transactional id: who waits for a coordinator is listed nowhere."""
+    return any(acl.resource_type == _TRANSACTIONAL_ID and acl.permission == _ALLOW for acl in snapshot.acls)
+
+
+_TRANSACTIONAL_ID, _ALLOW = AclResourceType.parse("TRANSACTIONAL_ID"), Permission.parse("ALLOW")
 _STATE_TOPICS = (
     _StateTopic(OFFSETS, "offsets.topic.replication.factor", "no group can work", lambda _snapshot: True),
     _StateTopic(
@@ -53,6 +60,12 @@ _STATE_TOPICS = (
         "share.coordinator.state.topic.replication.factor",
         "no share group can read",
         lambda snapshot: any(group.type == "share" for group in snapshot.groups.values()),
+    ),
+    _StateTopic(
+        TRANSACTIONS,
+        "transaction.state.log.replication.factor",
+        "no transaction can begin, and ACLs let some",
+        _may_begin_transactions,
     ),
 )
 
@@ -69,7 +82,8 @@ def _not_made(course: Course) -> Iterator[Claim]:
         if each.topic in snapshot.topics or not alive or not each.is_needed(snapshot) or _is_held(snapshot, each.topic):
             continue
         values = [_whole(snapshot.configs.get(broker_resource(broker)), each.factor) for broker in sorted(alive)]
-        factor = max((value for value in values if value is not None), default=0)
+        # Whichever broker is asked first makes it, by its own value: where one is hidden, that may be enough.
+        factor = min((0 if value is None else value for value in values), default=0)
         if factor <= len(alive):
             continue
         yield Claim(

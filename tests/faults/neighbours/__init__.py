@@ -20,6 +20,7 @@ from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
+from console.model.config import ConfigPlace
 from console.model.lag_trend import LagTrend
 from console.model.snapshot import Snapshot, trends_after
 from console.session.session import Session
@@ -121,9 +122,11 @@ def embedded(
     spec: ClusterSpec | Callable[[bool], ClusterSpec] = ClusterSpec(brokers=3),  # noqa: B008 - frozen
     looks: int = 4,
     settings: Callable[[str], ConnectionSettings] = lambda at: ConnectionSettings(parse_bootstrap(at)),
+    meant: frozenset[ConfigPlace] = frozenset(),
 ) -> Looks:
     """Looks of the console at the embedded cluster. seed: fills it before; step: what is done before each look, by its
-    number; either may be a coroutine. settings: how the console connects, by the addresses."""
+    number; either may be a coroutine. settings: how the console connects, by the addresses. meant: throttles that the
+    context of the well one declares."""
 
     async def taken(ill: bool) -> AsyncIterator[Look]:
         made = spec if isinstance(spec, ClusterSpec) else spec(ill)
@@ -132,7 +135,8 @@ def embedded(
             client = AdminClient(settings(cluster.bootstrap))
             client.start()
             try:
-                context = Context("neighbour", "neighbours", client.settings, journal=False)
+                declared = frozenset() if ill else meant
+                context = Context("neighbour", "neighbours", client.settings, journal=False, throttles=declared)
                 async with Looker(Session(client, context)) as looker:
                     for number in range(looks):
                         cluster.run(lambda running, number=number: _made(step(running, number, ill)))  # type: ignore[misc]

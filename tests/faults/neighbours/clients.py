@@ -7,11 +7,14 @@ from msgspec.structs import replace
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.group_coordinator import ensure_topic
+from console.embedded.group_coordinator import GROUP_TOPIC, TRANSACTION_TOPIC, ensure_topic
 from console.embedded.groups import Committed, Group
 from console.embedded.partition_log import PartitionLog
+from console.embedded.producers import COMPLETE
+from console.embedded.producers import Transaction as OfCoordinator
+from console.embedded.record_batch import marker_batch, read_batch, transactional_batch
 from console.embedded.replicas import new_topic, striped
-from console.embedded.scenarios.seed import allow
+from console.embedded.scenarios.seed import add_group, allow, batch_of
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.model.acl import Acl
 from console.model.cluster import LogDir, Partition, ReplicaSize, ReplicaSizes, Topic
@@ -55,21 +58,23 @@ def _committed_reader(snapshot: Snapshot, tick: int, _ill: bool) -> Snapshot:
     return moved(snapshot, {0: (100, 110 + 50 * tick), 1: (5 + 10 * tick, 5 + 10 * tick)})
 
 
-def _idle_transactional(tick: int, ill: bool) -> Facts:
-    """Transactions are ended by markers: the group has read all records, and its offset is before the last marker."""
-    if not ill:
-        return Facts(_logs(tick, 101, 101, 0))
-    producer = Producer(77, 3, 9, now_ms(0) - 3_600_000, 2, 100)
-    seen = Transactions(
-        {PLACE: StableOffsets(100, 101)},
-        (OpenTransaction(*PLACE, producer, confirmed=True),),
-        at_ms=now_ms(tick),
-    )
-    return Facts(_logs(tick, 100, 101, 0), seen, opened(seen))
-
-
-def _before_the_marker(snapshot: Snapshot, _tick: int, _ill: bool) -> Snapshot:
-    return moved(snapshot, {0: (100, 101)})
+def _idle_transactional(cluster: EmbeddedCluster, ill: bool) -> None:
+    """Transactions are ended by markers: the group has read all records, and its offset is before the last marker. In
+    the ill one what the producer wrote last has none, and no coordinator knows it."""
+    state, now = cluster.state, int(cluster.clock.time() * 1000)
+    for name in (GROUP_TOPIC, TRANSACTION_TOPIC):
+        ensure_topic(state, name)
+    state.put_topic(new_topic("orders", striped([1, 2, 3], 1, 3), [1, 2, 3]))
+    log = state.logs["orders", 0] = PartitionLog()
+    for sequence in range(3):
+        written = now - (60 - sequence) * 60_000
+        batch = read_batch(batch_of([b"one", b"two"], written, b"k"), 0)
+        log.append(transactional_batch(batch, 4012, 5, 2 * sequence), 0)
+        if sequence < 2 or not ill:
+            log.append(marker_batch(4012, 5, 3, written, commit=True), 0)
+    state.transactions["app"] = OfCoordinator("app", 4012, 5, 60_000, COMPLETE[True], now - 3_600_000)
+    add_group(cluster, "billing", ["orders"], ["billing-1"], 0)
+    state.groups["billing"].offsets["orders", 0] = Committed(log.stable - (0 if ill else 1), at=now / 1000)
 
 
 # -- quotas ------------------------------------------------------------------------------------------------------------
@@ -189,8 +194,6 @@ def _hundreds_of_dead_groups(cluster: EmbeddedCluster, ill: bool) -> None:
         group.offsets |= {("orders", number): Committed(0, at=0.0) for number in range(3)}
         state.groups[group.id] = group
     if ill:
-        from console.embedded.scenarios.seed import add_group
-
         add_group(cluster, "alive", ["orders"], ["alive-1"], 0)
         state.groups["alive"].offsets = {("orders", number): Committed(0, at=0.0) for number in range(3)}
 
@@ -211,7 +214,7 @@ NEIGHBOURS = (
         how="a group stands before the marker of the last transaction: lag 1, for ever",
         decides="the transaction has no marker",
         ill=cause("transaction-hanging", topic="orders", partition=0),
-        looks=modelled(_before_the_marker, ticks=30, facts=_idle_transactional),
+        looks=embedded(_idle_transactional, looks=12),
     ),
     Neighbour(
         name="a client that reads as much as it may",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.replicas import new_topic, striped
 from console.model.cluster import Broker, LogDir, Reassignment, ReplicaSize, ReplicaSizes
 from console.model.codes import ConfigSource
-from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
+from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigSet, broker_resource, topic_resource
 from console.model.snapshot import Snapshot
 from tests.faults.fault import cause
-from tests.faults.neighbours import Neighbour, modelled
+from tests.faults.neighbours import Neighbour, embedded, modelled
 from tests.unit.test_triage import config, without_broker
 
 WHOLE = 10_000_000
@@ -51,6 +53,17 @@ def _throttled(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
     return replace(snapshot, configs=configs if ill else {**configs, topic_resource("orders"): of_topic})
 
 
+KEPT = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+"""A throttle that an operator keeps, so that no move may ever take the network."""
+
+
+def _kept_throttle(cluster: EmbeddedCluster, _ill: bool) -> None:
+    state = cluster.state
+    state.put_topic(new_topic("orders", striped([1, 2, 3], 3, 3), [1, 2, 3]))
+    state.alter_config(CLUSTER_DEFAULT, dict.fromkeys(KEPT, "50000000"))
+    state.alter_config(broker_resource(2), {KEPT[0]: "20000000"})
+
+
 def _moved(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
     """A partition moves to broker 4; of the ill one that is down."""
     snapshot = _copying(snapshot, 0 if ill else tick)
@@ -90,6 +103,18 @@ NEIGHBOURS = (
         ill=cause("replication-throttled"),
         told=frozenset({"reassignment-running"}),
         looks=modelled(_throttled),
+    ),
+    Neighbour(
+        name="a throttle that is meant",
+        fault="throttle left over",
+        how="brokers have a replication throttle at all times, which the context declares",
+        decides="it is not declared",
+        ill=cause("replication-throttled"),
+        looks=embedded(
+            _kept_throttle,
+            looks=2,
+            meant=frozenset({*((CLUSTER_DEFAULT, key) for key in KEPT), (broker_resource(2), KEPT[0])}),
+        ),
     ),
     Neighbour(
         name="a move that goes on",

@@ -1,0 +1,38 @@
+"""Writes anew all that is taken from a release of Kafka, one after the other.
+
+``python -m tests.support.record_release RELEASE`` needs the release in `RELEASES` of `kafka_jars`, among the embedded
+cluster's `RELEASE_NAMES`, and with its fixture in `tests/conftest.py`. It ends at the first step that fails.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+from tests.support.kafka_jars import NEWEST
+
+TABLES = ("record_dynamic_keys", "record_feature_levels", "record_harmless_configs", "record_metadata_schemas")
+"""Scripts for all releases together."""
+
+
+def steps(release: str) -> Iterator[list[str]]:
+    """Modules with their arguments: first the definitions, of which others are made; what real brokers answer last."""
+    yield ["tests.support.record_config_definitions", release]
+    yield from ([f"tests.support.{name}"] for name in TABLES)
+    yield ["tests.contract.recorded", release]
+    yield ["tests.support.versions", release]
+
+
+def main() -> int:
+    """Run the steps of the named release, the newest by default."""
+    release = sys.argv[1] if len(sys.argv) > 1 else NEWEST
+    for step in steps(release):
+        print(" ".join(step), flush=True)
+        if status := subprocess.run([sys.executable, "-m", *step], check=False).returncode:
+            return status
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
