@@ -11,11 +11,21 @@ from textual.message import Message
 from widgets.cells import cell_width, clean, fit, fit_number, truncate
 from widgets.line_view import LineView
 from widgets.row_source import Cell, Column, Span
+from widgets.wrapping import wrapped
 
 GAP = 2
 """Blank cells between two columns."""
 MORE_SIGN = 2
 """Cells kept free at the right edge for the sign that there are more columns."""
+
+
+MOST_BLANK = 24
+"""Blank cells that a column which takes what is left over gets behind its longest text: across more of them the eye
+loses the line."""
+FOLDED_FROM = 8
+"""Cells of a column from which on its texts are folded: in fewer they would fall to pieces."""
+MOST_LINES = 4
+"""Lines that a row takes at most."""
 
 
 class Placed(NamedTuple):
@@ -108,11 +118,11 @@ def _place(columns: Sequence[Column], natural: Sequence[int], shown: Sequence[in
         for index in list(flexible):
             column = columns[index]
             share = min(spare - given, max(1, spare * column.flex // total))
-            if column.max_width is not None:
-                share = min(share, column.max_width - widths[index])
-                if share <= 0:
-                    flexible.remove(index)
-                    continue
+            most = natural[index] + MOST_BLANK if column.max_width is None else column.max_width
+            share = min(share, most - widths[index])
+            if share <= 0:
+                flexible.remove(index)
+                continue
             widths[index] += share
             given += share
         if not given:
@@ -207,6 +217,32 @@ class ColumnView(LineView):
             spans += cell_spans(cells[place.column], place.width, self._columns[place.column])
         return spans
 
+    def _is_cut(self, width: int) -> bool:
+        """Whether a column of texts is narrower than what was measured of them."""
+        placed = self._layout_for(width).placed
+        return any(
+            place.width < self._natural[place.column]
+            for place in placed
+            if place.width >= FOLDED_FROM and self._columns[place.column].align == "left"
+        )
+
+    def _pieces(self, index: int, width: int, most: int) -> list[Sequence[Span]]:
+        """A line's cells with the texts that are cut in `spans` folded, in at most so many pieces; one below the other
+        they show as much of it as fits."""
+        cells = self.cells_at(index)
+        placed = self._layout_for(width).placed
+        folded = [_folded(cells[place.column], place.width, self._columns[place.column], most) for place in placed]
+        pieces: list[Sequence[Span]] = []
+        for number in range(max(map(len, folded), default=1)):
+            spans: list[Span] = []
+            for place, parts in zip(placed, folded, strict=True):
+                if place.gap:
+                    spans.append((" " * place.gap, ""))
+                part = parts[number] if number < len(parts) else ""
+                spans += cell_spans(part, place.width, self._columns[place.column])
+            pieces.append(spans)
+        return pieces
+
     # -- columns --------------------------------------------------------------------------------------------------
 
     def _put_columns(self, columns: Sequence[Column]) -> None:
@@ -238,6 +274,7 @@ class ColumnView(LineView):
             return
         self._pan = max(0, self._pan + direction)
         self._fitted = None
+        self._unfold()
         self._painter.repaint()
 
     # -- sorting --------------------------------------------------------------------------------------------------
@@ -271,6 +308,18 @@ def as_spans(cell: Cell) -> list[Span]:
 def natural_width(cell: Cell) -> int:
     """Return how many cells of the terminal a cell takes uncut."""
     return sum(cell_width(text) for text, _ in as_spans(cell))
+
+
+def _folded(cell: Cell, width: int, column: Column, most: int) -> list[Cell]:
+    """A cell in at most so many parts that fit its column; what is left over is in the last one, which is cut."""
+    if column.align == "right" or width < FOLDED_FROM or natural_width(cell) <= width or most < 2:
+        return [cell]
+    cleaned = [(clean(text), name) for text, name in as_spans(cell)]
+    parts: list[Cell] = [*wrapped(cleaned, width, width)]
+    if len(parts) <= most:
+        return parts
+    rest = [span for part in parts[most - 1 :] for span in (*as_spans(part), (" ", ""))]
+    return [*parts[: most - 1], rest]
 
 
 def cell_spans(cell: Cell, width: int, column: Column) -> list[Span]:

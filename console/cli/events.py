@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from console.cli.opening import with_session
 from console.model.numbers import option
-from console.terminal import complain, put
+from console.terminal import complain, put, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +77,10 @@ def _tell(made: Sequence[Event], output: str) -> None:
     from console.model.numbers import json_text
     from console.present.events import data, line
 
-    put("".join(f"{json_text(data(each)) if output == 'json' else line(each)}\n" for each in made))
+    if output == "json":
+        put("".join(f"{json_text(data(each))}\n" for each in made))
+    elif made:
+        say("\n".join(map(line, made)))
 
 
 async def _tell_state(session: Session, feed: EventFeed, reads: ReadsInTurn) -> None:

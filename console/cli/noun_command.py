@@ -23,7 +23,7 @@ from console.session.reading import read_needs
 from console.session.session import Session
 from console.session.snapshot_reader import Refused
 from console.session.terminal_front import Operator, Terminal, TerminalFront
-from console.terminal import stderr, stdout, write_tabbed
+from console.terminal import stderr, stdout, width_of, write_tabbed
 
 if TYPE_CHECKING:
     from console.answers.results import Result
@@ -222,7 +222,7 @@ class NounCommand(Struct):
 
         self.reports.append(report)
         if self.is_kafka:
-            self.err.writelines(render(table) for table in conflict_tables(report))
+            self.err.writelines(render(table, width_of(self.err)) for table in conflict_tables(report))
         else:
             self.show(report_tables(report, verb))
         return DONE if report.ok else FAILED

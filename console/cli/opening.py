@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.present.text import clean
-from console.terminal import complain, put
+from console.terminal import complain, folded, put, stdout, width_of
 
 if TYPE_CHECKING:
     from console.admin.client import AdminClient
@@ -154,7 +154,7 @@ def run_contexts(options: argparse.Namespace) -> int:  # noqa: ARG001 - as every
     """Print them; 0."""
     from console.contexts import load
 
-    put(f"{listing(load(os.environ, Path.home()))}\n")
+    put(f"{listing(load(os.environ, Path.home()), width_of(stdout()))}\n")
     return 0
 
 
@@ -167,17 +167,18 @@ NONE = """No contexts are configured. Name a cluster with -b HOST:PORT or --comm
 """
 
 
-def listing(found: Contexts) -> str:
-    """The contexts as lines; `*` marks the default."""
+def listing(found: Contexts, width: int | None = None) -> str:
+    """The contexts as lines; `*` marks the default. width: of the terminal."""
+    from console.answers.table_text import Column, table_lines
     from console.contexts.own_file import own_path
 
     file = found.surroundings.shown(own_path(found.surroundings))
-    rows: list[tuple[str, ...]] = [("", "Name", "Brokers", "Security", "Guards", "From")]
-    rows += [_context_row(context, found.current) for context in found.contexts]
-    lines = _aligned(rows) if len(rows) > 1 else NONE.format(file=file).splitlines()
-    lines += [f"! {clean(b.name)}: {clean(b.problem)}  ({clean(b.origin)})" for b in found.broken]
-    lines += [f"! {clean(problem)}" for problem in found.problems]
-    return "\n".join(lines)
+    columns = tuple(map(Column, ("", "Name", "Brokers", "Security", "Guards", "From")))
+    rows = [_context_row(context, found.current) for context in found.contexts]
+    lines = table_lines(columns, rows, width) if rows else folded(NONE.format(file=file).rstrip("\n"), width)
+    said = [f"! {clean(b.name)}: {clean(b.problem)}  ({clean(b.origin)})" for b in found.broken]
+    said += [f"! {clean(problem)}" for problem in found.problems]
+    return "\n".join([*lines, *(part for line in said for part in folded(line, width))])
 
 
 def _context_row(context: Context, current: str | None) -> tuple[str, ...]:
@@ -192,7 +193,3 @@ def _context_row(context: Context, current: str | None) -> tuple[str, ...]:
     brokers = format_bootstrap(settings.bootstrap)
     return (mark, clean(context.name), clean(brokers, 60), security, ", ".join(guards) or "-", clean(context.origin))
 
-
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

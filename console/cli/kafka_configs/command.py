@@ -28,7 +28,7 @@ from console.cli.opening import client_of, context_of, open_log_file
 from console.model.failure import Failure
 from console.model.numbers import json_text
 from console.present.text import clean
-from console.terminal import complain, stderr, stdout
+from console.terminal import complain, stderr, stdout, width_of
 
 if TYPE_CHECKING:
     from console.cli.kafka_configs.describe import Described
@@ -246,7 +246,7 @@ class ConfigsCommand(Struct):
         from console.answers.results import render
 
         for table in conflict_tables(report):
-            self.err.write(render(table))
+            self.err.write(render(table, width_of(self.err)))
 
     def _print(self, found: Sequence[Described], request: ConfigsRequest) -> None:
         if self.form == KAFKA:
@@ -258,7 +258,7 @@ class ConfigsCommand(Struct):
 
         blocks = forms.blocks(found)
         if self.form == TABLE:
-            self._lines(forms.table_lines(blocks))
+            self._lines(forms.table_lines(blocks, width_of(self.out)))
         elif self.form == "json":
             self.out.write(json_text(forms.as_data(blocks), indent=2) + "\n")
         elif self.form == "yaml":

@@ -32,7 +32,7 @@ from console.present.text import Cell, Line, clean
 from console.present.topics import topic_marks
 from console.tui import keymap
 from console.tui.panes.view import PaneHost, TableView, bindings
-from console.tui.text_lines import TextLines, clipped, rule, wrap
+from console.tui.text_lines import Below, clipped, rule, wrap
 from widgets.line_view import LineView
 
 DETAILS_AFTER = 0.12
@@ -51,7 +51,7 @@ class ConfigsView(TableView[ConfigRow]):
 
     def __init__(self, host: PaneHost) -> None:
         super().__init__(host)
-        self.below = TextLines(classes="details")
+        self.below = Below()
         self._only_overrides = False
         self._timer: Timer | None = None
 
@@ -163,12 +163,12 @@ class ConfigsView(TableView[ConfigRow]):
             self._timer.stop()
         self._timer = self.set_timer(DETAILS_AFTER, self._show_details)
 
-    def on_resize(self) -> None:
+    def on_below_resized(self) -> None:
         """The details are wrapped to the width."""
         self._show_details()
 
     def _show_details(self) -> None:
-        row, width = self.row(), self.size.width - 2
+        row, width = self.row(), max(20, self.below.size.width - 2)
         lines = [] if row is None else [rule(clean(row.key), width), *self.details(width)]
         self.below.set(*([(" ", ""), *line] for line in clipped(lines, max(1, self.below.size.height))))
 
