@@ -284,7 +284,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return int(self.scroll_y)
 
     @property
-    def _places(self) -> tuple[tuple[int, int], ...]:
+    def _on_screen(self) -> tuple[tuple[int, int], ...]:
         """What stands on which line of the screen, as line and piece, where all lines fit and some take more than one;
         else nothing: each line takes one."""
         if self._folded is None:
@@ -394,7 +394,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _repaint_lines(self, *indexes: int) -> None:
         first = self.HEADER_LINES - self._top
-        self._painter.repaint(None if self._places else [index + first for index in indexes])
+        self._painter.repaint(None if self._on_screen else [index + first for index in indexes])
 
     def _scroll_into_view(self) -> None:
         """Scroll so far that the cursor is seen, and what belongs to its line."""
@@ -451,7 +451,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _index_at(self, y: int) -> int | None:
         line = y - self.HEADER_LINES
-        if places := self._places:
+        if places := self._on_screen:
             return places[line][0] if 0 <= line < len(places) else None
         index = line + self._top
         return index if line >= 0 and index < self.line_count() else None
@@ -509,7 +509,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         count = self.line_count()
         if not count:
             return self._empty_line(y - header_height, width)
-        piece, places = 0, self._places
+        piece, places = 0, self._on_screen
         if places:
             index, piece = places[y - header_height] if y - header_height < len(places) else (count, 0)
         else:

@@ -118,8 +118,11 @@ def _row(
             put(at, start, text)
             at += 1
         else:
-            at = len(lines)
-            put(at, min(start, UNDER), text)
-            at += 1
+            at, left = len(lines), min(start, UNDER)
+            room = width - left
+            breaks = max(map(cell_width, text.split(" "))) <= room
+            for piece in wrapped([(text, "")], room, room) if breaks else [[(text, "")]]:
+                put(at, left, "".join(each for each, _ in piece).rstrip())
+                at += 1
         start += wide + gap
     return [line.rstrip() for line in lines] or [""]

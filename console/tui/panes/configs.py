@@ -14,6 +14,7 @@ from console.model.codes import BROKER_LOGGER, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.inheritance import Inherited, differing
 from console.model.quota import QuotaEntity
+from console.model.snapshot import config_label
 from console.plan.diff import diff
 from console.plan.edits import UnsetConfig
 from console.present.configs import (
@@ -69,6 +70,10 @@ class ConfigsView(TableView[ConfigRow]):
     def known(self) -> bool:
         """Whether the entity's configs were read."""
         return self.resource in self.snapshot.configs
+
+    def concerns(self, failure: ReadFailure) -> bool:
+        """This entity, or all of them."""
+        return failure.entity in ("", config_label(self.resource))
 
     def inputs(self) -> tuple[object, ...]:
         """The entity's set, its documentation, the plan and its outcomes, the marks, the brokers' own sets."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from console.model.changes import Target
     from console.model.config import ConfigResource
     from console.model.quota import QuotaEntity
-    from console.model.snapshot import Snapshot
+    from console.model.snapshot import ReadFailure, Snapshot
     from console.plan.edits import Edit
     from console.plan.plan import Plan
     from console.present.changed import Changed
@@ -271,7 +271,11 @@ class View(Widget):
 
     def note(self) -> Line:
         """What the message line says while there is no message: what could not be read."""
-        return unread(self.snapshot, self.PARTS)
+        return unread(self.snapshot, self.PARTS, self.concerns)
+
+    def concerns(self, _failure: ReadFailure) -> bool:
+        """Whether what could not be read of one of `PARTS` is something that this view shows."""
+        return True
 
     def target(self) -> ConfigResource | QuotaEntity | None:
         """The entity that a command may leave out."""
