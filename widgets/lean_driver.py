@@ -19,6 +19,7 @@ from textual.events import Key
 from textual.message import Message
 from textual.messages import InBandWindowResize
 
+from widgets.background import ASK, Listener
 from widgets.terminal_diff import TerminalDiff, UnreadableFrame
 
 ESC: Final = "\x1b"
@@ -104,8 +105,19 @@ def erases_in_color(term: str) -> bool:
     return bool(term) and (not term.startswith(_NO_COLOR_ERASE) or term.endswith("-bce"))
 
 
+class Background(Message):
+    """The terminal said what is behind its text."""
+
+    def __init__(self, *, is_light: bool) -> None:
+        self.is_light = is_light
+        super().__init__()
+
+
 class LeanDriver(LinuxDriver):
     """Keeps what the terminal shows, and writes what differs."""
+
+    listener: Listener | None = None
+    """Hears the answer to the question for the background, None where it is not asked."""
 
     def __init__(self, app: Any, **options: Any) -> None:
         super().__init__(app, **options)
@@ -156,6 +168,8 @@ class LeanDriver(LinuxDriver):
     def start_application_mode(self) -> None:
         """Start, and hear of resizes: what a terminal shows after one is its own affair."""
         super().start_application_mode()  # type: ignore[no-untyped-call]
+        if self.listener is not None and not self.listener.is_done:
+            super().write(ASK)
         tell = signal.getsignal(signal.SIGWINCH)
 
         def resized(number: int, frame: Any) -> None:
@@ -176,8 +190,19 @@ class LeanDriver(LinuxDriver):
                     data = os.read(self.fileno, AT_ONCE)
                     if not data:
                         return  # the terminal is gone
-                    self._process(parser.feed(decoder.decode(data)))
+                    self._process(parser.feed(self._heard(decoder.decode(data))))
+                elif self.listener is not None and (rest := self.listener.rest()):
+                    self._process(parser.feed(rest))
                 self._process(parser.tick())
+
+    def _heard(self, data: str) -> str:
+        """What was typed, without the terminal's answer."""
+        if self.listener is None or self.listener.is_done:
+            return data
+        typed = self.listener.feed(data)
+        if self.listener.answer is not None:
+            self.process_message(Background(is_light=self.listener.answer))
+        return typed
 
     def _process(self, messages: Iterable[Message]) -> None:
         for message in messages:
@@ -194,3 +219,11 @@ def _is_frame(data: str) -> bool:
     """Tell whether `data` draws: Textual's frames begin with a cursor position."""
     head = data[:12].partition("H")[0]
     return head.startswith("\x1b[") and head[2:].replace(";", "").isdigit() and "H" in data[:12]
+
+
+class AskingDriver(LeanDriver):
+    """The same, which asks the terminal for its background once it draws."""
+
+    def __init__(self, app: Any, **options: Any) -> None:
+        super().__init__(app, **options)
+        self.listener = Listener()

@@ -187,6 +187,8 @@ class Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """What stands before a command's name; the rest is the command's own."""
+    from console.model.themes import THEMES
+
     top = Parser(
         prog="kac",
         usage="kac [options] [COMMAND …]",
@@ -197,6 +199,12 @@ def parser() -> argparse.ArgumentParser:
     add_connection(top)
     top.add_argument(
         "--lake", metavar="PATH", default=argparse.SUPPRESS, help="where history, drift and usage are read"
+    )
+    top.add_argument(
+        "--theme",
+        choices=THEMES,
+        default=argparse.SUPPRESS,
+        help="the screen's colours (default: KAC_THEME, the settings, by the terminal's background)",
     )
     top.add_argument("-V", "--version", action="store_true", help="print the version")
     top.add_argument("--licenses", action="store_true", help="print the licences of kac and all its parts")

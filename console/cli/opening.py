@@ -11,12 +11,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from console.model.themes import THEMES
 from console.present.text import clean
 from console.terminal import complain, folded, put, stdout, width_of
 
 if TYPE_CHECKING:
     from console.admin.client import AdminClient
     from console.contexts import Context, Contexts
+    from console.contexts.console_settings import ConsoleSettings
     from console.flight.recorder import Recorder
     from console.session.session import Session
 
@@ -143,6 +145,22 @@ def with_session(
         return FAILED
     finally:
         client.close()
+
+
+def add_theme(parser: argparse.ArgumentParser) -> None:
+    """``--theme``, of what opens the screen."""
+    why = "the screen's colours (default: KAC_THEME, the settings, by the terminal's background)"
+    parser.add_argument("--theme", choices=THEMES, default=argparse.SUPPRESS, help=why)
+
+
+def screen_settings(found: Contexts, options: argparse.Namespace) -> ConsoleSettings:
+    """The settings for a screen; what is wrong with them is said."""
+    from console.contexts.console_settings import with_theme
+
+    settings, problem = with_theme(found.settings, os.environ, getattr(options, "theme", None))
+    if problem:
+        complain(f"warning: {problem}")
+    return settings
 
 
 def contexts_options(parser: argparse.ArgumentParser) -> None:

@@ -1,11 +1,15 @@
 """Each pane shows what it is for, at 80×24."""
 
+import pytest
+
 from console.contexts.console_settings import ConsoleSettings
 from console.model.cluster import Partition
 from console.model.failure import Failure
 from console.model.snapshot import with_failures
 from tests.tui.console_app import cluster, driven
 from tests.tui.model_client import ModelClient, lag
+from themes import DARK, LIGHT
+from widgets.lean_driver import Background
 
 
 async def test_topics_with_the_header_and_the_keys() -> None:
@@ -256,3 +260,19 @@ async def test_on_a_wide_terminal_details_stand_beside_their_list() -> None:
         await it.press("2", "enter")
         await it.shows("retention.ms")
         assert "──" not in it.line("Source")
+
+
+async def test_the_theme_is_the_terminals_until_one_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("textual.constants.COLOR_SYSTEM", "truecolor")
+    async with driven() as it:
+        assert it.app.theme == DARK.name
+        it.app.post_message(Background(is_light=True))
+        await it.until(lambda: it.app.theme == LIGHT.name)
+        await it.command("theme dark")
+        await it.until(lambda: it.app.theme == DARK.name)
+        it.app.post_message(Background(is_light=True))
+        await it.press("2")
+        assert it.app.theme == DARK.name
+        await it.command("theme pink")
+        assert "dark" in it.text
+        assert "ansi" in it.text
