@@ -193,6 +193,12 @@ def complain(text: str) -> None:
     err.write("".join(f"{line}\n" for line in lines))
 
 
+def waiting(text: str) -> None:
+    """What is being waited for, in a line on standard error, where somebody sits before it."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        complain(text)
+
+
 def ask(prompt: str) -> None:
     """A question on standard error; the cursor stays behind it."""
     err = stderr()

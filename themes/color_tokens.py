@@ -170,8 +170,8 @@ CONTEXTS: Final[Mapping[str, str]] = {
 def suitable(wanted: str | None, *, color_system: str | None, no_color: bool, is_light: bool | None = None) -> str:
     """Return the name of the theme to use.
 
-    `wanted` is "dark", "light", "ansi" or None: by the terminal's background, whether that `is_light`. Without colours, or with 16 of them, only ansi looks right,
-    since the others would be rounded to the nearest of the sixteen.
+    `wanted` is "dark", "light", "ansi" or None: by the terminal's background, whether that `is_light`. Without
+    colours, or with 16 of them, only ansi looks right, since the others would be rounded to the nearest of the sixteen.
     """
     if no_color or color_system in (None, "standard", "windows"):
         return ANSI.name

@@ -16,7 +16,7 @@ _LIGHT = frozenset({"7", *map(str, range(9, 16))})
 
 
 def of_environment(environ: Mapping[str, str]) -> bool | None:
-    """Whether ``COLORFGBG`` (as rxvt and Konsole set it: ``0;15``) says that it is light; None where it says nothing."""
+    """Whether ``COLORFGBG`` (rxvt and Konsole set it: ``0;15``) says that it is light; None where it says nothing."""
     last = environ.get("COLORFGBG", "").rpartition(";")[2].strip()
     return last in _LIGHT if last.isdecimal() and int(last) < 16 else None
 
@@ -32,7 +32,7 @@ def is_light(answer: str) -> bool | None:
     if found is None:
         return None
     red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in found.groups())
-    return 0.299 * red + 0.587 * green + 0.114 * blue > 0.5
+    return bool(0.299 * red + 0.587 * green + 0.114 * blue > 0.5)
 
 
 class Listener:

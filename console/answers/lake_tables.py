@@ -59,9 +59,19 @@ def _history_row(change: Change, clusters: bool, first_poll: datetime | None, zo
 
 
 def drift_table(rows: Sequence[Drifted], *, clusters: bool, zone: tzinfo | None = None) -> Table:
-    """The odd ones, the severest first. zone: as of `history_table`."""
-    names = ("Severity", "Among", *(("Cluster",) if clusters else ()), "Entity", "Key", "Most", "This", "Odd", "Since")
-    columns = tuple(Column(name, right=name == "Odd") for name in names)
+    """What differs, the severest first. zone: as of `history_table`."""
+    names = (
+        "Severity",
+        "Among",
+        *(("Cluster",) if clusters else ()),
+        "Entity",
+        "Key",
+        "Most",
+        "This",
+        "Differ",
+        "Since",
+    )
+    columns = tuple(Column(name, right=name == "Differ") for name in names)
     made = tuple(_drift_row(row, clusters, zone) for row in rows)
     return Table("drift", columns, made, empty="nothing differs")
 

@@ -19,7 +19,7 @@ EXAMPLES = """examples:
   kac compare staging prod                     two contexts
   kac compare wanted.yaml prod                 a file and a cluster
   kac compare -c prod topic:orders topic:returns
-  kac compare -c prod --brokers                the keys in which brokers differ, the odd ones marked
+  kac compare -c prod --brokers                the keys and brokers that differ
 """
 ENTITIES = ("topic", "broker", "group", "client-metrics")
 

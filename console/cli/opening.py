@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from console.model.themes import THEMES
 from console.present.text import clean
-from console.terminal import complain, folded, put, stdout, width_of
+from console.terminal import complain, folded, put, stdout, waiting, width_of
 
 if TYPE_CHECKING:
     from console.admin.client import AdminClient
@@ -112,6 +112,9 @@ def open_log_file() -> None:
         complain(f"warning: {problem}")
 
 
+SAID_AFTER = 2.0
+"""Seconds without any answer after which a command says whom it waits for."""
+
 # A command that does one thing with a session: connects, does it, and says in a line why it could not.
 
 
@@ -136,7 +139,12 @@ def with_session(
     client = client_of(context, recorder)
 
     async def working() -> int:
-        return await work(Session(client, context, door))
+        session = Session(client, context, door)
+        said = asyncio.get_running_loop().call_later(SAID_AFTER, _say_silence, session)
+        try:
+            return await work(session)
+        finally:
+            said.cancel()
 
     try:
         return asyncio.run(working())
@@ -161,6 +169,14 @@ def screen_settings(found: Contexts, options: argparse.Namespace) -> ConsoleSett
     if problem:
         complain(f"warning: {problem}")
     return settings
+
+
+def _say_silence(session: Session) -> None:
+    """That no broker has answered yet, once: a command that connects is silent until one does, or it gives up."""
+    from console.contexts.context import format_bootstrap
+
+    if not session.snapshot.read_at:
+        waiting(f"no answer yet from {clean(format_bootstrap(session.context.settings.bootstrap), 200)}; still trying")
 
 
 def contexts_options(parser: argparse.ArgumentParser) -> None:
@@ -210,4 +226,3 @@ def _context_row(context: Context, current: str | None) -> tuple[str, ...]:
     mark = "*" if context.name == current else ""
     brokers = format_bootstrap(settings.bootstrap)
     return (mark, clean(context.name), clean(brokers, 60), security, ", ".join(guards) or "-", clean(context.origin))
-

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from console.cli.opening import USAGE, with_session
 from console.model.numbers import json_text, natural_number, option, time_of_day
-from console.terminal import complain, put, say
+from console.terminal import complain, put, say, waiting
 
 if TYPE_CHECKING:
     from console.flight.recorder import Recorder
@@ -175,10 +175,15 @@ async def watch_verdicts(looker: Looker, options: argparse.Namespace) -> Verdict
     """Look until it is time, and return the last verdict; with --watch, until interrupted. Raises AdminError if no
     broker answers at the beginning, or at the end; Refused for another cluster than the context's."""
     from console.admin.errors import AdminError
+    from console.plan.amounts import duration
     from console.triage.course import after, begin
     from console.triage.diagnosis import diagnose
 
     began = time.monotonic()
+    if options.watch:
+        waiting("watching; Ctrl-C stops")
+    elif options.seconds:
+        waiting(f"looking at the cluster for {duration(round(options.seconds * 1000))} before the verdict…")
     course = begin(await looker.look(whole=options.seconds == 0))
     told: dict[str, str] | None = None
     lost = False

@@ -52,9 +52,7 @@ class ConsoleSettings(Struct, frozen=True):
 THEME_VARIABLE = "KAC_THEME"
 
 
-def with_theme(
-    settings: ConsoleSettings, environ: Mapping[str, str], given: str | None
-) -> tuple[ConsoleSettings, str]:
+def with_theme(settings: ConsoleSettings, environ: Mapping[str, str], given: str | None) -> tuple[ConsoleSettings, str]:
     """The settings with the theme of ``--theme``, else of ``KAC_THEME``, and what is wrong with that variable."""
     wanted = given or environ.get(THEME_VARIABLE) or None
     if wanted is None:

@@ -120,6 +120,16 @@ def past_cells(row: PastRow) -> list[Cell]:
     return [row.sure, (row.when, "muted"), row.what, list(change), (row.who, "muted")]
 
 
+SOURCES = {
+    "kraft_log": "metadata log",
+    "kraft_snapshot": "snapshot of the metadata log",
+    "snapshot": "poll of the cluster",
+    "journal": "journal",
+    "request_log": "request log",
+}
+"""Where a change is known from, for people."""
+
+
 def change_lines(change: Change) -> list[Line]:
     """All about a change, below its title."""
     if change.is_gap:
@@ -131,12 +141,16 @@ def change_lines(change: Change) -> list[Line]:
     if hidden:
         lines = [[(HIDDEN, "sensitive"), ("   the value is a secret: the lake knows only that it was set", "muted")]]
     since = _full(change.valid_from)
-    until = "and still is" if change.is_current else f"until {_full(change.valid_to)}" if change.valid_to else ""
-    lines.append([(f"since {since} {until}", "")])
+    if change.is_current:
+        lines.append([(f"current value since {since}", "")])
+    else:
+        until = f" until {_full(change.valid_to)}" if change.valid_to else ""
+        lines.append([(f"from {since}{until}", "")])
     letter, words = how_sure(change)
     who = who_text(change.principal)
     lines.append([("unknown" if who == NOTHING else who, "strong"), (f"   {letter} {words}", "muted")])
-    lines.append([(f"told by {clean(change.source, 40).replace('_', ' ')}", "muted")])
+    source = SOURCES.get(change.source, clean(change.source, 40).replace("_", " "))
+    lines.append([(f"source: {source}", "muted")])
     return lines
 
 
@@ -299,7 +313,9 @@ def usage_lines(usage: Usage) -> list[Line]:
     used: Line = [(f"highest over 10 s {rate_text(key, usage.rate_max, usage.quota_value)}", "")]
     used += [(f"  mean {rate_text(key, usage.rate_avg, usage.quota_value)}  on broker {usage.broker_id}", "muted")]
     lines = [quota_line, used]
-    room: Line = [] if usage.headroom is None else [(f"headroom {rate_text(key, usage.headroom, usage.quota_value)}", "")]
+    room: Line = (
+        [] if usage.headroom is None else [(f"headroom {rate_text(key, usage.headroom, usage.quota_value)}", "")]
+    )
     if usage.throttle_ms:
         room.insert(0, (f"waited {waited(usage)} in {usage.throttled_requests:,}+ requests   ", "failed"))
     lines += [room] if room else []
@@ -308,7 +324,11 @@ def usage_lines(usage: Usage) -> list[Line]:
         lines.append([(f"nothing is suggested: {why}", "muted")])
     else:
         lines.append(
-            [("suggested ", "muted"), (rate_text(key, usage.suggested_value, usage.quota_value), "strong"), (f"  {why}", "muted")]
+            [
+                ("suggested ", "muted"),
+                (rate_text(key, usage.suggested_value, usage.quota_value), "strong"),
+                (f"  {why}", "muted"),
+            ]
         )
     return lines
 

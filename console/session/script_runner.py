@@ -237,7 +237,17 @@ class Runner(Struct):
                 await self._revert(change, statement)
             case History():
                 await self._history(statement)
-            case BeginOperation() | AskOfOperation() | View() | UseContext() | UseTheme() | Record() | AtTime() | Help() | Quit():
+            case (
+                BeginOperation()
+                | AskOfOperation()
+                | View()
+                | UseContext()
+                | UseTheme()
+                | Record()
+                | AtTime()
+                | Help()
+                | Quit()
+            ):
                 await self._elsewhere(statement)
             case _:
                 from console.language.interpret import to_edits

@@ -237,7 +237,9 @@ async def test_a_broker_that_is_back_is_not_said_to_be_missing() -> None:
         await it.until(lambda: "cluster" in it.app.session.snapshot.read_at)
         gone = Failure("UNKNOWN_BROKER", "broker 2 is unknown")
         known = it.app.session.snapshot
-        it.app.session.snapshot = with_failures(known, "configs", [("broker_logger 2", gone), ("broker_logger 7", gone)])
+        it.app.session.snapshot = with_failures(
+            known, "configs", [("broker_logger 2", gone), ("broker_logger 7", gone)]
+        )
         await it.press("2")
         assert "UNKNOWN_BROKER" not in it.text
         await it.press("3")

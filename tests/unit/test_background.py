@@ -16,7 +16,15 @@ BLACK = "\x1b]11;rgb:0000/0000/0000\x07"
 
 @pytest.mark.parametrize(
     ("told", "light"),
-    [("0;15", True), ("15;0", False), ("0;default;7", True), ("12;8", False), ("", None), ("x;y", None), ("0;231", None)],
+    [
+        ("0;15", True),
+        ("15;0", False),
+        ("0;default;7", True),
+        ("12;8", False),
+        ("", None),
+        ("x;y", None),
+        ("0;231", None),
+    ],
 )
 def test_colorfgbg(told: str, light: bool | None) -> None:
     assert of_environment({"COLORFGBG": told}) is light

@@ -51,7 +51,12 @@ def test_byte_rates_say_which_mega_they_mean(rate: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("rate", "limit", "text"),
-    [(900_000, 2**20, "879 KiB/s"), (900_000, 10**6, "900 kB/s"), (900_000, None, "900 kB/s"), (-2048, 2**20, "-2 KiB/s")],
+    [
+        (900_000, 2**20, "879 KiB/s"),
+        (900_000, 10**6, "900 kB/s"),
+        (900_000, None, "900 kB/s"),
+        (-2048, 2**20, "-2 KiB/s"),
+    ],
 )
 def test_a_rate_is_told_in_the_bytes_of_its_limit(rate: float, limit: float | None, text: str) -> None:
     assert rate_text("producer_byte_rate", rate, limit) == text

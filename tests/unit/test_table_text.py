@@ -53,7 +53,9 @@ WORDS = st.text("abcdefgh.-/0123", min_size=1, max_size=30)
 CELLS = st.lists(WORDS, max_size=5).map(" ".join)
 
 
-@given(st.lists(st.tuples(CELLS, st.integers(0, 9_999).map(str), st.integers(0, 99).map(str), CELLS)), st.integers(60, 99))
+@given(
+    st.lists(st.tuples(CELLS, st.integers(0, 9_999).map(str), st.integers(0, 99).map(str), CELLS)), st.integers(60, 99)
+)
 def test_nothing_is_lost_and_lines_fit(rows: list[tuple[str, ...]], width: int) -> None:
     lines = table_lines(COLUMNS, rows, width)
     shown = sorted("".join(lines[1:]).split())

@@ -14,7 +14,7 @@ from console.model.codes import BROKER_LOGGER, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.inheritance import Inherited, differing
 from console.model.quota import QuotaEntity
-from console.model.snapshot import config_label
+from console.model.snapshot import ReadFailure, config_label
 from console.plan.diff import diff
 from console.plan.edits import UnsetConfig
 from console.present.configs import (
