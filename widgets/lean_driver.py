@@ -7,6 +7,7 @@ import os
 import re
 import selectors
 import signal
+import time
 from codecs import getincrementaldecoder
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -93,6 +94,8 @@ log = logging.getLogger(__name__)
 ALTERNATE_SCREEN = "\x1b[?1049"
 LOOK_EVERY = 0.1
 """Seconds after which an Esc that nothing follows is a key, and after which the end is noticed."""
+ANSWERED_WITHIN = 5.0
+"""Seconds after which a terminal has nothing to say of its background any more."""
 AT_ONCE = 4096
 LONG_FRAME = 1024
 """From so many characters on a frame is worth the sequences that show it at once; less arrives in one piece anyway."""
@@ -125,6 +128,7 @@ class LeanDriver(LinuxDriver):
         self._stale = False
         self._synchronized = False
         self._readable = True
+        self._asked_at = 0.0
 
     def redraw(self) -> None:
         """Repaint everything: something else has written to the terminal."""
@@ -170,6 +174,7 @@ class LeanDriver(LinuxDriver):
         super().start_application_mode()  # type: ignore[no-untyped-call]
         if self.listener is not None and not self.listener.is_done:
             super().write(ASK)
+            self._asked_at = time.monotonic()
         tell = signal.getsignal(signal.SIGWINCH)
 
         def resized(number: int, frame: Any) -> None:
@@ -190,15 +195,20 @@ class LeanDriver(LinuxDriver):
                     data = os.read(self.fileno, AT_ONCE)
                     if not data:
                         return  # the terminal is gone
-                    self._process(parser.feed(self._heard(decoder.decode(data))))
-                elif self.listener is not None and (rest := self.listener.rest()):
-                    self._process(parser.feed(rest))
+                    typed = self._heard(decoder.decode(data))
+                else:
+                    typed = self.listener.rest() if self.listener is not None else ""
+                if typed:  # nothing at all would be the end for a parser
+                    self._process(parser.feed(typed))
                 self._process(parser.tick())
 
     def _heard(self, data: str) -> str:
         """What was typed, without the terminal's answer."""
         if self.listener is None or self.listener.is_done:
             return data
+        if time.monotonic() - self._asked_at > ANSWERED_WITHIN:
+            self.listener.is_done = True
+            return self.listener.rest() + data
         typed = self.listener.feed(data)
         if self.listener.answer is not None:
             self.process_message(Background(is_light=self.listener.answer))

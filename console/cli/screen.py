@@ -80,8 +80,8 @@ def run(options: argparse.Namespace) -> int:
 
 def show(options: argparse.Namespace, context: Context, contexts: Choice, tour: Path | None = None) -> int:
     """Open the console on a context, until it is left. options: `lake`, where its past is, and `theme`, before what the
-    environment and the settings say. contexts: those that it can switch to. tour: the file that says that the tour was seen,
-    None for none."""
+    environment and the settings say. contexts: those that it can switch to. tour: the file that says that the
+    tour was seen, None for none."""
     from console.admin.gc_pause import gc_paused
     from console.contexts import ContextError, load
     from console.contexts.secret_sources import unlocked

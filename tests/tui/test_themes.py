@@ -128,6 +128,8 @@ def test_a_light_terminal_is_asked_and_answers() -> None:
     command = [sys.executable, "-m", "console", "demo", "--still", "--scenario", "quiet"]
     with Terminal(command, cwd=ROOT, environment=environment) as terminal:
         written(terminal, ASK)
+        terminal.send("\x1b")  # a key, and perhaps the beginning of an answer
+        terminal.read_for(0.5)
         assert white.encode() not in terminal.written
         terminal.send("2\x1b]11;rgb:ffff/ffff/ffff\x1b\\/")
         written(terminal, white)
