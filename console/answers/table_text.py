@@ -16,6 +16,8 @@ from widgets.wrapping import wrapped
 GAP = 2
 LEAST = 6
 """Cells that a column of texts keeps."""
+BROKEN = 3
+"""How much worse it is that the rest of a row stands a line below."""
 UNDER = 4
 """Cells by which a value is indented that has a line of its own."""
 
@@ -44,6 +46,7 @@ def table_lines(headings: Sequence[Column], rows: Sequence[Sequence[str]], width
 def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None) -> tuple[list[int], int]:
     """How wide each column is, and the blanks between them."""
     measured = [sorted(cell_width(row[n]) for row in rows) for n in range(len(columns))]
+    unbroken = [sorted(max(map(cell_width, row[n].split()), default=0) for row in rows) for n in range(len(columns))]
     titles = [cell_width(each.title) for each in columns]
     widths = [max(title, cells[-1] if cells else 0) for title, cells in zip(titles, measured, strict=True)]
     room = None if width is None else width - GAP * (len(columns) - 1)
@@ -60,9 +63,10 @@ def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int
     room += (GAP - 1) * (len(columns) - 1)
     while sum(widths) > room:
         gains = [
-            (_cost(measured[n], widths[n], narrower), n, narrower)
+            (_cost(measured[n], unbroken[n], widths[n], narrower), n, narrower)
             for n, each in enumerate(columns)
-            if not each.right and (narrower := _narrower(measured[n], widths[n], max(LEAST, words[n])))
+            if not each.right
+            for narrower in _narrower(measured[n], unbroken[n], widths[n], max(LEAST, words[n]))
         ]
         if not gains:
             break
@@ -75,16 +79,16 @@ def _title_words(title: str) -> list[str]:
     return title.replace("-", "- ").split()
 
 
-def _narrower(measured: Sequence[int], width: int, least: int) -> int:
-    """The next narrower width of a column at which another cell no longer fits; 0 where there is none."""
-    place = bisect_right(measured, width - 1)
-    narrower = max(least, measured[place - 1] if place else 0)
-    return narrower if narrower < width else 0
+def _narrower(measured: Sequence[int], unbroken: Sequence[int], width: int, least: int) -> set[int]:
+    """The next narrower widths of a column: at which another cell no longer fits in a line, or can't be folded."""
+    below = {each[place - 1] for each in (measured, unbroken) if (place := bisect_right(each, width - 1))}
+    return {narrower for each in (*below, least) if (narrower := max(least, each)) < width}
 
 
-def _cost(measured: Sequence[int], width: int, narrower: int) -> float:
-    """Rows that no longer fit, for each cell of the terminal that is gained."""
-    return (len(measured) - bisect_right(measured, narrower)) / (width - narrower)
+def _cost(measured: Sequence[int], unbroken: Sequence[int], width: int, narrower: int) -> float:
+    """What breaks, for each cell of the terminal that is gained: a folded cell is read more easily than a broken row."""
+    folded, broken = (len(each) - bisect_right(each, narrower) for each in (measured, unbroken))
+    return (folded + BROKEN * broken) / (width - narrower)
 
 
 def _row(
