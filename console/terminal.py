@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from types import MappingProxyType
 from typing import TextIO, cast
 
-from widgets.cells import cell_width, clean
+from widgets.cells import cell_width, clean, wrapped
 
 HANDLER = "kac-plain"
 """The name of the error handler for encoding, once `register` has run."""
@@ -156,8 +156,6 @@ def folded(text: str, width: int | None) -> list[str]:
     cells further in. None: as they are."""
     if width is None:
         return text.split("\n")
-    from widgets.wrapping import wrapped
-
     lines: list[str] = []
     for line in text.split("\n"):
         if cell_width(line) <= width:

@@ -8,10 +8,9 @@ from typing import NamedTuple
 from textual import events
 from textual.message import Message
 
-from widgets.cells import cell_width, clean, fit, fit_number, truncate
+from widgets.cells import cell_width, clean, fit, fit_number, truncate, wrapped
 from widgets.line_view import LineView
 from widgets.row_source import Cell, Column, Span
-from widgets.wrapping import wrapped
 
 GAP = 2
 """Blank cells between two columns."""

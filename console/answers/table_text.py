@@ -10,8 +10,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from widgets.cells import cell_width
-from widgets.wrapping import wrapped
+from widgets.cells import cell_width, wrapped
 
 GAP = 2
 LEAST = 6
@@ -115,8 +114,7 @@ def _row(
             put(at, start + (wide - taken if column.right else 0), text)
         elif folds or (" " in text and max(map(cell_width, text.split())) <= wide):
             words = " ".join(_title_words(text)) if folds else text
-            for number, piece in enumerate(wrapped([(words, "")], wide, wide)):
-                part = "".join(each for each, _ in piece).rstrip()
+            for number, part in enumerate(_folded(words, wide)):
                 put(at + number, start + (wide - cell_width(part) if column.right else 0), part)
         elif width is None or start + taken <= width:
             put(at, start, text)
@@ -125,8 +123,12 @@ def _row(
             at, left = len(lines), min(start, UNDER)
             room = width - left
             breaks = max(map(cell_width, text.split(" "))) <= room
-            for piece in wrapped([(text, "")], room, room) if breaks else [[(text, "")]]:
-                put(at, left, "".join(each for each, _ in piece).rstrip())
+            for part in _folded(text, room) if breaks else [text]:
+                put(at, left, part)
                 at += 1
         start += wide + gap
     return [line.rstrip() for line in lines] or [""]
+
+
+def _folded(text: str, width: int) -> list[str]:
+    return ["".join(part for part, _ in piece).rstrip() for piece in wrapped([(text, "")], width, width)]

@@ -187,8 +187,6 @@ class Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """What stands before a command's name; the rest is the command's own."""
-    from console.model.themes import THEMES
-
     top = Parser(
         prog="kac",
         usage="kac [options] [COMMAND …]",
@@ -202,7 +200,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument(
         "--theme",
-        choices=THEMES,
+        metavar="dark|light|ansi",
         default=argparse.SUPPRESS,
         help="the screen's colours (default: KAC_THEME, the settings, by the terminal's background)",
     )

@@ -58,7 +58,7 @@ def with_theme(settings: ConsoleSettings, environ: Mapping[str, str], given: str
     if wanted is None:
         return settings, ""
     if wanted not in THEMES:
-        return settings, f"{THEME_VARIABLE} is one of {', '.join(THEMES)}, not {wanted!r}"
+        return settings, f"{'--theme' if given else THEME_VARIABLE} is one of {', '.join(THEMES)}, not {wanted!r}"
     return replace(settings, theme=wanted), ""
 
 

@@ -12,10 +12,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from console.present.text import Line, fit, joined
-from widgets.cells import cell_width
+from widgets.cells import cell_width, wrapped
 from widgets.line_painting import Line as PaintedLine
 from widgets.line_painting import LinePainter
-from widgets.wrapping import wrapped
 
 _BOLD = frozenset({"pending", "failed", "danger", "strong", "stale", "reverse"})
 

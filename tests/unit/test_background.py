@@ -90,3 +90,4 @@ def test_the_option_is_before_the_variable_and_that_before_the_settings() -> Non
         settings,
         "KAC_THEME is one of dark, light, ansi, not 'pink'",
     )
+    assert with_theme(settings, {}, "pink")[1].startswith("--theme is one of")
