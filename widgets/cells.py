@@ -179,8 +179,8 @@ def fit(text: str, width: int, align: Align = "left") -> str:
 
 
 def wrapped(line: Sequence[tuple[str, str]], width: int, below: int) -> list[list[tuple[str, str]]]:
-    """Fold styled texts: pieces of which the first has `width` cells and all others `below`, two at least, so that any character
-    fits; broken at blanks where there are any."""
+    """Fold styled texts at their blanks: pieces of which the first has `width` cells and all others `below`, two at
+    least, so that any character fits."""
     lines: list[list[tuple[str, str]]] = [[]]
     room = width
     for text, meaning in line:

@@ -117,7 +117,8 @@ def _place(columns: Sequence[Column], natural: Sequence[int], shown: Sequence[in
         for index in list(flexible):
             column = columns[index]
             share = min(spare - given, max(1, spare * column.flex // total))
-            most = natural[index] + MOST_BLANK if column.max_width is None else column.max_width
+            most = natural[index] + MOST_BLANK
+            most = most if column.max_width is None else min(most, column.max_width)
             share = min(share, most - widths[index])
             if share <= 0:
                 flexible.remove(index)

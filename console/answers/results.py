@@ -172,17 +172,19 @@ def _table(table: Table, width: int | None) -> Iterator[str]:
 
 
 class Printer(Struct):
-    """Prints results. output: ``text`` or ``json``."""
+    """Prints results. output: ``text`` or ``json``. seen_on: the stream whose terminal shows what `out` takes, where
+    that is another one."""
 
     output: str = "text"
     out: TextIO = field(default_factory=stdout)
+    seen_on: TextIO | None = None
 
     def __call__(self, result: Result) -> None:
         """Print one."""
         if self.output == "json":
             self._json(to_data(result))
         else:
-            self.out.write(render(result, width_of(self.out)))
+            self.out.write(render(result, width_of(self.seen_on or self.out)))
             self.out.flush()
 
     def note(self, text: str, data: Mapping[str, Data]) -> None:
@@ -190,7 +192,7 @@ class Printer(Struct):
         if self.output == "json":
             self._json(data)
         else:
-            self.out.write("".join(f"{line}\n" for line in folded(text, width_of(self.out))))
+            self.out.write(f"{text}\n")  # not folded: it may be commands, to be copied
             self.out.flush()
 
     def _json(self, data: Mapping[str, Data]) -> None:

@@ -85,7 +85,7 @@ def _narrower(measured: Sequence[int], unbroken: Sequence[int], width: int, leas
 
 
 def _cost(measured: Sequence[int], unbroken: Sequence[int], width: int, narrower: int) -> float:
-    """What breaks, for each cell of the terminal that is gained: a folded cell is read more easily than a broken row."""
+    """What breaks, for each cell of the terminal that is gained: a folded cell is easier to read than a broken row."""
     folded, broken = (len(each) - bisect_right(each, narrower) for each in (measured, unbroken))
     return (folded + BROKEN * broken) / (width - narrower)
 
