@@ -43,10 +43,17 @@ class Layout(NamedTuple):
     more_right: bool
 
 
-def lay_out(columns: Sequence[Column], natural: Sequence[int], width: int, pan: int = 0) -> Layout:
+def lay_out(
+    columns: Sequence[Column],
+    natural: Sequence[int],
+    width: int,
+    pan: int = 0,
+    usual: Sequence[int] | None = None,
+) -> Layout:
     """Choose and size the columns for `width` cells.
 
-    `natural` gives each column's measured width. `pan` skips that many of the columns that may move (all but gutters
+    `natural` gives each column's measured width, `usual` what most of its cells take: no column gets more than that
+    before all have it. `pan` skips that many of the columns that may move (all but gutters
     and the first one) and then shows what follows in order, so that columns dropped at rest can be reached.
     """
     always = _frozen(columns)
@@ -57,7 +64,8 @@ def lay_out(columns: Sequence[Column], natural: Sequence[int], width: int, pan: 
     if len(shown) < len(wanted):
         width -= MORE_SIGN
         shown = _fitting(columns, natural, wanted, always, width, in_order=pan > 0)
-    return Layout(_place(columns, natural, shown, width), more_left=pan > 0, more_right=len(shown) < len(wanted))
+    placed = _place(columns, natural, usual or natural, shown, width)
+    return Layout(placed, more_left=pan > 0, more_right=len(shown) < len(wanted))
 
 
 def _fitting(
@@ -98,15 +106,18 @@ def _needed(columns: Sequence[Column], natural: Sequence[int], shown: Sequence[i
     return sum(_least(columns[index], natural[index]) for index in shown) + sum(_gaps(columns, shown))
 
 
-def _place(columns: Sequence[Column], natural: Sequence[int], shown: Sequence[int], width: int) -> tuple[Placed, ...]:
+def _place(
+    columns: Sequence[Column], natural: Sequence[int], usual: Sequence[int], shown: Sequence[int], width: int
+) -> tuple[Placed, ...]:
     gaps = _gaps(columns, shown)
     widths = {index: _least(columns[index], natural[index]) for index in shown}
     spare = width - sum(widths.values()) - sum(gaps)
-    for index in sorted(shown, key=lambda i: -columns[i].priority):
+    by_priority = sorted(shown, key=lambda i: -columns[i].priority)
+    for index, wanted in [*((i, usual[i]) for i in by_priority), *((i, natural[i]) for i in by_priority)]:
         column = columns[index]
         if spare <= 0 or column.width is not None:
             continue
-        wanted = natural[index] if column.max_width is None else min(natural[index], column.max_width)
+        wanted = wanted if column.max_width is None else min(wanted, column.max_width)
         more = max(0, min(spare, wanted - widths[index]))
         widths[index] += more
         spare -= more
@@ -248,6 +259,7 @@ class ColumnView(LineView):
     def _put_columns(self, columns: Sequence[Column]) -> None:
         self._columns = tuple(columns)
         self._natural = [cell_width(column.label) + (column.sort_key is not None) for column in columns]
+        self._usual = list(self._natural)
         self._pan = 0
         self._fitted: tuple[int, Layout] | None = None
 
@@ -258,14 +270,15 @@ class ColumnView(LineView):
         self._fitted = None
         if not count or not measured:
             return
-        for index in range(0, count, max(1, count // SAMPLE)):
-            cells = self.cells_at(index)
-            for i in measured:
-                self._natural[i] = max(self._natural[i], natural_width(cells[i]))
+        sample = [self.cells_at(index) for index in range(0, count, max(1, count // SAMPLE))]
+        for i in measured:
+            found = sorted(natural_width(cells[i]) for cells in sample)
+            self._natural[i] = max(self._natural[i], found[-1])
+            self._usual[i] = max(self._usual[i], found[len(found) * 9 // 10])
 
     def _layout_for(self, width: int) -> Layout:
         if self._fitted is None or self._fitted[0] != width:
-            self._fitted = (width, lay_out(self._columns, self._natural, width, self._pan))
+            self._fitted = (width, lay_out(self._columns, self._natural, width, self._pan, self._usual))
         return self._fitted[1]
 
     def action_pan(self, direction: int) -> None:

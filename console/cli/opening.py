@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 
-__all__ = ["DONE", "FAILED", "USAGE", "client_of", "complain", "context_of", "open_log_file"]
+__all__ = ["DONE", "FAILED", "USAGE", "client_of", "command_client", "complain", "context_of", "open_log_file"]
 
 DONE, FAILED, USAGE = 0, 1, 2
 """Exit codes that all commands share."""
@@ -56,6 +57,10 @@ def context_of(options: argparse.Namespace) -> Context | None:
     return replace(context, read_only=True) if getattr(options, "read_only", False) else context
 
 
+SAID_AFTER = 2.0
+"""Seconds without any answer after which a command says whom it waits for."""
+
+
 def client_of(context: Context, recorder: Recorder | None = None, *, ask: bool = True) -> AdminClient:
     """A client of the context's cluster, started on its own thread; the caller closes it. recorder: takes what it is
     answered. ask: whether the login at an SSH host on the way may ask on the terminal."""
@@ -72,6 +77,24 @@ def client_of(context: Context, recorder: Recorder | None = None, *, ask: bool =
         tap = Tap(recorder.take)
     client = AdminClient(replace(context.settings, read_only=context.read_only), tap)
     client.start()
+    return client
+
+
+def command_client(context: Context, recorder: Recorder | None = None) -> AdminClient:
+    """As `client_of`, for a command: it is silent until a broker answers, or it gives up, so it says whom it waits for
+    once that takes long."""
+    client = client_of(context, recorder)
+
+    def say() -> None:
+        from console.contexts.context import format_bootstrap
+
+        if client.waits_in_vain:
+            waiting(f"no answer yet from {clean(format_bootstrap(context.settings.bootstrap), 200)}; still trying")
+
+    # Not on the client's own loop, which a slow name lookup may hold.
+    late = threading.Timer(SAID_AFTER, say)
+    late.daemon = True
+    late.start()
     return client
 
 
@@ -112,9 +135,6 @@ def open_log_file() -> None:
         complain(f"warning: {problem}")
 
 
-SAID_AFTER = 2.0
-"""Seconds without any answer after which a command says whom it waits for."""
-
 # A command that does one thing with a session: connects, does it, and says in a line why it could not.
 
 
@@ -136,15 +156,10 @@ def with_session(
     from console.session.snapshot_reader import Refused
 
     open_log_file()
-    client = client_of(context, recorder)
+    client = command_client(context, recorder)
 
     async def working() -> int:
-        session = Session(client, context, door)
-        said = asyncio.get_running_loop().call_later(SAID_AFTER, _say_silence, session)
-        try:
-            return await work(session)
-        finally:
-            said.cancel()
+        return await work(Session(client, context, door))
 
     try:
         return asyncio.run(working())
@@ -169,14 +184,6 @@ def screen_settings(found: Contexts, options: argparse.Namespace) -> ConsoleSett
     if problem:
         complain(f"warning: {problem}")
     return settings
-
-
-def _say_silence(session: Session) -> None:
-    """That no broker has answered yet, once: a command that connects is silent until one does, or it gives up."""
-    from console.contexts.context import format_bootstrap
-
-    if not session.snapshot.read_at:
-        waiting(f"no answer yet from {clean(format_bootstrap(session.context.settings.bootstrap), 200)}; still trying")
 
 
 def contexts_options(parser: argparse.ArgumentParser) -> None:

@@ -182,7 +182,7 @@ CONFIGS: Columns[ConfigLine] = Columns(
             clean(shown.row.key),
             "changed" if shown.changed else "strong" if shown.row.override else "",
         ),
-        layout=ScreenColumn("key", "Key", min_width=28, max_width=60, priority=96, sort_key="K"),
+        layout=ScreenColumn("key", "Key", min_width=28, max_width=60, sort_key="K"),
     ),
     Column(
         "value",
@@ -190,7 +190,7 @@ CONFIGS: Columns[ConfigLine] = Columns(
         lambda shown: shown.row.entry.value if shown.row.entry is not None else None,
         title="Value",
         cell=_value,
-        layout=ScreenColumn("value", "Value", flex=1, min_width=24, max_width=80, priority=95),
+        layout=ScreenColumn("value", "Value", flex=1, min_width=20, max_width=80, priority=95),
     ),
     Column(
         "source",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import socket
 import struct
 import sys
 import termios
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 import pytest
 
 from console.cli import main as cli
+from console.cli import opening
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import ClusterSpec
@@ -36,14 +38,14 @@ def cluster() -> Iterator[ThreadedCluster]:
 
 
 class Terminal:
-    """A terminal of a width, in the place of standard output."""
+    """A terminal of a width, in the place of standard output or of standard error."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
         self._patched = monkeypatch
         self._columns = columns
 
-    def __call__(self, *words: str) -> list[str]:
-        """Run a command; the lines that it wrote."""
+    def __call__(self, *words: str, stream: str = "stdout") -> list[str]:
+        """Run a command; the lines that it wrote there."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, self._columns, 0, 0))
         read: list[bytes] = []
@@ -59,7 +61,7 @@ class Terminal:
         reader.start()
         with os.fdopen(theirs, "w") as out, self._patched.context() as patch:
             patch.delenv("COLUMNS", raising=False)
-            patch.setattr(sys, "stdout", out)
+            patch.setattr(sys, stream, out)
             cli.run(list(words))
         reader.join(PATIENCE)
         os.close(ours)
@@ -97,3 +99,19 @@ def test_a_reason_that_many_partitions_have_is_said_once(cluster: ThreadedCluste
     told = " ".join(" ".join(lines).split())
     assert told.count("6 partitions can't move: factor 3 needs 3 other brokers") == 1
     assert told.count("can't move") == 1
+
+
+def test_who_waits_is_told_what_for(
+    cluster: ThreadedCluster, terminal: Terminal, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a terminal; a script's standard error has what is wrong alone."""
+    words = ("triage", "-b", cluster.bootstrap, "--for", "1s")
+    assert terminal(*words, stream="stderr") == ["kac: looking at the cluster for 1 s before the verdict…"]
+    capsys.readouterr()
+    cli.run(list(words))
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(opening, "SAID_AFTER", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts, and never answers
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        said = " ".join(terminal("topics", "-b", address, "--list", stream="stderr"))
+    assert f"kac: no answer yet from {address}; still trying" in said

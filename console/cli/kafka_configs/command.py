@@ -24,7 +24,7 @@ from console.cli.kafka_configs.command_line import (
     usage,
 )
 from console.cli.kafka_configs.request import ConfigsRequest, request_of
-from console.cli.opening import client_of, context_of, open_log_file
+from console.cli.opening import command_client, context_of, open_log_file
 from console.model.failure import Failure
 from console.model.numbers import json_text
 from console.present.text import clean
@@ -322,7 +322,7 @@ def main(argv: Sequence[str], options: argparse.Namespace) -> int:
         return context_of(connection(arguments, options))
 
     open_log_file()
-    return ConfigsCommand(context, client_of).run(argv)
+    return ConfigsCommand(context, command_client).run(argv)
 
 
 def connection(arguments: Arguments, before: argparse.Namespace) -> argparse.Namespace:

@@ -226,10 +226,11 @@ class View(Widget):
     def on_mount(self) -> None:
         """What it is made of is there now."""
         self._dim()
+        self.on_resize()
 
     def on_resize(self) -> None:
         """Where it is wide, what is below the table stands beside it."""
-        self.set_class(self.size.width >= SIDE_BY_SIDE, "wide")
+        self.set_class(self.host.size.width >= SIDE_BY_SIDE, "wide")
 
     def _dim(self) -> None:
         """Without colours while no answer says that it is so."""
