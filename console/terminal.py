@@ -172,6 +172,11 @@ def folded(text: str, width: int | None) -> list[str]:
     return lines
 
 
+def write_folded(stream: TextIO, text: str) -> None:
+    """Write lines for people to a stream, folded for the terminal that shows it."""
+    stream.write("".join(f"{line}\n" for line in folded(text, width_of(stream))))
+
+
 def put(text: str) -> None:
     """Write lines to standard output, at once."""
     out = stdout()
@@ -181,14 +186,14 @@ def put(text: str) -> None:
 
 def say(text: str) -> None:
     """Write lines for people to standard output, at once, folded for a terminal's width."""
-    put("".join(f"{line}\n" for line in folded(text, width_of(stdout()))))
+    out = stdout()
+    write_folded(out, text)
+    out.flush()
 
 
 def complain(text: str) -> None:
     """One line for the operator, on standard error."""
-    err = stderr()
-    lines = folded(f"kac: {clean(text, LONGEST_COMPLAINT)}", width_of(err))
-    err.write("".join(f"{line}\n" for line in lines))
+    write_folded(stderr(), f"kac: {clean(text, LONGEST_COMPLAINT)}")
 
 
 def waiting(text: str) -> None:

@@ -28,7 +28,7 @@ from console.cli.opening import command_client, context_of, open_log_file
 from console.model.failure import Failure
 from console.model.numbers import json_text
 from console.present.text import clean
-from console.terminal import complain, stderr, stdout, width_of
+from console.terminal import complain, stderr, stdout, width_of, write_folded
 
 if TYPE_CHECKING:
     from console.cli.kafka_configs.describe import Described
@@ -273,12 +273,12 @@ class ConfigsCommand(Struct):
 
     def _say(self, message: str, hint: str = "") -> None:
         """kafka-configs' own words in a line of their own, ours below."""
-        self.err.write(f"{clean(message, _LONGEST)}\n")
+        write_folded(self.err, clean(message, _LONGEST))
         if hint:
             self._note(hint)
 
     def _note(self, text: str) -> None:
-        self.err.write(f"kac: {clean(text, _LONGEST)}\n")
+        write_folded(self.err, f"kac: {clean(text, _LONGEST)}")
 
     def _say_failure(self, failure: Failure, before: str = "", hint: str = "") -> None:
         self._say(f"{before}{failure.message or failure.name}", hint or failure.remedy)
