@@ -197,7 +197,7 @@ def complain(text: str) -> None:
 
 
 def waiting(text: str) -> None:
-    """What is being waited for, in a line on standard error, where somebody sits before it."""
+    """What is being waited for, in a line on standard error, where an operator reads it."""
     if sys.stderr is not None and sys.stderr.isatty():
         complain(text)
 

@@ -27,7 +27,7 @@ def may_be_asked(environ: Mapping[str, str]) -> bool:
 
 
 def is_light(answer: str) -> bool | None:
-    """Whether a colour as the terminal tells it is nearer to white than to black; None for another answer."""
+    """Whether a colour as the terminal reports it is nearer to white than to black; None for another answer."""
     found = _RGB.match(answer)
     if found is None:
         return None

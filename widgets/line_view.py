@@ -304,7 +304,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return tuple(places) if len(places) > count else ()
 
     def _unfold(self) -> None:
-        """Other lines, another width: find out anew which of them take more than one line of the screen."""
+        """Other lines, another width: find out again which of them take more than one line of the screen."""
         self._folded = None
 
     def _measure(self) -> None:

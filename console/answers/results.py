@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 class Row(NamedTuple):
     """A row twice: as cells of text (untrusted, not cleaned yet) and as the object that JSON output shows. Without
-    cells it is data alone, and the table's notes say it in words."""
+    cells it is data alone, and the table's notes say it."""
 
     cells: tuple[str, ...]
     data: Mapping[str, Data]

@@ -47,10 +47,10 @@ def unread(
 
 
 def _entity(failed: ReadFailure) -> str:
-    """What a failure is about, in the words of the screen."""
+    """What a failure is about, as the screen names it."""
     kind, _, name = failed.entity.partition(" ")
-    words = {type_.name.lower(): word for type_, word in RESOURCE_WORDS.items()}
-    return f"{words[kind]} {name}" if failed.part == "configs" and kind in words else failed.entity
+    named = {type_.name.lower(): word for type_, word in RESOURCE_WORDS.items()}
+    return f"{named[kind]} {name}" if failed.part == "configs" and kind in named else failed.entity
 
 
 def nothing_text(snapshot: Snapshot, part: str, empty: str, width: int) -> str:

@@ -95,7 +95,7 @@ def seed(cluster: Cluster) -> None:
 
 
 IDLE = frozenset({"checkout.orders-dlq", "checkout.refunds", "checkout.carts", "identity.audit"})
-"""Topics that nobody writes to, as there are some in each cluster."""
+"""Topics that no client writes to, as there are some in each cluster."""
 BUSY = tuple(name for team, names in TEAMS.items() for each in names if (name := f"{team}.{each}") not in IDLE)
 
 
