@@ -9,6 +9,7 @@ from typing import Final
 ASK: Final = "\x1b]11;?\x1b\\"
 """OSC 11: asks for the background's colour. Terminals that don't know it say nothing."""
 _ANSWER = re.compile(r"\x1b\]11;([^\x07\x1b]{0,48})(?:\x07|\x1b\\)")
+_BEGINNING = "\x1b]11;"
 _BEGUN = re.compile(r"\x1b(?:\](?:1(?:1(?:;[^\x07\x1b]{0,48}\x1b?)?)?)?)?\Z")
 _RGB = re.compile(r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})")
 _ANSWERS = ("xterm", "tmux", "alacritty", "foot", "kitty", "wezterm", "rxvt", "contour", "ghostty", "konsole", "vte")
@@ -45,8 +46,8 @@ class Listener:
 
     def feed(self, data: str) -> str:
         """What is not of the answer; what may begin it is held back until more comes."""
-        if self.is_done:
-            return data
+        if self.is_done:  # a late answer, or a second one, is no key either
+            return _ANSWER.sub("", data) if _BEGINNING in data else data
         data, self._held = self._held + data, ""
         if (found := _ANSWER.search(data)) is not None:
             self.answer, self.is_done = is_light(found[1]), True

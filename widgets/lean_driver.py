@@ -204,13 +204,14 @@ class LeanDriver(LinuxDriver):
 
     def _heard(self, data: str) -> str:
         """What was typed, without the terminal's answer."""
-        if self.listener is None or self.listener.is_done:
+        if self.listener is None:
             return data
-        if time.monotonic() - self._asked_at > ANSWERED_WITHIN:
+        if not self.listener.is_done and time.monotonic() - self._asked_at > ANSWERED_WITHIN:
             self.listener.is_done = True
-            return self.listener.rest() + data
+            data = self.listener.rest() + data
+        was_done = self.listener.is_done
         typed = self.listener.feed(data)
-        if self.listener.answer is not None:
+        if not was_done and self.listener.answer is not None:
             self.process_message(Background(is_light=self.listener.answer))
         return typed
 

@@ -71,6 +71,13 @@ def test_escape_is_a_key_also_while_an_answer_is_awaited() -> None:
     assert listener.rest() == ""
 
 
+def test_a_second_answer_is_no_key_either() -> None:
+    listener = Listener()
+    assert listener.feed(WHITE) == ""
+    assert listener.feed(f"j{BLACK}k\x1b") == "jk\x1b"
+    assert listener.answer is True
+
+
 def test_which_theme() -> None:
     def shown(wanted: str | None, is_light: bool | None, colors: str | None = "truecolor") -> str:
         return suitable(wanted, color_system=colors, no_color=False, is_light=is_light)
