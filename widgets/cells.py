@@ -205,10 +205,12 @@ def wrapped(line: Sequence[tuple[str, str]], width: int, below: int) -> list[lis
 
 
 def _head(text: str, width: int) -> str:
-    """The longest beginning of a text that takes at most `width` cells."""
+    """The longest beginning of a word that takes at most `width` cells; of a name one of its parts, where that is not
+    much shorter."""
     used = 0
     for place, char in enumerate(text):
         used += cell_width(char)
         if used > width:
-            return text[:place]
+            part = max(text.rfind(sign, 0, place) for sign in "./-_:,=") + 1
+            return text[: part if part * 2 >= place else place]
     return text
