@@ -6,13 +6,14 @@ Where a terminal or file can't hold every character, text is written in ASCII an
 from __future__ import annotations
 
 import codecs
+import os
 import re
 import sys
 from collections.abc import Iterable
 from types import MappingProxyType
 from typing import TextIO, cast
 
-from widgets.cells import clean
+from widgets.cells import cell_width, clean, wrapped
 
 HANDLER = "kac-plain"
 """The name of the error handler for encoding, once `register` has run."""
@@ -108,6 +109,10 @@ class Harmless:
         """Whether a terminal shows it."""
         return self._stream.isatty()
 
+    def fileno(self) -> int:
+        """The file descriptor that it is written to."""
+        return self._stream.fileno()
+
 
 def stdout() -> TextIO:
     """Standard output."""
@@ -125,6 +130,53 @@ def write_tabbed(out: TextIO, line: str) -> None:
     stream.write("\t".join(map(harmless, line.split("\t"))) + "\n")
 
 
+LEAST_WIDTH = 20
+"""Cells under which a terminal's own way of breaking lines does no worse."""
+
+
+def width_of(stream: TextIO) -> int | None:
+    """Cells of the terminal that shows a stream: `COLUMNS`, or what it says; None where none does: a file or another
+    program gets whole lines."""
+    if not stream.isatty():
+        return None
+    told = os.environ.get("COLUMNS", "")
+    try:
+        width = int(told) if told.isascii() and told.isdigit() and len(told) < 5 else 0
+        width = width or os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        return None
+    return width if width >= LEAST_WIDTH else None
+
+
+_LABEL = re.compile(r"(?:\S.{0,28}?)?  +(?=\S)|")
+
+
+def folded(text: str, width: int | None) -> list[str]:
+    """Lines no longer than `width`, broken at blanks: what is folded begins where the text behind a label does, or two
+    cells further in. None: as they are."""
+    if width is None:
+        return text.split("\n")
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if cell_width(line) <= width:
+            lines.append(line)
+            continue
+        inner = line.lstrip()
+        indent = len(line) - len(inner)
+        label = _LABEL.match(inner)
+        hang = indent + (label.end() if label is not None and label.end() else 2)
+        hang = hang if hang <= width // 2 else indent + 2 if indent + 2 <= width // 2 else 0
+        pieces = wrapped([(inner, "")], width - indent, width - hang)
+        for number, piece in enumerate(pieces):
+            lines.append(" " * (hang if number else indent) + "".join(part for part, _ in piece).rstrip())
+    return lines
+
+
+def write_folded(stream: TextIO, text: str) -> None:
+    """Write lines for people to a stream, folded for the terminal that shows it."""
+    stream.write("".join(f"{line}\n" for line in folded(text, width_of(stream))))
+
+
 def put(text: str) -> None:
     """Write lines to standard output, at once."""
     out = stdout()
@@ -132,9 +184,22 @@ def put(text: str) -> None:
     out.flush()
 
 
+def say(text: str) -> None:
+    """Write lines for people to standard output, at once, folded for a terminal's width."""
+    out = stdout()
+    write_folded(out, text)
+    out.flush()
+
+
 def complain(text: str) -> None:
     """One line for the operator, on standard error."""
-    stderr().write(f"kac: {clean(text, LONGEST_COMPLAINT)}\n")
+    write_folded(stderr(), f"kac: {clean(text, LONGEST_COMPLAINT)}")
+
+
+def waiting(text: str) -> None:
+    """What is being waited for, in a line on standard error, where an operator reads it."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        complain(text)
 
 
 def ask(prompt: str) -> None:

@@ -35,12 +35,14 @@ def main():
     packages, project = fingerprint(locks), fingerprint([PROJECT / "pyproject.toml"])
     made = stamp.read_text().split() if stamp.exists() and python.exists() else []
     if made[:1] != [packages]:
-        print(f"making {folder} from {', '.join(lock.name for lock in locks)}", flush=True)
+        say(f"making a virtual environment in {folder}")
         venv.EnvBuilder(with_pip=True, clear=True, prompt=f"kac {folder.name}").create(folder)
         for lock in locks:
+            say(f"pip installs the packages of {lock.name}: a minute or so")
             if subprocess.call([*pip, "--require-hashes", "-r", str(lock)]):
                 return fail(f"pip could not install {lock.name}; it says why above. Is there a way to a package index?")
     if made != [packages, project]:
+        say(f"pip installs this checkout into {folder}")
         if subprocess.call([*pip, "--no-deps", "--no-build-isolation", "--no-index", "-e", str(PROJECT)]):
             return fail(f"pip could not install {PROJECT}; it says why above.")
         stamp.write_text(f"{packages} {project}")
@@ -51,6 +53,11 @@ def fingerprint(files):
     """What these files hold, for this Python and this checkout, as one hash."""
     content = [sys.version.encode(), str(PROJECT).encode(), *(path.read_bytes() for path in files)]
     return hashlib.sha256(b"\0".join(content)).hexdigest()
+
+
+def say(what):
+    """Say on standard error what is being waited for."""
+    print(what, file=sys.stderr, flush=True)
 
 
 def fail(reason):

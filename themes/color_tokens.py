@@ -167,15 +167,15 @@ CONTEXTS: Final[Mapping[str, str]] = {
 """The colours of contexts by name, where there are more than sixteen: calm enough to stand on top all day."""
 
 
-def suitable(wanted: str | None, *, color_system: str | None, no_color: bool) -> str:
+def suitable(wanted: str | None, *, color_system: str | None, no_color: bool, is_light: bool | None = None) -> str:
     """Return the name of the theme to use.
 
-    `wanted` is "dark", "light", "ansi" or None. Without colours, or with 16 of them, only ansi looks right,
-    since the others would be rounded to the nearest of the sixteen.
+    `wanted` is "dark", "light", "ansi" or None: by the terminal's background, whether that `is_light`. Without
+    colours, or with 16 of them, only ansi looks right, since the others would be rounded to the nearest of the sixteen.
     """
     if no_color or color_system in (None, "standard", "windows"):
         return ANSI.name
-    return {"light": LIGHT.name, "ansi": ANSI.name}.get(wanted or "", DARK.name)
+    return {"light": LIGHT.name, "ansi": ANSI.name}.get(wanted or ("light" if is_light else ""), DARK.name)
 
 
 def native_ansi(environ: Mapping[str, str]) -> bool | None:

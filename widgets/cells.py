@@ -1,4 +1,4 @@
-"""Text made fit for terminal cells: harmless, measured, cut and padded. The one place that decides all four.
+"""Text made fit for terminal cells: harmless, measured, cut, padded and folded. The one place that decides all five.
 
 Nothing here parses markup: a text is a text. Widths are those of Rich, which Textual draws with; Rich is loaded once a
 text has characters that may be wide.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import cache
 from typing import Literal
 
@@ -175,3 +176,41 @@ def fit(text: str, width: int, align: Align = "left") -> str:
     cut = truncate(text, width)
     padding = " " * (width - cell_width(cut))
     return padding + cut if align == "right" else cut + padding
+
+
+def wrapped(line: Sequence[tuple[str, str]], width: int, below: int) -> list[list[tuple[str, str]]]:
+    """Fold styled texts at their blanks: pieces of which the first has `width` cells and all others `below`, two at
+    least, so that any character fits."""
+    lines: list[list[tuple[str, str]]] = [[]]
+    room = width
+    for text, meaning in line:
+        for word in re.findall(r" +|[^ ]+", text):
+            rest = word
+            while rest:
+                wide = cell_width(rest)
+                if wide <= room:
+                    if lines[-1] or len(lines) == 1 or not rest.isspace():
+                        lines[-1].append((rest, meaning))
+                        room -= wide
+                    break
+                head = "" if rest.isspace() or (lines[-1] and wide <= below) else _head(rest, room)
+                if head:
+                    lines[-1].append((head, meaning))
+                rest = "" if rest.isspace() else rest[len(head) :]
+                lines.append([])
+                room = below
+    while len(lines) > 1 and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def _head(text: str, width: int) -> str:
+    """The longest beginning of a word that takes at most `width` cells; of a name one of its parts, where that is not
+    much shorter."""
+    used = 0
+    for place, char in enumerate(text):
+        used += cell_width(char)
+        if used > width:
+            part = max(text.rfind(sign, 0, place) for sign in "./-_:,=") + 1
+            return text[: part if part * 2 >= place else place]
+    return text

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from textual import events
 from textual.message import Message
 
-from widgets.cells import cell_width, clean, fit, fit_number, truncate
+from widgets.cells import cell_width, clean, fit, fit_number, truncate, wrapped
 from widgets.line_view import LineView
 from widgets.row_source import Cell, Column, Span
 
@@ -16,6 +16,15 @@ GAP = 2
 """Blank cells between two columns."""
 MORE_SIGN = 2
 """Cells kept free at the right edge for the sign that there are more columns."""
+
+
+MOST_BLANK = 24
+"""Blank cells that a column which takes what is left over gets behind its longest text: across more of them the eye
+loses the line."""
+FOLDED_FROM = 8
+"""Cells of a column from which on its texts are folded: in fewer they would fall to pieces."""
+MOST_LINES = 4
+"""Lines that a row takes at most."""
 
 
 class Placed(NamedTuple):
@@ -34,10 +43,17 @@ class Layout(NamedTuple):
     more_right: bool
 
 
-def lay_out(columns: Sequence[Column], natural: Sequence[int], width: int, pan: int = 0) -> Layout:
+def lay_out(
+    columns: Sequence[Column],
+    natural: Sequence[int],
+    width: int,
+    pan: int = 0,
+    usual: Sequence[int] | None = None,
+) -> Layout:
     """Choose and size the columns for `width` cells.
 
-    `natural` gives each column's measured width. `pan` skips that many of the columns that may move (all but gutters
+    `natural` gives each column's measured width, `usual` what most of its cells take: no column gets more than that
+    before all have it. `pan` skips that many of the columns that may move (all but gutters
     and the first one) and then shows what follows in order, so that columns dropped at rest can be reached.
     """
     always = _frozen(columns)
@@ -48,7 +64,8 @@ def lay_out(columns: Sequence[Column], natural: Sequence[int], width: int, pan: 
     if len(shown) < len(wanted):
         width -= MORE_SIGN
         shown = _fitting(columns, natural, wanted, always, width, in_order=pan > 0)
-    return Layout(_place(columns, natural, shown, width), more_left=pan > 0, more_right=len(shown) < len(wanted))
+    placed = _place(columns, natural, usual or natural, shown, width)
+    return Layout(placed, more_left=pan > 0, more_right=len(shown) < len(wanted))
 
 
 def _fitting(
@@ -89,15 +106,18 @@ def _needed(columns: Sequence[Column], natural: Sequence[int], shown: Sequence[i
     return sum(_least(columns[index], natural[index]) for index in shown) + sum(_gaps(columns, shown))
 
 
-def _place(columns: Sequence[Column], natural: Sequence[int], shown: Sequence[int], width: int) -> tuple[Placed, ...]:
+def _place(
+    columns: Sequence[Column], natural: Sequence[int], usual: Sequence[int], shown: Sequence[int], width: int
+) -> tuple[Placed, ...]:
     gaps = _gaps(columns, shown)
     widths = {index: _least(columns[index], natural[index]) for index in shown}
     spare = width - sum(widths.values()) - sum(gaps)
-    for index in sorted(shown, key=lambda i: -columns[i].priority):
+    by_priority = sorted(shown, key=lambda i: -columns[i].priority)
+    for index, wanted in [*((i, usual[i]) for i in by_priority), *((i, natural[i]) for i in by_priority)]:
         column = columns[index]
         if spare <= 0 or column.width is not None:
             continue
-        wanted = natural[index] if column.max_width is None else min(natural[index], column.max_width)
+        wanted = wanted if column.max_width is None else min(wanted, column.max_width)
         more = max(0, min(spare, wanted - widths[index]))
         widths[index] += more
         spare -= more
@@ -108,11 +128,12 @@ def _place(columns: Sequence[Column], natural: Sequence[int], shown: Sequence[in
         for index in list(flexible):
             column = columns[index]
             share = min(spare - given, max(1, spare * column.flex // total))
-            if column.max_width is not None:
-                share = min(share, column.max_width - widths[index])
-                if share <= 0:
-                    flexible.remove(index)
-                    continue
+            most = natural[index] + MOST_BLANK
+            most = most if column.max_width is None else min(most, column.max_width)
+            share = min(share, most - widths[index])
+            if share <= 0:
+                flexible.remove(index)
+                continue
             widths[index] += share
             given += share
         if not given:
@@ -207,11 +228,38 @@ class ColumnView(LineView):
             spans += cell_spans(cells[place.column], place.width, self._columns[place.column])
         return spans
 
+    def _is_cut(self, width: int) -> bool:
+        """Whether a column of texts is narrower than what was measured of them."""
+        placed = self._layout_for(width).placed
+        return any(
+            place.width < self._natural[place.column]
+            for place in placed
+            if place.width >= FOLDED_FROM and self._columns[place.column].align == "left"
+        )
+
+    def _pieces(self, index: int, width: int, most: int) -> list[Sequence[Span]]:
+        """A line's cells with the texts that are cut in `spans` folded, in at most so many pieces; one below the other
+        they show as much of it as fits."""
+        cells = self.cells_at(index)
+        placed = self._layout_for(width).placed
+        folded = [_folded(cells[place.column], place.width, self._columns[place.column], most) for place in placed]
+        pieces: list[Sequence[Span]] = []
+        for number in range(max(map(len, folded), default=1)):
+            spans: list[Span] = []
+            for place, parts in zip(placed, folded, strict=True):
+                if place.gap:
+                    spans.append((" " * place.gap, ""))
+                part = parts[number] if number < len(parts) else ""
+                spans += cell_spans(part, place.width, self._columns[place.column])
+            pieces.append(spans)
+        return pieces
+
     # -- columns --------------------------------------------------------------------------------------------------
 
     def _put_columns(self, columns: Sequence[Column]) -> None:
         self._columns = tuple(columns)
         self._natural = [cell_width(column.label) + (column.sort_key is not None) for column in columns]
+        self._usual = list(self._natural)
         self._pan = 0
         self._fitted: tuple[int, Layout] | None = None
 
@@ -222,14 +270,15 @@ class ColumnView(LineView):
         self._fitted = None
         if not count or not measured:
             return
-        for index in range(0, count, max(1, count // SAMPLE)):
-            cells = self.cells_at(index)
-            for i in measured:
-                self._natural[i] = max(self._natural[i], natural_width(cells[i]))
+        sample = [self.cells_at(index) for index in range(0, count, max(1, count // SAMPLE))]
+        for i in measured:
+            found = sorted(natural_width(cells[i]) for cells in sample)
+            self._natural[i] = max(self._natural[i], found[-1])
+            self._usual[i] = max(self._usual[i], found[len(found) * 9 // 10])
 
     def _layout_for(self, width: int) -> Layout:
         if self._fitted is None or self._fitted[0] != width:
-            self._fitted = (width, lay_out(self._columns, self._natural, width, self._pan))
+            self._fitted = (width, lay_out(self._columns, self._natural, width, self._pan, self._usual))
         return self._fitted[1]
 
     def action_pan(self, direction: int) -> None:
@@ -238,6 +287,7 @@ class ColumnView(LineView):
             return
         self._pan = max(0, self._pan + direction)
         self._fitted = None
+        self._unfold()
         self._painter.repaint()
 
     # -- sorting --------------------------------------------------------------------------------------------------
@@ -271,6 +321,18 @@ def as_spans(cell: Cell) -> list[Span]:
 def natural_width(cell: Cell) -> int:
     """Return how many cells of the terminal a cell takes uncut."""
     return sum(cell_width(text) for text, _ in as_spans(cell))
+
+
+def _folded(cell: Cell, width: int, column: Column, most: int) -> list[Cell]:
+    """A cell in at most so many parts that fit its column; what is left over is in the last one, which is cut."""
+    if column.align == "right" or width < FOLDED_FROM or natural_width(cell) <= width or most < 2:
+        return [cell]
+    cleaned = [(clean(text), name) for text, name in as_spans(cell)]
+    parts: list[Cell] = [*wrapped(cleaned, width, width)]
+    if len(parts) <= most:
+        return parts
+    rest = [span for part in parts[most - 1 :] for span in (*as_spans(part), (" ", ""))]
+    return [*parts[: most - 1], rest]
 
 
 def cell_spans(cell: Cell, width: int, column: Column) -> list[Span]:

@@ -7,6 +7,7 @@ import os
 import re
 import selectors
 import signal
+import time
 from codecs import getincrementaldecoder
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -19,6 +20,7 @@ from textual.events import Key
 from textual.message import Message
 from textual.messages import InBandWindowResize
 
+from widgets.background import ASK, Listener
 from widgets.terminal_diff import TerminalDiff, UnreadableFrame
 
 ESC: Final = "\x1b"
@@ -92,6 +94,8 @@ log = logging.getLogger(__name__)
 ALTERNATE_SCREEN = "\x1b[?1049"
 LOOK_EVERY = 0.1
 """Seconds after which an Esc that nothing follows is a key, and after which the end is noticed."""
+ANSWERED_WITHIN = 5.0
+"""Seconds after which a terminal has nothing to say of its background any more."""
 AT_ONCE = 4096
 LONG_FRAME = 1024
 """From so many characters on a frame is worth the sequences that show it at once; less arrives in one piece anyway."""
@@ -104,8 +108,19 @@ def erases_in_color(term: str) -> bool:
     return bool(term) and (not term.startswith(_NO_COLOR_ERASE) or term.endswith("-bce"))
 
 
+class Background(Message):
+    """The terminal said what is behind its text."""
+
+    def __init__(self, *, is_light: bool) -> None:
+        self.is_light = is_light
+        super().__init__()
+
+
 class LeanDriver(LinuxDriver):
     """Keeps what the terminal shows, and writes what differs."""
+
+    listener: Listener | None = None
+    """Hears the answer to the question for the background, None where it is not asked."""
 
     def __init__(self, app: Any, **options: Any) -> None:
         super().__init__(app, **options)
@@ -113,6 +128,7 @@ class LeanDriver(LinuxDriver):
         self._stale = False
         self._synchronized = False
         self._readable = True
+        self._asked_at = 0.0
 
     def redraw(self) -> None:
         """Repaint everything: something else has written to the terminal."""
@@ -156,6 +172,9 @@ class LeanDriver(LinuxDriver):
     def start_application_mode(self) -> None:
         """Start, and hear of resizes: what a terminal shows after one is its own affair."""
         super().start_application_mode()  # type: ignore[no-untyped-call]
+        if self.listener is not None and not self.listener.is_done:
+            super().write(ASK)
+            self._asked_at = time.monotonic()
         tell = signal.getsignal(signal.SIGWINCH)
 
         def resized(number: int, frame: Any) -> None:
@@ -176,8 +195,25 @@ class LeanDriver(LinuxDriver):
                     data = os.read(self.fileno, AT_ONCE)
                     if not data:
                         return  # the terminal is gone
-                    self._process(parser.feed(decoder.decode(data)))
+                    typed = self._heard(decoder.decode(data))
+                else:
+                    typed = self.listener.rest() if self.listener is not None else ""
+                if typed:  # nothing at all would be the end for a parser
+                    self._process(parser.feed(typed))
                 self._process(parser.tick())
+
+    def _heard(self, data: str) -> str:
+        """What was typed, without the terminal's answer."""
+        if self.listener is None:
+            return data
+        if not self.listener.is_done and time.monotonic() - self._asked_at > ANSWERED_WITHIN:
+            self.listener.is_done = True
+            data = self.listener.rest() + data
+        was_done = self.listener.is_done
+        typed = self.listener.feed(data)
+        if not was_done and self.listener.answer is not None:
+            self.process_message(Background(is_light=self.listener.answer))
+        return typed
 
     def _process(self, messages: Iterable[Message]) -> None:
         for message in messages:
@@ -194,3 +230,11 @@ def _is_frame(data: str) -> bool:
     """Tell whether `data` draws: Textual's frames begin with a cursor position."""
     head = data[:12].partition("H")[0]
     return head.startswith("\x1b[") and head[2:].replace(";", "").isdigit() and "H" in data[:12]
+
+
+class AskingDriver(LeanDriver):
+    """The same, which asks the terminal for its background once it draws."""
+
+    def __init__(self, app: Any, **options: Any) -> None:
+        super().__init__(app, **options)
+        self.listener = Listener()

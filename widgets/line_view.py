@@ -169,6 +169,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._anew = False
         self._told_key: Hashable | None = None
         self._marks: frozenset[Hashable] = frozenset()
+        self._folded: tuple[tuple[int, int], ...] | None = None
         self._painter = LinePainter(self, self._line_at, "line", covering="cursor")
 
     # -- what a subclass says -------------------------------------------------------------------------------------
@@ -188,6 +189,14 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def spans(self, index: int, width: int) -> Sequence[Span]:
         """Return a line's content, `width` cells or less, clean of control characters."""
         raise NotImplementedError
+
+    def pieces(self, index: int, width: int, most: int) -> Sequence[Sequence[Span]]:  # noqa: ARG002
+        """Return a line's content in at most so many pieces, one below the other, where there are lines to spare."""
+        return (self.spans(index, width),)
+
+    def is_cut(self, width: int) -> bool:  # noqa: ARG002
+        """Tell whether some line has more than `width` cells show, which `pieces` would."""
+        return False
 
     def header(self, width: int) -> Sequence[Span] | None:  # noqa: ARG002
         """Return the line that stays on top, where the class has HEADER_LINES."""
@@ -261,7 +270,8 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Paint the line with `key` again if it is on screen and looks different now."""
         index = self.index_of(key)
         if index is not None and index in self.visible_range:
-            self._painter.repaint([index - self._top + self.HEADER_LINES])
+            self._unfold()
+            self._repaint_lines(index)
 
     # -- geometry -------------------------------------------------------------------------------------------------
 
@@ -273,8 +283,33 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def _top(self) -> int:
         return int(self.scroll_y)
 
+    @property
+    def _on_screen(self) -> tuple[tuple[int, int], ...]:
+        """What stands on which line of the screen, as line and piece, where all lines fit and some take more than one;
+        else nothing: each line takes one."""
+        if self._folded is None:
+            self._folded = self._fold()
+        return self._folded
+
+    def _fold(self) -> tuple[tuple[int, int], ...]:
+        count = self.line_count()
+        spare = self._page - count
+        if not count or spare <= 0 or not self.is_cut(self.size.width - 1):
+            return ()
+        places: list[tuple[int, int]] = []
+        for index in range(count):
+            needed = len(self.pieces(index, self.size.width - 1, 1 + spare))
+            spare -= needed - 1
+            places += [(index, piece) for piece in range(needed)]
+        return tuple(places) if len(places) > count else ()
+
+    def _unfold(self) -> None:
+        """Other lines, another width: find out again which of them take more than one line of the screen."""
+        self._folded = None
+
     def _measure(self) -> None:
         """Tell Textual the extent without asking for a new layout: the place on screen stays the same."""
+        self._unfold()
         size = Size(self.size.width, self.line_count() + self.HEADER_LINES)
         self.set_reactive(Widget.virtual_size, size)
 
@@ -354,9 +389,12 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._cursor = self._nearest_rest(index, 1 if index >= old else -1)
         self._wanted_key = self.key_at(self._cursor)
         self._scroll_into_view()
-        header = self.HEADER_LINES
-        self._painter.repaint([place - self._top + header for place in (old, self._cursor)])
+        self._repaint_lines(old, self._cursor)
         self._tell_highlighted()
+
+    def _repaint_lines(self, *indexes: int) -> None:
+        first = self.HEADER_LINES - self._top
+        self._painter.repaint(None if self._on_screen else [index + first for index in indexes])
 
     def _scroll_into_view(self) -> None:
         """Scroll so far that the cursor is seen, and what belongs to its line."""
@@ -401,7 +439,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             return
         self._marks ^= {key}
         self.post_message(self.MarksChanged(self, self._marks))
-        self._painter.repaint([self._cursor - self._top + self.HEADER_LINES])
+        self._repaint_lines(self._cursor)
         self.action_move(1)
 
     def action_select(self) -> None:
@@ -412,8 +450,11 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     # -- mouse ----------------------------------------------------------------------------------------------------
 
     def _index_at(self, y: int) -> int | None:
-        index = y - self.HEADER_LINES + self._top
-        return index if y >= self.HEADER_LINES and index < self.line_count() else None
+        line = y - self.HEADER_LINES
+        if places := self._on_screen:
+            return places[line][0] if 0 <= line < len(places) else None
+        index = line + self._top
+        return index if line >= 0 and index < self.line_count() else None
 
     def on_click(self, event: events.Click) -> None:
         """Put the cursor where the mouse is; a double click opens."""
@@ -465,16 +506,26 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         header_height = self.HEADER_LINES
         if y < header_height:
             return Line((("", ""), *(self.header(width) or ())))
-        index = y - header_height + self._top
         count = self.line_count()
+        if not count:
+            return self._empty_line(y - header_height, width)
+        piece, places = 0, self._on_screen
+        if places:
+            index, piece = places[y - header_height] if y - header_height < len(places) else (count, 0)
+        else:
+            index = y - header_height + self._top
         if index >= count:
-            return self._empty_line(y - header_height, width) if not count else Line(())
+            return Line(())
+        height = sum(place == index for place, _ in places) if places else 1
+        pieces = self.pieces(index, width - 1, height) if height > 1 else (self.spans(index, width - 1),)
+        spans = pieces[piece] if piece < len(pieces) else ()
         marked = bool(self._marks) and self.key_at(index) in self._marks
         if index == self._cursor:
             sign = self.CURSOR_ON_MARKED if marked else self.CURSOR_MARK
-            return Line(((sign, ""), *self.spans(index, width - 1)), "cursor")
-        spans = self.spans(index, width - 1)
-        return Line(((self.MARKED, "mark"), *spans), "marked") if marked else Line(((" ", ""), *spans))
+            return Line(((" " if piece else sign, ""), *spans), "cursor")
+        if marked:
+            return Line(((" " if piece else self.MARKED, "mark"), *spans), "marked")
+        return Line(((" ", ""), *spans))
 
     def _empty_line(self, row: int, width: int) -> Line:
         lines = self._empty.split("\n")

@@ -82,6 +82,11 @@ class AdminClient:
         """As `submit`, awaited from any other loop. Cancelling the caller cancels the operation."""
         return await asyncio.wrap_future(self.submit(operation, *args, **kwargs))
 
+    @property
+    def waits_in_vain(self) -> bool:
+        """Whether it is open, and no broker has answered yet."""
+        return not self._closed and not self._link.was_answered
+
     def close(self) -> None:
         """Cancels running operations, closes the connections and ends the thread. May be called twice."""
         if self._closed:

@@ -119,7 +119,8 @@ class Link:
         self._way = 0
         self._nodes = Nodes({})
         self._refreshing: asyncio.Task[Nodes] | None = None
-        self._was_answered = False
+        self.was_answered = False
+        """Whether any broker has answered yet."""
         self.cluster_id: str | None = None
         """Of the cluster that was described first: a change is sent to no other."""
 
@@ -307,7 +308,7 @@ class Link:
                 if refusals > 1:
                     raise AuthenticationFailed(error.failure) from error
                 wait = next(waits)
-                is_hopeless = isinstance(error, Unreachable) and not self._was_answered
+                is_hopeless = isinstance(error, Unreachable) and not self.was_answered
                 if attempt == ATTEMPTS or is_hopeless or loop.time() + wait > request.deadline:
                     raise
                 await asyncio.sleep(wait)
@@ -414,10 +415,10 @@ class Link:
                 raise OutcomeUnknown(lost(api, connection, change)) from error
             if too_long is not None:
                 raise BadAnswer(too_long) from error
-            if not self._was_answered and self.settings.sasl is None:
+            if not self.was_answered and self.settings.sasl is None:
                 raise TurnedAway(turned_away(connection)) from error
             raise Disconnected(lost(api, connection, change)) from error
-        self._was_answered = True
+        self.was_answered = True
         return answer
 
     async def _asked(self, connection: Connection, api: str, build: Build) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 from console.language.quoting import DEFAULT_NAME
 from console.model.numbers import Data, json_text
 from console.model.quota import CLIENT_ID, IP, USER
+from console.terminal import width_of
 from widgets.cells import clean
 
 if TYPE_CHECKING:
@@ -92,7 +93,8 @@ def write(result: Sequence[Result], form: str, out: TextIO) -> None:
     if form == "table":
         from console.answers.results import render
 
-        out.write("\n".join(render(each) for each in result))
+        width = width_of(out)
+        out.write("\n".join(render(each, width) for each in result))
     elif form == "csv":
         out.writelines(_csv(each) for each in result)
     else:

@@ -59,9 +59,19 @@ def _history_row(change: Change, clusters: bool, first_poll: datetime | None, zo
 
 
 def drift_table(rows: Sequence[Drifted], *, clusters: bool, zone: tzinfo | None = None) -> Table:
-    """The odd ones, the severest first. zone: as of `history_table`."""
-    names = ("Severity", "Among", *(("Cluster",) if clusters else ()), "Entity", "Key", "Most", "This", "Odd", "Since")
-    columns = tuple(Column(name, right=name == "Odd") for name in names)
+    """What differs, the severest first. zone: as of `history_table`."""
+    names = (
+        "Severity",
+        "Among",
+        *(("Cluster",) if clusters else ()),
+        "Entity",
+        "Key",
+        "Most",
+        "This",
+        "Differ",
+        "Since",
+    )
+    columns = tuple(Column(name, right=name == "Differ") for name in names)
     made = tuple(_drift_row(row, clusters, zone) for row in rows)
     return Table("drift", columns, made, empty="nothing differs")
 
@@ -101,13 +111,13 @@ def _usage_row(row: Usage, clusters: bool) -> Row:
         *((row.cluster_id,) if clusters else ()),
         pair_text(row.pair),
         key,
-        rate_text(key, row.rate_max),
+        rate_text(key, row.rate_max, row.quota_value),
         limit_text(row),
         NOTHING if row.utilisation is None else f"{row.utilisation:.0%}",
         level_text(row.level),
         waited(row),
-        rate_text(key, row.headroom),
-        rate_text(key, row.suggested_value),
+        rate_text(key, row.headroom, row.quota_value),
+        rate_text(key, row.suggested_value, row.quota_value),
         spark(row.series, SPARK_WIDTH, row.quota_value),
         row.reason,
     )

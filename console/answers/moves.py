@@ -18,10 +18,11 @@ from console.plan.kinds.moves import MoveReplicas
 from console.plan.kinds.replica_dirs import MoveReplicaDir, directories_of
 from console.present.names import plural
 
+SOME = 2
+"""Partitions that are named of many."""
 _MOVES = tuple(map(Column, ("Topic", "Partition", "From", "To", "Copies")))
 _DIR_MOVES = tuple(map(Column, ("Topic", "Partition", "Broker", "From", "To", "Copies")))
 _DIRS = tuple(map(Column, ("Broker", "Directory", "Replicas", "Holds", "Copies", "Free then")))
-_HELD = tuple(map(Column, ("Topic", "Partition", "Waits")))
 _BROKERS = tuple(map(Column, ("Broker", "Replicas", "Leads", "Holds", "Copies", "Is read", "Free then")))
 
 
@@ -29,7 +30,8 @@ def moves_tables(
     goal: Goal, proposal: Proposal, said: Forecast, problems: tuple[ReadFailure, ...] = ()
 ) -> tuple[Table, ...]:
     """The moves, the partitions that have to wait, and the brokers, or their directories."""
-    waiting = (Table("held", _HELD, tuple(map(_held_row, proposal.held)), "has to wait"),) if proposal.held else ()
+    held = Table("held", (), tuple(map(_held_row, proposal.held)), notes=tuple(held_lines(proposal)))
+    waiting = (held,) if proposal.held else ()
     notes = (*_notes(said), *(f"! {line}" for line in proposal.waits))
     if within_a_broker(goal):
         rows = tuple(map(_dir_move_row, proposal.dirs))
@@ -99,7 +101,20 @@ def _move_row(move: Relocation) -> Row:
 
 def _held_row(held: tuple[str, int, str]) -> Row:
     topic, number, why = held
-    return Row((topic, str(number), why), {"topic": topic, "partition": number, "why": why})
+    return Row((), {"topic": topic, "partition": number, "why": why})
+
+
+def held_lines(proposal: Proposal) -> Iterator[str]:
+    """What can't move, each reason once: ``219 partitions can't move: …``, with some of them."""
+    by_reason: dict[str, list[str]] = {}
+    for topic, number, why in proposal.held:
+        by_reason.setdefault(why, []).append(f"{topic}/{number}")
+    for why, places in by_reason.items():
+        if len(places) == 1:
+            yield f"{places[0]} can't move: {why}"
+        else:
+            more = f" and {len(places) - SOME:,} more" if len(places) > SOME else ""
+            yield f"{len(places):,} partitions can't move: {why} ({', '.join(places[:SOME])}{more})"
 
 
 def _notes(said: Forecast) -> Iterator[str]:
@@ -152,11 +167,7 @@ def forecast_lines(proposal: Proposal, said: Forecast, throttle: int | None) -> 
     else:
         changed = [row for each, row in zip(said.brokers, _broker_rows(said), strict=True) if _changes(each)]
         lines += _columns(_BRIEF, [(*row.cells[:3], row.cells[4], row.cells[6]) for row in changed], "brokers")
-    if proposal.held:
-        topic, number, why = proposal.held[0]
-        others = f", and {len(proposal.held) - 1:,} more partitions" if len(proposal.held) > 1 else ""
-        lines.append(f"has to wait: {topic}/{number}: {why}{others}")
-    return lines
+    return [*lines, *held_lines(proposal)]
 
 
 def _columns(head: Sequence[str], rows: Sequence[Sequence[str]], what: str) -> Iterator[str]:

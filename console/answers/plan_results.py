@@ -179,6 +179,12 @@ def loss_lines(staged: Iterable[Staged]) -> list[str]:
     return [f"! no way back: {names.some(some)}: {loss}" for loss, some in places.items()]
 
 
+def has_way_back(report: ApplyReport) -> bool:
+    """Whether some of what was applied can be taken back by the change's number."""
+    done = any(outcome.status is Status.APPLIED for result in report.results for outcome in result.outcomes)
+    return report.change is not None and done and any(reversal(s).edits for r in report.results for s in r.step.staged)
+
+
 def report_table(report: ApplyReport, verb: str, deletions: Deletions | None = None) -> Table:
     """How each target of each request went; one line for a target, with the broker's words and the remedy. deletions:
     what is still to be deleted by what was checked."""
@@ -192,7 +198,7 @@ def report_table(report: ApplyReport, verb: str, deletions: Deletions | None = N
     notes.append(f"{requests}, {names.plural(len(rows) - failed, 'entity', 'entities')} ok, {failed} failed")
     if report.change is not None:
         statuses = {outcome.status for result in report.results for outcome in result.outcomes}
-        if Status.APPLIED in statuses and any(reversal(s).edits for r in report.results for s in r.step.staged):
+        if has_way_back(report):
             notes.append(f"change {report.change}: revert {report.change} takes it back")
         if Status.UNKNOWN in statuses:
             notes.append(f"change {report.change}: outcome unknown; {how_to_settle(report.change)}")

@@ -9,25 +9,20 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar
 
 from msgspec import Struct, field
 
+from console.answers.table_text import Column as Column
+from console.answers.table_text import table_lines
 from console.model.numbers import Data, json_text
 from console.present.text import clean
-from console.terminal import stdout
-from widgets.cells import cell_width
+from console.terminal import folded, stdout, width_of
 
 if TYPE_CHECKING:
     from console.model.snapshot import ReadFailure
     from console.present.columns import Columns
 
 
-class Column(NamedTuple):
-    """A column of a table. right: numbers, set to the right."""
-
-    title: str
-    right: bool = False
-
-
 class Row(NamedTuple):
-    """A row twice: as cells of text (untrusted, not cleaned yet) and as the object that JSON output shows."""
+    """A row twice: as cells of text (untrusted, not cleaned yet) and as the object that JSON output shows. Without
+    cells it is data alone, and the table's notes say it."""
 
     cells: tuple[str, ...]
     data: Mapping[str, Data]
@@ -128,15 +123,15 @@ CELL_LIMIT = 200
 _GAP = "  "
 
 
-def render(result: Result) -> str:
-    """The result as lines, ending in a newline; never cut to a width."""
-    return "".join(f"{line.rstrip()}\n" for line in _result(result))
+def render(result: Result, width: int | None = None) -> str:
+    """The result as lines, ending in a newline, made for a terminal of `width` cells; nothing is ever cut to it."""
+    return "".join(f"{line.rstrip()}\n" for line in _result(result, width))
 
 
-def _result(result: Result) -> Iterator[str]:
-    yield from _table(result) if isinstance(result, Table) else _detail(result)
+def _result(result: Result, width: int | None) -> Iterator[str]:
+    yield from _table(result, width) if isinstance(result, Table) else _detail(result, width)
     for problem in result.problems:
-        yield f"! {problem_text(problem)}"
+        yield from folded(f"! {problem_text(problem)}", width)
 
 
 def problem_text(problem: ReadFailure) -> str:
@@ -147,63 +142,49 @@ def problem_text(problem: ReadFailure) -> str:
     return f"{what}: {failure_text(problem.failure)}"
 
 
-def _detail(detail: Detail) -> Iterator[str]:
-    yield clean(detail.title)
+def _detail(detail: Detail, width: int | None) -> Iterator[str]:
+    yield from folded(clean(detail.title), width)
     for line in detail.lines:
-        yield _GAP + clean(line, 6_000)
+        yield from folded(_GAP + clean(line, 6_000), width)
     for part in (detail.parts or {}).values():
         if isinstance(part, Table):
             yield ""
-            yield from _table(part)
+            yield from _table(part, width)
         else:
             for item in part:
                 yield ""
-                yield from _detail(item)
+                yield from _detail(item, width)
 
 
-def _table(table: Table) -> Iterator[str]:
+def _table(table: Table, width: int | None) -> Iterator[str]:
     if table.title:
-        yield clean(table.title)
-    if table.rows:
-        yield from _columns(table.columns, table.rows)
-    elif not table.problems:  # what could not be read is not said to be empty
-        yield f"{_GAP if table.title else ''}{table.empty}"
+        yield from folded(clean(table.title), width)
+    texts = [[clean(each, CELL_LIMIT) for each in row.cells] for row in table.rows if row.cells]
+    if texts:
+        yield from table_lines(table.columns, texts, width)
+    elif not table.rows and not table.problems:  # what could not be read is not said to be empty
+        yield from folded(f"{_GAP if table.title else ''}{table.empty}", width)
     for note in table.notes:
-        yield clean(note)
-
-
-def _columns(columns: tuple[Column, ...], rows: tuple[Row, ...]) -> Iterator[str]:
-    texts = [[clean(cell, CELL_LIMIT) for cell in row.cells] for row in rows]
-    widths = [
-        max(cell_width(column.title), *(cell_width(text[number]) for text in texts))
-        for number, column in enumerate(columns)
-    ]
-    # A column without a title is there for letters, and only where a row has one.
-    shown = [number for number, column in enumerate(columns) if column.title or widths[number]]
-    for cells in [[column.title for column in columns], *texts]:
-        yield _GAP.join(_cell(cells[number], widths[number], columns[number].right) for number in shown)
-
-
-def _cell(text: str, width: int, right: bool) -> str:
-    space = " " * (width - cell_width(text))
-    return space + text if right else text + space
+        yield from folded(clean(note), width)
 
 
 # Results of a command on standard output, as text or as a line of JSON each.
 
 
 class Printer(Struct):
-    """Prints results. output: ``text`` or ``json``."""
+    """Prints results. output: ``text`` or ``json``. seen_on: the stream whose terminal shows what `out` takes, where
+    that is another one."""
 
     output: str = "text"
     out: TextIO = field(default_factory=stdout)
+    seen_on: TextIO | None = None
 
     def __call__(self, result: Result) -> None:
         """Print one."""
         if self.output == "json":
             self._json(to_data(result))
         else:
-            self.out.write(render(result))
+            self.out.write(render(result, width_of(self.seen_on or self.out)))
             self.out.flush()
 
     def note(self, text: str, data: Mapping[str, Data]) -> None:
@@ -211,7 +192,7 @@ class Printer(Struct):
         if self.output == "json":
             self._json(data)
         else:
-            self.out.write(f"{text}\n")
+            self.out.write(f"{text}\n")  # not folded: it may be commands, to be copied
             self.out.flush()
 
     def _json(self, data: Mapping[str, Data]) -> None:

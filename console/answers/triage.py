@@ -19,6 +19,8 @@ from console.triage.symptoms import Subject
 
 MOST_COMMANDS = 8
 """Next steps that the text names of one cause."""
+LINE = 80
+"""Cells of a line in which a step and its command stand together."""
 HEALTHY, UNKNOWN, NAMED, UNEXPLAINED = 0, 1, 4, 5
 """Exit codes: nothing is wrong; what would show it was not read; all symptoms have a cause; some have none."""
 
@@ -66,8 +68,12 @@ def _cause_lines(named: Named) -> Iterator[str]:
 def _next_lines(step: Next) -> Iterator[str]:
     """A line for the step, and one for each edit of it after the first."""
     first, *more = [clean(step.command, 400)] if step.command else [command_of(each) for each in step.edits] or [""]
-    yield f"  next       {clean(step.text, 200)}" + (f": {first}" if first else "")
-    yield from (f"             {each}" for each in more)
+    line = f"  next       {clean(step.text, 200)}"
+    # A command is to be copied: it stands below what it does where both are too long for a line.
+    if first and len(line) + len(first) + 2 <= LINE:
+        line, first = f"{line}: {first}", ""
+    yield f"{line}:" if first else line
+    yield from (f"             {each}" for each in (first, *more) if each)
 
 
 def step_command(step: Next) -> str:

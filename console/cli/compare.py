@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from console.cli.opening import DONE, FAILED, USAGE, client_of, context_of, with_session
+from console.cli.opening import DONE, FAILED, USAGE, command_client, context_of, with_session
 from console.terminal import complain
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ EXAMPLES = """examples:
   kac compare staging prod                     two contexts
   kac compare wanted.yaml prod                 a file and a cluster
   kac compare -c prod topic:orders topic:returns
-  kac compare -c prod --brokers                the keys in which brokers differ, the odd ones marked
+  kac compare -c prod --brokers                the keys and brokers that differ
 """
 ENTITIES = ("topic", "broker", "group", "client-metrics")
 
@@ -110,7 +110,7 @@ def _side(text: str, options: argparse.Namespace) -> _Side | int:
     from console.session.session import Session
     from console.session.snapshot_reader import Refused
 
-    client = client_of(context)
+    client = command_client(context)
     session = Session(client, context, "compare")
     try:
         asyncio.run(read_everything(session))

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from console.cli.opening import FAILED, USAGE, open_log_file
+from console.cli.opening import FAILED, USAGE, add_theme, open_log_file
 from console.cli.screen import no_screen
 from console.embedded import command
 from console.embedded.command import add_options as add_cluster_options
@@ -36,6 +36,7 @@ def demo_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``kac cluster``; `incident` where no scenario is named."""
     parser.set_defaults(run=run_demo)
     add_cluster_options(parser, scenario="incident")
+    add_theme(parser)
 
 
 def run_demo(options: argparse.Namespace) -> int:
@@ -71,7 +72,7 @@ def run_demo(options: argparse.Namespace) -> int:
             complain(f"can't listen: {error.strerror or error}; leave --port out to take any that is free")
             return FAILED
         contexts = [context_of(name, bootstrap, len(addresses)) for name, bootstrap in addresses.items()]
-        return show(contexts[0], Given(contexts), tour=tour)
+        return show(options, contexts[0], Given(contexts), tour=tour)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from console.cli.opening import with_session
 from console.model.numbers import option
-from console.terminal import complain, put
+from console.terminal import complain, put, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +62,10 @@ async def _watch(session: Session, options: argparse.Namespace) -> None:
     await session.read_cluster()  # raises where no broker answers at all
     feed = EventFeed(session, lambda made: _tell(made, options.output))
     reads = ReadsInTurn(session, Paces(cluster=2.0))
-    work = [asyncio.create_task(each) for each in (feed.run(), reads.run(), _tell_state(session, feed, reads))]
+    work = [
+        asyncio.create_task(each)
+        for each in (feed.run(), reads.run(), _tell_state(session, feed, reads, options.seconds))
+    ]
     try:
         done, _ = await asyncio.wait(work, timeout=options.seconds, return_when=asyncio.FIRST_EXCEPTION)
         for each in done:
@@ -77,11 +80,15 @@ def _tell(made: Sequence[Event], output: str) -> None:
     from console.model.numbers import json_text
     from console.present.events import data, line
 
-    put("".join(f"{json_text(data(each)) if output == 'json' else line(each)}\n" for each in made))
+    if output == "json":
+        put("".join(f"{json_text(data(each))}\n" for each in made))
+    elif made:
+        say("\n".join(map(line, made)))
 
 
-async def _tell_state(session: Session, feed: EventFeed, reads: ReadsInTurn) -> None:
+async def _tell_state(session: Session, feed: EventFeed, reads: ReadsInTurn, seconds: float | None) -> None:
     """Say on standard error from when on all is watched, what is not, and that brokers stop or begin to answer."""
+    from console.plan.amounts import duration
     from console.present.text import clean
     from console.session.reads_in_turn import gaps
 
@@ -97,6 +104,7 @@ async def _tell_state(session: Session, feed: EventFeed, reads: ReadsInTurn) -> 
             complain(f"who made a change is not known: {clean(problem, 300)}")
         missing = tuple(gaps(session.snapshot, datetime.now(UTC)))
         if missing != told and (not missing or time.monotonic() - began >= SAID_AFTER):
-            complain(f"not watched: {clean(', '.join(missing), 600)}" if missing else "everything is watched")
+            watched = "watching; Ctrl-C stops" if seconds is None else f"watching for {duration(round(seconds * 1000))}"
+            complain(f"not watched: {clean(', '.join(missing), 600)}" if missing else watched)
             told = missing
         await asyncio.sleep(STEP)

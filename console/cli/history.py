@@ -15,7 +15,7 @@ from console.cli.opening import DONE, FAILED, USAGE
 from console.model.changes import Status
 from console.model.numbers import is_natural, natural_number, option
 from console.safe_files import SHARED
-from console.terminal import complain, put, stdout
+from console.terminal import complain, put, say, stdout
 
 if TYPE_CHECKING:
     from console.answers.results import Table
@@ -188,7 +188,7 @@ def print_table(table: Table, output: str, notes: Callable[[], Sequence[str]]) -
 
     Printer(output)(table)
     if output == "text" and (lines := notes()):
-        put("".join(f"{line}\n" for line in ("", *map(clean, lines))))
+        say("\n".join(("", *map(clean, lines))))
 
 
 # ``kac history``: what was changed, from a lake where there is one, else from the journal of this host.

@@ -198,6 +198,12 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument(
         "--lake", metavar="PATH", default=argparse.SUPPRESS, help="where history, drift and usage are read"
     )
+    top.add_argument(
+        "--theme",
+        metavar="dark|light|ansi",
+        default=argparse.SUPPRESS,
+        help="the screen's colours (default: KAC_THEME, the settings, by the terminal's background)",
+    )
     top.add_argument("-V", "--version", action="store_true", help="print the version")
     top.add_argument("--licenses", action="store_true", help="print the licences of kac and all its parts")
     top.add_argument("command", nargs="?", help=argparse.SUPPRESS)

@@ -140,7 +140,7 @@ def _with_goal(options: argparse.Namespace) -> int:
 
 
 async def _plan(session: Session, goal: Goal, throttle: int | None, options: argparse.Namespace) -> int:
-    from console.answers.moves import moves_json, moves_script, moves_tables
+    from console.answers.moves import held_lines, moves_json, moves_script, moves_tables
     from console.answers.results import Printer
     from console.operations.forecast import forecast
     from console.operations.placement import PARTS, placement_of
@@ -157,8 +157,8 @@ async def _plan(session: Session, goal: Goal, throttle: int | None, options: arg
     if options.script or options.output == "kafka":
         for failed in problems:
             complain(f"not read: {failed.part} {failed.entity}: {failed.failure}")
-        for held in proposal.held:
-            complain(f"{held.topic}/{held.number} has to wait: {held.why}")
+        for line in held_lines(proposal):
+            complain(line)
         for line in proposal.waits:
             complain(f"has to wait: {line}")
         put(moves_script(proposal, throttle, said) if options.script else moves_json(proposal))

@@ -23,7 +23,7 @@ from console.session.reading import read_needs
 from console.session.session import Session
 from console.session.snapshot_reader import Refused
 from console.session.terminal_front import Operator, Terminal, TerminalFront
-from console.terminal import stderr, stdout, write_tabbed
+from console.terminal import stderr, stdout, width_of, write_folded, write_tabbed
 
 if TYPE_CHECKING:
     from console.answers.results import Result
@@ -85,7 +85,7 @@ class NounCommand(Struct):
     def refuse(self, text: str) -> int:
         """Print why nothing is done; the exit code. Kafka's tools end with 1, and say it without more."""
         if self.is_kafka:
-            self.err.write(f"{clean(text, 2_000)}\n")
+            write_folded(self.err, clean(text, 2_000))
             return FAILED
         self.complain(text)
         return USAGE
@@ -222,7 +222,7 @@ class NounCommand(Struct):
 
         self.reports.append(report)
         if self.is_kafka:
-            self.err.writelines(render(table) for table in conflict_tables(report))
+            self.err.writelines(render(table, width_of(self.err)) for table in conflict_tables(report))
         else:
             self.show(report_tables(report, verb))
         return DONE if report.ok else FAILED
@@ -248,4 +248,4 @@ class NounCommand(Struct):
 
     def complain(self, text: str) -> None:
         """Print a line apart from results."""
-        self.err.write(f"kac: {clean(text, 2_000)}\n")
+        write_folded(self.err, f"kac: {clean(text, 2_000)}")

@@ -18,7 +18,7 @@ from console.cli.noun import (
     need,
     pairs,
 )
-from console.cli.opening import client_of, context_of, open_log_file
+from console.cli.opening import command_client, context_of, open_log_file
 from console.language.quoting import DEFAULT_NAME, quote, quote_pattern
 from console.model.numbers import natural_number, option
 
@@ -363,7 +363,7 @@ def run_noun(name: str, options: argparse.Namespace) -> int:
     from console.cli.noun_command import NounCommand
 
     open_log_file()
-    return NounCommand(noun(name), options).run(lambda: context_of(options), client_of)
+    return NounCommand(noun(name), options).run(lambda: context_of(options), command_client)
 
 
 topics_options = partial(noun_options, "topics")

@@ -6,22 +6,25 @@ from __future__ import annotations
 
 import argparse
 import os
+import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from console.model.themes import THEMES
 from console.present.text import clean
-from console.terminal import complain, put
+from console.terminal import complain, folded, put, stdout, waiting, width_of
 
 if TYPE_CHECKING:
     from console.admin.client import AdminClient
     from console.contexts import Context, Contexts
+    from console.contexts.console_settings import ConsoleSettings
     from console.flight.recorder import Recorder
     from console.session.session import Session
 
 
-__all__ = ["DONE", "FAILED", "USAGE", "client_of", "complain", "context_of", "open_log_file"]
+__all__ = ["DONE", "FAILED", "USAGE", "client_of", "command_client", "complain", "context_of", "open_log_file"]
 
 DONE, FAILED, USAGE = 0, 1, 2
 """Exit codes that all commands share."""
@@ -54,6 +57,10 @@ def context_of(options: argparse.Namespace) -> Context | None:
     return replace(context, read_only=True) if getattr(options, "read_only", False) else context
 
 
+SAID_AFTER = 2.0
+"""Seconds without any answer after which a command says whom it waits for."""
+
+
 def client_of(context: Context, recorder: Recorder | None = None, *, ask: bool = True) -> AdminClient:
     """A client of the context's cluster, started on its own thread; the caller closes it. recorder: takes what it is
     answered. ask: whether the login at an SSH host on the way may ask on the terminal."""
@@ -70,6 +77,24 @@ def client_of(context: Context, recorder: Recorder | None = None, *, ask: bool =
         tap = Tap(recorder.take)
     client = AdminClient(replace(context.settings, read_only=context.read_only), tap)
     client.start()
+    return client
+
+
+def command_client(context: Context, recorder: Recorder | None = None) -> AdminClient:
+    """As `client_of`, for a command: it is silent until a broker answers, or it gives up, so it says whom it waits for
+    once that takes long."""
+    client = client_of(context, recorder)
+
+    def say() -> None:
+        from console.contexts.context import format_bootstrap
+
+        if client.waits_in_vain:
+            waiting(f"no answer yet from {clean(format_bootstrap(context.settings.bootstrap), 200)}; still trying")
+
+    # Not on the client's own loop, which a slow name lookup may hold.
+    late = threading.Timer(SAID_AFTER, say)
+    late.daemon = True
+    late.start()
     return client
 
 
@@ -131,7 +156,7 @@ def with_session(
     from console.session.snapshot_reader import Refused
 
     open_log_file()
-    client = client_of(context, recorder)
+    client = command_client(context, recorder)
 
     async def working() -> int:
         return await work(Session(client, context, door))
@@ -145,6 +170,22 @@ def with_session(
         client.close()
 
 
+def add_theme(parser: argparse.ArgumentParser) -> None:
+    """``--theme``, of what opens the screen."""
+    why = "the screen's colours (default: KAC_THEME, the settings, by the terminal's background)"
+    parser.add_argument("--theme", choices=THEMES, default=argparse.SUPPRESS, help=why)
+
+
+def screen_settings(found: Contexts, options: argparse.Namespace) -> ConsoleSettings:
+    """The settings for a screen; what is wrong with them is said."""
+    from console.contexts.console_settings import with_theme
+
+    settings, problem = with_theme(found.settings, os.environ, getattr(options, "theme", None))
+    if problem:
+        complain(f"warning: {problem}")
+    return settings
+
+
 def contexts_options(parser: argparse.ArgumentParser) -> None:
     """None."""
     parser.set_defaults(run=run_contexts)
@@ -154,7 +195,7 @@ def run_contexts(options: argparse.Namespace) -> int:  # noqa: ARG001 - as every
     """Print them; 0."""
     from console.contexts import load
 
-    put(f"{listing(load(os.environ, Path.home()))}\n")
+    put(f"{listing(load(os.environ, Path.home()), width_of(stdout()))}\n")
     return 0
 
 
@@ -167,17 +208,18 @@ NONE = """No contexts are configured. Name a cluster with -b HOST:PORT or --comm
 """
 
 
-def listing(found: Contexts) -> str:
-    """The contexts as lines; `*` marks the default."""
+def listing(found: Contexts, width: int | None = None) -> str:
+    """The contexts as lines; `*` marks the default. width: of the terminal."""
+    from console.answers.table_text import Column, table_lines
     from console.contexts.own_file import own_path
 
     file = found.surroundings.shown(own_path(found.surroundings))
-    rows: list[tuple[str, ...]] = [("", "Name", "Brokers", "Security", "Guards", "From")]
-    rows += [_context_row(context, found.current) for context in found.contexts]
-    lines = _aligned(rows) if len(rows) > 1 else NONE.format(file=file).splitlines()
-    lines += [f"! {clean(b.name)}: {clean(b.problem)}  ({clean(b.origin)})" for b in found.broken]
-    lines += [f"! {clean(problem)}" for problem in found.problems]
-    return "\n".join(lines)
+    columns = tuple(map(Column, ("", "Name", "Brokers", "Security", "Guards", "From")))
+    rows = [_context_row(context, found.current) for context in found.contexts]
+    lines = table_lines(columns, rows, width) if rows else folded(NONE.format(file=file).rstrip("\n"), width)
+    said = [f"! {clean(b.name)}: {clean(b.problem)}  ({clean(b.origin)})" for b in found.broken]
+    said += [f"! {clean(problem)}" for problem in found.problems]
+    return "\n".join([*lines, *(part for line in said for part in folded(line, width))])
 
 
 def _context_row(context: Context, current: str | None) -> tuple[str, ...]:
@@ -191,8 +233,3 @@ def _context_row(context: Context, current: str | None) -> tuple[str, ...]:
     mark = "*" if context.name == current else ""
     brokers = format_bootstrap(settings.bootstrap)
     return (mark, clean(context.name), clean(brokers, 60), security, ", ".join(guards) or "-", clean(context.origin))
-
-
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

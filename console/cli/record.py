@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from console.cli.opening import DONE, FAILED, USAGE, complain, with_session
-from console.model.numbers import option
+from console.model.numbers import option, plural
 from console.terminal import drawn_on, put
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def record_options(parser: argparse.ArgumentParser) -> None:
         metavar="DURATION",
         type=option(_seconds),
         default=EVERY_SECONDS,
-        help="time between two looks (default: 2s)",
+        help="time between two samples (default: 2s)",
     )
     parser.add_argument(
         "--for",
@@ -166,7 +166,7 @@ def _text(session: Session, file: Path, size: int, looks: int, seconds: float) -
     from console.plan.amounts import size as shown_size
 
     passed = timedelta(seconds=int(seconds))
-    return f"{session.context.name} into {file}: {passed}, {looks:,} looks, {shown_size(size)}"
+    return f"{session.context.name} into {file}: {passed}, {plural(looks, 'sample')}, {shown_size(size)}"
 
 
 class _Line:

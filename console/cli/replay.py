@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.cli.opening import FAILED, USAGE, open_log_file
+from console.cli.opening import FAILED, USAGE, add_theme, open_log_file, screen_settings
 from console.present.text import clean
 from console.terminal import complain
 
@@ -104,6 +104,7 @@ def replay_options(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_replay)
     parser.add_argument("file", metavar="FILE", type=Path, help="a flight record, as `kac record` writes it")
     parser.add_argument("--at", metavar="TIME", help="the time to begin at, as 03:11 (default: the record's beginning)")
+    add_theme(parser)
 
 
 def run_replay(options: argparse.Namespace) -> int:
@@ -127,7 +128,7 @@ def run_replay(options: argparse.Namespace) -> int:
     except ValueError as error:
         complain(str(error))
         return USAGE
-    settings = load(os.environ, Path.home()).settings
+    settings = screen_settings(load(os.environ, Path.home()), options)
     app = ReplayConsole(Replay.of(reader, str(options.file)), settings, command_history(os.environ), at_ms)
     app.run(mouse=settings.mouse)
     return app.return_code or 0

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.cli.opening import USAGE, client_of, context_of, open_log_file
+from console.cli.opening import USAGE, client_of, command_client, context_of, open_log_file
 from console.terminal import complain, put
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def run_run(options: argparse.Namespace) -> int:
     if text is None:
         complain(f"can't read {options.file}")
         return USAGE
-    return run_script(text, lambda: context_of(options), client_of, output=options.output)
+    return run_script(text, lambda: context_of(options), command_client, output=options.output)
 
 
 # ``kac shell``: the language at a prompt; from a pipe, a script.
@@ -50,7 +50,7 @@ def run_shell(options: argparse.Namespace) -> int:
     if not sys.stdin.isatty():
         from console.session.script_runner import run_script
 
-        return run_script(sys.stdin.read(), lambda: context_of(options), client_of, output="text")
+        return run_script(sys.stdin.read(), lambda: context_of(options), command_client, output="text")
     context = context_of(options)
     if context is None:
         return USAGE

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.cli.opening import USAGE, context_of, open_log_file, recorded_client
+from console.cli.opening import USAGE, context_of, open_log_file, recorded_client, screen_settings
 from console.terminal import complain
 
 if TYPE_CHECKING:
@@ -75,12 +75,13 @@ def run(options: argparse.Namespace) -> int:
     from console.contexts.configured import Configured
 
     open_log_file()
-    return show(context, Configured(os.environ, Path.home(), unlock=False), getattr(options, "lake", None))
+    return show(options, context, Configured(os.environ, Path.home(), unlock=False))
 
 
-def show(context: Context, contexts: Choice, lake: str | None = None, tour: Path | None = None) -> int:
-    """Open the console on a context, until it is left. contexts: those that it can switch to. lake: where its past is,
-    before what the environment and the context say. tour: the file that says that the tour was seen, None for none."""
+def show(options: argparse.Namespace, context: Context, contexts: Choice, tour: Path | None = None) -> int:
+    """Open the console on a context, until it is left. options: `lake`, where its past is, and `theme`, before what the
+    environment and the settings say. contexts: those that it can switch to. tour: the file that says that the
+    tour was seen, None for none."""
     from console.admin.gc_pause import gc_paused
     from console.contexts import ContextError, load
     from console.contexts.secret_sources import unlocked
@@ -89,6 +90,7 @@ def show(context: Context, contexts: Choice, lake: str | None = None, tour: Path
     found = load(os.environ, Path.home())
     for problem in found.own_problems:
         complain(f"warning: {problem}")
+    settings, lake = screen_settings(found, options), getattr(options, "lake", None)
     sessions = SessionFactory(recorded_client)
     try:
         # The way to the first broker opens while Textual is imported here.
@@ -102,12 +104,12 @@ def show(context: Context, contexts: Choice, lake: str | None = None, tour: Path
 
         while True:
             history = command_history(os.environ)
-            app = Console(session, found.settings, history, contexts, lake, sessions)
+            app = Console(session, settings, history, contexts, lake, sessions)
             if tour is not None and not tour.exists():
                 from console.tui.tour import Tour
 
                 app.triage.tour = Tour(tour)
-            chosen: Context | None = app.run(mouse=found.settings.mouse)
+            chosen: Context | None = app.run(mouse=settings.mouse)
             if app.return_code or chosen is None:
                 return app.return_code or 0
             # Another context: the app ends, and opens again on a session of that one.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from console.cli.opening import USAGE, with_session
 from console.model.numbers import json_text, natural_number, option, time_of_day
-from console.terminal import complain, put
+from console.terminal import complain, put, say, waiting
 
 if TYPE_CHECKING:
     from console.flight.recorder import Recorder
@@ -175,10 +175,15 @@ async def watch_verdicts(looker: Looker, options: argparse.Namespace) -> Verdict
     """Look until it is time, and return the last verdict; with --watch, until interrupted. Raises AdminError if no
     broker answers at the beginning, or at the end; Refused for another cluster than the context's."""
     from console.admin.errors import AdminError
+    from console.plan.amounts import duration
     from console.triage.course import after, begin
     from console.triage.diagnosis import diagnose
 
     began = time.monotonic()
+    if options.watch:
+        waiting("watching; Ctrl-C stops")
+    elif options.seconds:
+        waiting(f"looking at the cluster for {duration(round(options.seconds * 1000))} before the verdict…")
     course = begin(await looker.look(whole=options.seconds == 0))
     told: dict[str, str] | None = None
     lost = False
@@ -214,7 +219,7 @@ def _say_of_brokers(text: str, output: str) -> None:
     if output == "json":
         put(json_text({"at": now.isoformat(), "brokers": text}) + "\n")
     else:
-        put(f"{time_of_day(now)}  !  {text}\n")
+        say(f"{time_of_day(now)}  !  {text}")
 
 
 def _tell(verdict: Verdict, course: Course, output: str) -> None:
@@ -223,7 +228,7 @@ def _tell(verdict: Verdict, course: Course, output: str) -> None:
     if output == "json":
         put(json_text(verdict_data(verdict)) + "\n")
     else:
-        put("".join(f"{line}\n" for line in text_lines(verdict, course.watched.total_seconds())))
+        say("\n".join(text_lines(verdict, course.watched.total_seconds())))
 
 
 def _tell_changes(verdict: Verdict, told: dict[str, str] | None, output: str) -> dict[str, str]:
@@ -242,13 +247,13 @@ def _tell_changes(verdict: Verdict, told: dict[str, str] | None, output: str) ->
         return now
     at = time_of_day(verdict.at)
     if told is None and not now:
-        put(f"{at}  healthy\n")
+        say(f"{at}  healthy")
     for key, title in now.items():
         if key not in (told or {}):
-            put(f"{at}  +  {title}\n")
+            say(f"{at}  +  {title}")
     for key, title in (told or {}).items():
         if key not in now:
-            put(f"{at}  -  {title}\n")
+            say(f"{at}  -  {title}")
     return now
 
 

@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
+
+from console.model.themes import THEMES
 
 PANES = (
     "brokers",
@@ -21,7 +24,6 @@ PANES = (
     "now",
     "events",
 )
-THEMES = ("dark", "light", "ansi")
 EDITING_MODES = ("emacs", "vi")
 SHORTEST_REFRESH = 1.0
 LONGEST_REFRESH = 3600.0
@@ -45,6 +47,19 @@ class ConsoleSettings(Struct, frozen=True):
     mouse: bool = True
     editing_mode: str = "emacs"
     keys: Mapping[str, KeyRemap] = field(default_factory=dict)
+
+
+THEME_VARIABLE = "KAC_THEME"
+
+
+def with_theme(settings: ConsoleSettings, environ: Mapping[str, str], given: str | None) -> tuple[ConsoleSettings, str]:
+    """The settings with the theme of ``--theme``, else of ``KAC_THEME``, and what is wrong with that variable."""
+    wanted = given or environ.get(THEME_VARIABLE) or None
+    if wanted is None:
+        return settings, ""
+    if wanted not in THEMES:
+        return settings, f"{'--theme' if given else THEME_VARIABLE} is one of {', '.join(THEMES)}, not {wanted!r}"
+    return replace(settings, theme=wanted), ""
 
 
 Where = Callable[..., str]

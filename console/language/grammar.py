@@ -50,10 +50,12 @@ from console.language.statements import (
     Undo,
     Unset,
     UseContext,
+    UseTheme,
     View,
 )
 from console.language.tokenizer import Places, RawStatement, Span, Word, scan
 from console.language.verbs import CHANGE, INTERACTIVE, KINDS, PANES, VERBS, Where, verbs_for
+from console.model.themes import THEMES
 from console.plan.amounts import parse_duration
 from console.plan.risk_rules import NAMES
 
@@ -343,6 +345,10 @@ def _context(reader: Reader, _verb: str) -> UseContext:
     return UseContext(named(reader, Expected(What.CONTEXT, "the NAME of a context")))
 
 
+def _theme(reader: Reader, _verb: str) -> UseTheme:
+    return UseTheme(reader.need_keyword(*THEMES))
+
+
 def _record(reader: Reader, _verb: str) -> Record:
     expected = Expected(What.ARGUMENT, "a FILE")
     if reader.ended:
@@ -407,6 +413,7 @@ _PARSERS: Mapping[str, Callable[[Reader, str], Statement]] = MappingProxyType(
         "history": _history,
         **dict.fromkeys(PANES, _view),
         "ctx": _context,
+        "theme": _theme,
         "record": _record,
         "at": _at_time,
         "help": _help,

@@ -430,6 +430,12 @@ class UseContext(_Statement, frozen=True):
     name: str
 
 
+class UseTheme(_Statement, frozen=True):
+    """``theme light``."""
+
+    name: str
+
+
 class Record(_Statement, frozen=True):
     """``record FILE``; ``""`` for a new file of the state folder."""
 
@@ -476,5 +482,5 @@ EditStatement = (
 )
 QueryStatement = Show | List | EffectiveQuota | Explain
 PlanStatement = ShowPlan | Check | Apply | Discard | Undo | Redo | Revert | History
-BarStatement = BeginOperation | AskOfOperation | View | UseContext | Record | AtTime | Help | Quit
+BarStatement = BeginOperation | AskOfOperation | View | UseContext | UseTheme | Record | AtTime | Help | Quit
 Statement = EditStatement | QueryStatement | Records | PlanStatement | BarStatement

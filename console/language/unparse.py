@@ -68,6 +68,7 @@ from console.language.statements import (
     Unregister,
     Unset,
     UseContext,
+    UseTheme,
     View,
 )
 from console.model.acl import LITERAL
@@ -202,6 +203,8 @@ def _plan_or_bar(statement: Statement) -> str:
             return _join(statement.pane, quote(statement.filter) if statement.filter else "")
         case UseContext():
             return f"ctx {quote(statement.name)}"
+        case UseTheme():
+            return f"theme {statement.name}"
         case Record():
             return _join("record", quote(statement.file) if statement.file else "")
         case AtTime():

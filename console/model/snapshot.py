@@ -112,6 +112,8 @@ V = TypeVar("V")
 MANY_QUOTAS = 20_000
 """Entities above which quotas are not read whole for a screen: a million are 94 MB, and brokers can't page them."""
 
+UNKNOWN_BROKER = "UNKNOWN_BROKER"
+"""The error of what is asked of a broker that is not there."""
 GONE = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "GROUP_ID_NOT_FOUND"})
 """Errors that say an entity is no more: it leaves the snapshot and is no failure to show."""
 _GONE: Mapping[int, str] = {TOPIC: "UNKNOWN_TOPIC_OR_PARTITION", GROUP: "GROUP_ID_NOT_FOUND"}
@@ -206,7 +208,22 @@ def with_cluster(snapshot: Snapshot, cluster: ClusterInfo, at: datetime) -> Snap
     cluster = snapshot.cluster if snapshot.cluster == cluster else cluster
     rules = snapshot.observer_rules
     topics = observed(snapshot.topics, rules, cluster.brokers) if rules else snapshot.topics  # by their racks
-    return replace(snapshot, cluster=cluster, topics=topics, read_at=_read_at(snapshot, "cluster", at))
+    failures = _without_back(snapshot, cluster)
+    return replace(
+        snapshot, cluster=cluster, topics=topics, failures=failures, read_at=_read_at(snapshot, "cluster", at)
+    )
+
+
+def _without_back(snapshot: Snapshot, cluster: ClusterInfo) -> tuple[ReadFailure, ...]:
+    """The failures without those of brokers that were not there, and are: what is of them is read again."""
+    if all(each.failure.name != UNKNOWN_BROKER for each in snapshot.failures):
+        return snapshot.failures
+    alive = {str(broker.id) for broker in cluster.brokers if not broker.fenced}
+    return tuple(
+        each
+        for each in snapshot.failures
+        if each.failure.name != UNKNOWN_BROKER or each.entity.rpartition(" ")[2] not in alive
+    )
 
 
 def with_quorum(snapshot: Snapshot, quorum: Quorum | None, at: datetime) -> Snapshot:
@@ -281,9 +298,9 @@ def with_configs(snapshot: Snapshot, listing: ConfigListing, at: datetime, *, de
         documentation={**snapshot.documentation, **documentation} if documentation else snapshot.documentation,
         read_at=_read_at(snapshot, "configs", at),
     )
-    asked = {_label(resource) for resource in (*listing.sets, *listing.failures)}
+    asked = {config_label(resource) for resource in (*listing.sets, *listing.failures)}
     kept = [(f.entity, f.failure) for f in snapshot.failures if f.part == "configs" and f.entity not in asked]
-    new = [(_label(resource), f) for resource, f in listing.failures.items() if not _is_gone(resource, f)]
+    new = [(config_label(resource), f) for resource, f in listing.failures.items() if not _is_gone(resource, f)]
     return with_failures(snapshot, "configs", kept + new)
 
 
@@ -306,7 +323,8 @@ def _is_gone(resource: ConfigResource, failure: Failure) -> bool:
     return failure.name == _GONE.get(resource.type)
 
 
-def _label(resource: ConfigResource) -> str:
+def config_label(resource: ConfigResource) -> str:
+    """A resource as the failures of configs name it."""
     return f"{resource.type.name.lower()} {resource.name or '<default>'}"
 
 

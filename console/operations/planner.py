@@ -172,7 +172,12 @@ class _Filling:
         racks = {self.placement.rack(broker) for broker in kept}
         for place, broker in enumerate(order):
             if broker in gone:
-                broker = self._best(each, place, racks, [b for b in allowed if b not in kept and b not in after])
+                left = [b for b in allowed if b not in kept and b not in after]
+                if not left and len(able := {*kept, *allowed}) < len(order):
+                    other = "other " if any(b in each.replicas for b in gone) else ""
+                    needed = f"factor {len(order)} needs {len(order)} {other}brokers"
+                    raise _NoPlace(f"{needed}, {len(able)} can take replicas")
+                broker = self._best(each, place, racks, left)
                 racks.add(self.placement.rack(broker))
             after.append(broker)
         before = self.placement.racks(each.replicas)

@@ -82,13 +82,21 @@ def _rounded(count: int, *, up: bool) -> int:
     return int((math.ceil(figures) if up else math.floor(figures)) * step)
 
 
-def byte_rate(per_second: float) -> str:
-    """``10000000`` → ``10 MB/s``, ``1048576`` → ``1 MiB/s``: whichever is exact, decimal first."""
+def byte_rate(per_second: float, beside: float | None = None) -> str:
+    """``10000000`` → ``10 MB/s``, ``1048576`` → ``1 MiB/s``: whichever is exact, decimal first. beside: a rate that it
+    is compared with: both are told in one kind of byte."""
+    if beside is not None:
+        return _scaled(per_second, _exact_units(beside) or _DECIMAL, "B", "/s")
+    return _scaled(per_second, _exact_units(per_second) or _DECIMAL, "B", "/s")
+
+
+def _exact_units(per_second: float) -> tuple[tuple[str, int], ...] | None:
+    """The kind of byte in which a rate is a whole number below a thousand, None where it is in neither."""
     for units in (_DECIMAL, _BINARY):
-        for name, unit in units:
+        for _, unit in units:
             if _GROUPED > per_second >= unit and per_second % unit == 0 and per_second // unit < 1000:
-                return f"{int(per_second // unit)} {name}/s"
-    return _scaled(per_second, _DECIMAL, "B", "/s")
+                return units
+    return None
 
 
 _QUOTA_UNITS = {
@@ -100,10 +108,11 @@ _QUOTA_UNITS = {
 }
 
 
-def quota(key: str, value: float) -> str:
-    """A quota's value by its key, with its unit; the bare number for a key that is not Kafka's."""
+def quota(key: str, value: float, beside: float | None = None) -> str:
+    """A quota's value by its key, with its unit; the bare number for a key that is not Kafka's. beside: as in
+    `byte_rate`."""
     unit = _QUOTA_UNITS.get(key, "")
-    return byte_rate(value) if unit == "B/s" else f"{number(value)} {unit}".rstrip()
+    return byte_rate(value, beside) if unit == "B/s" else f"{number(value)} {unit}".rstrip()
 
 
 def exact_number(value: float) -> str:

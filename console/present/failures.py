@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from console.model.failure import Failure, sentences
-from console.model.snapshot import Snapshot
+from console.model.snapshot import ReadFailure, Snapshot
 from console.plan.plan import StageReport
-from console.present.names import plural, target
+from console.present.names import RESOURCE_WORDS, plural, target
 from console.present.text import Line, clean
 
 _PART_NOUNS = {
@@ -26,21 +26,31 @@ def failure_text(failure: Failure) -> str:
     return sentences(text, clean(failure.remedy, 300))
 
 
-def unread(snapshot: Snapshot, parts: Collection[str]) -> Line:
-    """``12 topics not shown: TOPIC_AUTHORIZATION_FAILED``, for the first of the parts that has failures."""
+def unread(
+    snapshot: Snapshot, parts: Collection[str], concerns: Callable[[ReadFailure], bool] = lambda _failure: True
+) -> Line:
+    """``12 topics not shown: TOPIC_AUTHORIZATION_FAILED``, for the first of the parts that has failures that are of
+    concern."""
     for part in sorted(parts):
-        failures = [f for f in snapshot.failures if f.part == part]
+        failures = [f for f in snapshot.failures if f.part == part and concerns(f)]
         if not failures:
             continue
         first = failures[0]
         if first.entity and part in _PART_NOUNS:
             what = f"{plural(len(failures), _PART_NOUNS[part], _MANY.get(part, ''))} not shown"
             if len(failures) == 1:
-                what = f"{clean(first.entity, 80)} not shown"
+                what = f"{clean(_entity(first), 80)} not shown"
         else:
             what = f"{part.replace('_', ' ')} not read"
         return [(f"{what}: ", "failed"), (failure_text(first.failure), "")]
     return []
+
+
+def _entity(failed: ReadFailure) -> str:
+    """What a failure is about, as the screen names it."""
+    kind, _, name = failed.entity.partition(" ")
+    named = {type_.name.lower(): word for type_, word in RESOURCE_WORDS.items()}
+    return f"{named[kind]} {name}" if failed.part == "configs" and kind in named else failed.entity
 
 
 def nothing_text(snapshot: Snapshot, part: str, empty: str, width: int) -> str:

@@ -57,7 +57,7 @@ def _lag_spans(lag: GroupLag | None) -> Line:
 
 STILL_AFTER = 10.0
 """Seconds that a member's commit stands still before it is said: more than an interval of auto.commit."""
-_TREND_MEANINGS = {"grows": "danger", "shrinks": "ok", "stands still": "danger", "stuck": "failed"}
+_TREND_MEANINGS = {"grows": "danger", "shrinks": "ok", "stalled": "danger", "stuck": "failed"}
 
 
 def rate_text(rate: float | None) -> str:
@@ -213,7 +213,7 @@ class PartitionRow(NamedTuple):
         if self.trend.stuck:
             return "stuck"
         still = self.trend.still >= STILL_AFTER and bool(self.at.member) and (self.rate or 0) >= 0
-        return "stands still" if still else direction(self.rate)
+        return "stalled" if still else direction(self.rate)
 
     @property
     def target(self) -> str | None:

@@ -188,12 +188,12 @@ def gap_text(gap: Gap, now: datetime) -> str:
     return f"unobserved {local(gap.since, now)}–{until}"
 
 
-def rate_text(key: str, value: float | None) -> str:
-    """A measured rate: three figures are enough, and no ``≈`` is needed to say so."""
+def rate_text(key: str, value: float | None, limit: float | None = None) -> str:
+    """A measured rate: three figures are enough, and no ``≈`` is needed to say so. limit: what it is compared with."""
     if value is None:
         return NOTHING
     sign = "-" if value < 0 else ""
-    return sign + quota(key, float(f"{abs(value):.3g}")).removeprefix("≈ ")
+    return sign + quota(key, float(f"{abs(value):.3g}"), limit).removeprefix("≈ ")
 
 
 def limit_text(usage: Usage) -> str:

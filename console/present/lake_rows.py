@@ -120,6 +120,16 @@ def past_cells(row: PastRow) -> list[Cell]:
     return [row.sure, (row.when, "muted"), row.what, list(change), (row.who, "muted")]
 
 
+SOURCES = {
+    "kraft_log": "metadata log",
+    "kraft_snapshot": "snapshot of the metadata log",
+    "snapshot": "poll of the cluster",
+    "journal": "journal",
+    "request_log": "request log",
+}
+"""Where a change is known from, for people."""
+
+
 def change_lines(change: Change) -> list[Line]:
     """All about a change, below its title."""
     if change.is_gap:
@@ -131,12 +141,16 @@ def change_lines(change: Change) -> list[Line]:
     if hidden:
         lines = [[(HIDDEN, "sensitive"), ("   the value is a secret: the lake knows only that it was set", "muted")]]
     since = _full(change.valid_from)
-    until = "and still is" if change.is_current else f"until {_full(change.valid_to)}" if change.valid_to else ""
-    lines.append([(f"since {since} {until}", "")])
+    if change.is_current:
+        lines.append([(f"current value since {since}", "")])
+    else:
+        until = f" until {_full(change.valid_to)}" if change.valid_to else ""
+        lines.append([(f"from {since}{until}", "")])
     letter, words = how_sure(change)
     who = who_text(change.principal)
     lines.append([("unknown" if who == NOTHING else who, "strong"), (f"   {letter} {words}", "muted")])
-    lines.append([(f"told by {clean(change.source, 40).replace('_', ' ')}", "muted")])
+    source = SOURCES.get(change.source, clean(change.source, 40).replace("_", " "))
+    lines.append([(f"source: {source}", "muted")])
     return lines
 
 
@@ -281,10 +295,10 @@ def usage_cells(usage: Usage, width: int) -> list[Cell]:
         (SHORT.get(key, clean(key)), "muted"),
         (NOTHING, "muted") if usage.utilisation is None else (f"{usage.utilisation:.0%}", meaning),
         (spark(usage.series, width, usage.quota_value), meaning or "muted"),
-        rate_text(key, usage.rate_max),
+        rate_text(key, usage.rate_max, usage.quota_value),
         limit_text(usage),
         (waited(usage), "failed") if usage.throttle_ms else "",
-        (rate_text(key, usage.headroom), "muted"),
+        (rate_text(key, usage.headroom, usage.quota_value), "muted"),
         (level_text(usage.level), "muted"),
     ]
 
@@ -296,10 +310,12 @@ def usage_lines(usage: Usage) -> list[Line]:
     quota_line += [(f"  by {level_text(usage.level)}, per broker", "muted")]
     if usage.rate_max is None:
         return [quota_line, [("how much of it is used is not known without a lake", "muted")]]
-    used: Line = [(f"highest over 10 s {rate_text(key, usage.rate_max)}", "")]
-    used += [(f"  mean {rate_text(key, usage.rate_avg)}  on broker {usage.broker_id}", "muted")]
+    used: Line = [(f"highest over 10 s {rate_text(key, usage.rate_max, usage.quota_value)}", "")]
+    used += [(f"  mean {rate_text(key, usage.rate_avg, usage.quota_value)}  on broker {usage.broker_id}", "muted")]
     lines = [quota_line, used]
-    room: Line = [] if usage.headroom is None else [(f"headroom {rate_text(key, usage.headroom)}", "")]
+    room: Line = (
+        [] if usage.headroom is None else [(f"headroom {rate_text(key, usage.headroom, usage.quota_value)}", "")]
+    )
     if usage.throttle_ms:
         room.insert(0, (f"waited {waited(usage)} in {usage.throttled_requests:,}+ requests   ", "failed"))
     lines += [room] if room else []
@@ -308,7 +324,11 @@ def usage_lines(usage: Usage) -> list[Line]:
         lines.append([(f"nothing is suggested: {why}", "muted")])
     else:
         lines.append(
-            [("suggested ", "muted"), (rate_text(key, usage.suggested_value), "strong"), (f"  {why}", "muted")]
+            [
+                ("suggested ", "muted"),
+                (rate_text(key, usage.suggested_value, usage.quota_value), "strong"),
+                (f"  {why}", "muted"),
+            ]
         )
     return lines
 
@@ -324,7 +344,7 @@ def plot(usage: Usage, minutes: Sequence[Minute], width: int, height: int) -> li
         return [[("nothing was used in this window", "muted")]]
     lines: list[Line] = []
     for level in range(height, 0, -1):
-        number = rate_text(key, top * level / height) if level in (height, (height + 1) // 2) else ""
+        number = rate_text(key, top * level / height, usage.quota_value) if level in (height, (height + 1) // 2) else ""
         line: Line = [(f"{number:>{_AXIS - 1}} ", "muted")]
         for rate, limit, throttled in columns:
             filled = 0.0 if rate is None else rate / top * height - (level - 1)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from console.present.columns import SHOWN, Column, Columns, clock
 from console.present.names import partition, plural
-from console.present.text import Line, clean, fit
+from console.present.text import Line, clean
 from widgets.cells import cell_width
 from widgets.row_source import Column as ScreenColumn
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from console.model.snapshot import Snapshot
     from console.triage.cause import Claim
     from console.triage.course import Course
-    from console.triage.diagnosis import Named, Verdict
+    from console.triage.diagnosis import Named, Unexplained, Verdict
     from console.triage.symptoms import Subject
 
 CRITICAL, INFO = "critical", "info"
@@ -64,10 +64,43 @@ def cause_rows(
 ) -> list[CauseRow]:
     """The causes, the worst first, and behind them those that are muted. seen: cause (`cause_id`) -> when it was first
     seen, UTC."""
-    rows = [
-        CauseRow(named, _muted_until(named.claim, muted), seen.get(cause_id(named.claim))) for named in verdict.causes
-    ]
-    return sorted(rows, key=lambda row: row.muted is not None)
+    from console.triage.cause import Severity
+
+    all_of_it = [*verdict.causes, *map(_of_unexplained, verdict.unexplained)] if verdict.unexplained else verdict.causes
+    rows = [CauseRow(named, _muted_until(named.claim, muted), seen.get(cause_id(named.claim))) for named in all_of_it]
+    order = tuple(Severity)
+    # What is only told stands below what is counted, and what is muted below that.
+    return sorted(rows, key=lambda row: (row.muted is not None, order.index(row.claim.severity)))
+
+
+UNEXPLAINED = "unexplained"
+"""The name of a row for symptoms without a cause begins with it."""
+
+
+def _of_unexplained(each: Unexplained) -> Named:
+    """Symptoms of a name that no cause explains, as a row of its own: each trouble that is counted has one."""
+    from console.triage.cause import Certainty, Claim, Evidence, Next, Severity
+    from console.triage.diagnosis import Named
+    from console.triage.symptoms import CLUSTER
+
+    subject = each.examples[0] if each.count == 1 else CLUSTER
+    where = [text for text in map(subject_text, each.examples) if text]
+    more = f" and {each.count - len(where):,} more" if each.count > len(where) else ""
+    about = f" {where[0]}" if each.count == 1 and where else ""
+    return Named(
+        Claim(
+            cause=f"{UNEXPLAINED}-{each.symptom}",
+            subject=subject,
+            severity=Severity.WARNING,
+            certainty=Certainty.POSSIBLE,
+            evidence=(Evidence(f"no cause that is known here explains it: {', '.join(where)}{more}", "symptoms"),),
+            predicted=(),
+            title=f"unexplained: {each.count:,} {each.symptom}{about}",
+            next=(Next("look at the brokers' logs"),),
+        ),
+        {},
+        each.examples,
+    )
 
 
 def _muted_until(claim: Claim, muted: Mapping[str, datetime]) -> datetime | None:
@@ -84,9 +117,8 @@ def cause_id(claim: Claim) -> str:
 
 
 def alarms(verdict: Verdict, muted: Mapping[str, datetime]) -> int:
-    """How many troubles are not muted: causes, and symptoms without one."""
-    causes = sum(row.muted is None and row.claim.severity in _COUNTED for row in cause_rows(verdict, muted))
-    return causes + len(verdict.unexplained)
+    """How many troubles are not muted: causes, and symptoms without one. Each has a row."""
+    return sum(row.muted is None and row.claim.severity in _COUNTED for row in cause_rows(verdict, muted))
 
 
 def subject_text(subject: Subject) -> str:
@@ -178,11 +210,10 @@ def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int
     claim = row.claim
     first, *rest = claim.evidence
     sure = claim.certainty.value
-    room = max(10, width - cell_width(sure) - 2)
-    fact = fit(clean(first.fact, 300), room)
-    gap = " " * (room - cell_width(fact) + 2)
+    fact = clean(first.fact, 300)
+    gap = " " * max(2, width - cell_width(sure) - cell_width(fact))
     lines: list[Line] = [[(clean(claim.title, 200), "")], [(fact, ""), (gap, ""), (sure, "strong")]]
-    lines += [[(fit(clean(each.fact, 300), width), "")] for each in rest[:MOST_FACTS]]
+    lines += [[(clean(each.fact, 300), "")] for each in rest[:MOST_FACTS]]
     if len(rest) > MOST_FACTS:
         lines.append([(f"and {len(rest) - MOST_FACTS} more: y copies them all", "muted")])
     if row.named.explains:
@@ -236,8 +267,6 @@ def counts(verdict: Verdict, muted: Mapping[str, datetime]) -> Line:
     for severity, word in _COUNTED.items():
         if count := sum(row.muted is None and row.claim.severity == severity for row in rows):
             line.append((f"  {count} {word}", _MEANINGS[severity]))
-    for each in verdict.unexplained:
-        line.append((f"  unexplained: {each.count:,} {each.symptom}", "pending"))
     if count := sum(row.muted is not None for row in rows):
         line.append((f"  {count} muted", "muted"))
     return line

@@ -22,6 +22,7 @@ from console.plan.effective_values import DiffGroup
 from console.plan.kinds.topic_creation import default_partitions
 from console.plan.plan import Plan, with_outcomes
 from console.plan.requests import Facts, Step
+from console.plan.reversal import reversal
 from console.plan.risks import risks
 from console.plan.settle import (
     DEFAULTS,
@@ -270,7 +271,7 @@ async def _apply(session: Session, options: ApplyOptions) -> ApplyReport:
     await delivery.send(steps)
     answered = [(result.step, result.outcomes) for result in delivery.results]
     outcomes = record_check(plan, answered)
-    session.applied = _applied(before, outcomes)
+    session.applied = _applied(before, outcomes, recording.number)
     session.replan(settle(session.plan, answered))
     await read_again(session, (staged.edit for staged in plan.staged))
     refused = tuple(result for result in checked.results if result.failed)
@@ -294,15 +295,16 @@ async def _stopped(session: Session, checked: ApplyReport, found: tuple[Conflict
     return replace(checked, conflicts=found)
 
 
-def _applied(before: tuple[DiffGroup, ...], plan: Plan) -> Applied | None:
-    """The lines that were applied, None if there are none."""
+def _applied(before: tuple[DiffGroup, ...], plan: Plan, change: int | None) -> Applied | None:
+    """The lines that were applied, None if there are none. change: its number in the journal."""
     done = {staged.edit.slot for staged in _done(plan)}
+    back = change if any(reversal(staged).edits for staged in _done(plan)) else None
     groups = []
     for group in before:
         lines = tuple(line for line in group.lines if line.staged.edit.slot in done)
         if lines:
             groups.append(DiffGroup(group.target, lines))
-    return Applied(tuple(groups), plan, datetime.now(UTC)) if groups else None
+    return Applied(tuple(groups), plan, datetime.now(UTC), back) if groups else None
 
 
 def _done(plan: Plan) -> tuple[Staged, ...]:

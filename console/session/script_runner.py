@@ -37,6 +37,7 @@ from console.language.statements import (
     Statement,
     Undo,
     UseContext,
+    UseTheme,
     View,
 )
 from console.model.numbers import is_natural
@@ -236,7 +237,17 @@ class Runner(Struct):
                 await self._revert(change, statement)
             case History():
                 await self._history(statement)
-            case BeginOperation() | AskOfOperation() | View() | UseContext() | Record() | AtTime() | Help() | Quit():
+            case (
+                BeginOperation()
+                | AskOfOperation()
+                | View()
+                | UseContext()
+                | UseTheme()
+                | Record()
+                | AtTime()
+                | Help()
+                | Quit()
+            ):
                 await self._elsewhere(statement)
             case _:
                 from console.language.interpret import to_edits

@@ -30,7 +30,7 @@ from console.session.former_changes import NOTHING, FormerChanges, former_change
 from console.session.script_runner import Runner, say_error
 from console.session.session import Session
 from console.shell.line import Line, ShellCompleter, joined
-from console.terminal import complain, harmless, put
+from console.terminal import complain, harmless, put, stdout
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -246,7 +246,8 @@ class Shell:
             say_error(error, text)
             return False
         out = io.StringIO()
-        runner = EntryRunner(self.session, text, printer=Printer(out=out), operator=self._line, hears_signals=False)
+        printer = Printer(out=out, seen_on=stdout())
+        runner = EntryRunner(self.session, text, printer=printer, operator=self._line, hears_signals=False)
         self._at_work = asyncio.ensure_future(runner.carry_out(statements))
         try:
             await self._at_work

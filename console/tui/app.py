@@ -42,7 +42,8 @@ from console.tui.places import Place, pane
 from console.tui.reading import ClusterLost, ClusterReached, Reading, SessionChanged, StatusMessage, start
 from console.tui.text_lines import TextLines
 from themes import DEFAULTS, THEMES, native_ansi, suitable
-from widgets.lean_driver import LeanDriver
+from widgets import background
+from widgets.lean_driver import AskingDriver, Background, LeanDriver
 from widgets.line_view import LineView
 
 if TYPE_CHECKING:
@@ -104,7 +105,28 @@ class Console(KeysInOrder["Context"]):
         self.animation_level = "none"
         for theme in THEMES:
             self.register_theme(theme)
-        self.theme = suitable(self.settings.theme, color_system=self.console.color_system, no_color=self.no_color)
+        self._is_light = background.of_environment(os.environ)
+        if self.settings.theme is None and self._is_light is None and background.may_be_asked(os.environ):
+            self.driver_class = AskingDriver
+        self.use_theme(self.settings.theme)
+
+    def use_theme(self, name: str | None) -> None:
+        """Show another theme; None: the one for the terminal's background. Few colours leave no choice."""
+        colors = self.console.color_system
+        self.theme = suitable(name, color_system=colors, no_color=self.no_color, is_light=self._is_light)
+
+    def on_background(self, message: Background) -> None:
+        """The terminal answered: its theme, unless another one was chosen."""
+        self._is_light = message.is_light
+        if self.settings.theme is None:
+            self.use_theme(None)
+
+    def choose_theme(self, name: str) -> None:
+        """Show a theme from now on, whatever the terminal says."""
+        self.settings = replace(self.settings, theme=name)
+        self.use_theme(name)
+        if self.theme.rpartition("-")[2] != name:
+            self.say("this terminal has 16 colours or none: they are its own, in each theme", "muted")
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """The meanings of the colours, for themes that do not name them."""

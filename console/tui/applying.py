@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from textual.worker import Worker, WorkerError
 
-from console.answers.plan_results import conflict_side, deletion_lines, loss_lines, risk_lines
+from console.answers.plan_results import conflict_side, deletion_lines, has_way_back, loss_lines, risk_lines
 from console.model.changes import Status
 from console.plan.compile import compile_plan
 from console.plan.requests import Facts
@@ -417,6 +417,8 @@ def report_text(report: ApplyReport, done: str) -> tuple[str, str]:
     good = len(outcomes) - len(failed)
     requests = plural(len(report.results), "request")
     tail = f"; change {report.change}" if report.change is not None else ""
+    if has_way_back(report):
+        tail += f": revert {report.change} takes it back"
     if report.unrecorded is not None:
         tail += f"; the journal does not say how it went: {failure_text(report.unrecorded)}"
     if report.surprises:

@@ -41,6 +41,7 @@ from console.language.statements import (
     Undo,
     Unset,
     UseContext,
+    UseTheme,
     View,
 )
 from console.model.config import ConfigResource
@@ -90,6 +91,10 @@ class ExecutorHost(PaneHost, Protocol):
     @property
     def operating(self) -> Operating:
         """Operations that begin here."""
+        ...
+
+    def choose_theme(self, name: str) -> None:
+        """Show a theme from now on."""
         ...
 
     def go_to_time(self, text: str) -> None:
@@ -187,6 +192,8 @@ class Executor:
                 app.operating.do_ask(number, throttle=throttle, give_up=throttle is None)
             case UseContext(name=name):
                 app.applying.ask_and_switch(name)
+            case UseTheme(name=name):
+                app.choose_theme(name)
             case Record(file=file):
                 await keep_record(app, file)
             case AtTime(time=time):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from rich.style import Style
@@ -13,7 +12,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from console.present.text import Line, fit, joined
-from widgets.cells import cell_width
+from widgets.cells import cell_width, wrapped
 from widgets.line_painting import Line as PaintedLine
 from widgets.line_painting import LinePainter
 
@@ -113,6 +112,21 @@ class TextLines(Widget):
         return self._painter.strip(y)
 
 
+class Below(TextLines):
+    """What is to know of the line under a table's cursor: below the table, beside it where it is wide."""
+
+    class Resized(Message):
+        """There is another room for it."""
+
+    def __init__(self) -> None:
+        """Create it empty."""
+        super().__init__(classes="details")
+
+    def on_resize(self) -> None:
+        """Its texts are folded for its width, which is not its owner's."""
+        self.post_message(self.Resized())
+
+
 def look(variables: Mapping[str, str], meaning: str) -> Style:
     """The style of a meaning in a theme: its colour, and bold where the meaning is one that has to be seen."""
     name = {"header": "heading"}.get(meaning, meaning)
@@ -143,40 +157,5 @@ def wrap(line: Line, width: int, indent: int = 0) -> list[Line]:
     indented, unless that would leave them less than half."""
     width = max(width, 2)
     indent = indent if indent <= width // 2 and width - indent >= 2 else 0
-    first, *rest = _wrap(line, width, width - indent)
+    first, *rest = wrapped(line, width, width - indent)
     return [joined(first), *(joined([(" " * indent, ""), *part] if indent else part) for part in rest)]
-
-
-def _wrap(line: Line, width: int, below: int) -> list[Line]:
-    """Pieces of which the first has `width` cells and all others `below`, two at least, so that any character fits."""
-    lines: list[Line] = [[]]
-    room = width
-    for text, meaning in line:
-        for word in re.findall(r" +|[^ ]+", text):
-            rest = word
-            while rest:
-                wide = cell_width(rest)
-                if wide <= room:
-                    if lines[-1] or len(lines) == 1 or not rest.isspace():
-                        lines[-1].append((rest, meaning))
-                        room -= wide
-                    break
-                head = "" if rest.isspace() or (lines[-1] and wide <= below) else _head(rest, room)
-                if head:
-                    lines[-1].append((head, meaning))
-                rest = "" if rest.isspace() else rest[len(head) :]
-                lines.append([])
-                room = below
-    while len(lines) > 1 and not lines[-1]:
-        lines.pop()
-    return lines
-
-
-def _head(text: str, width: int) -> str:
-    """The longest beginning of a text that takes at most `width` cells."""
-    used = 0
-    for place, char in enumerate(text):
-        used += cell_width(char)
-        if used > width:
-            return text[:place]
-    return text

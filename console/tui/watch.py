@@ -166,7 +166,7 @@ class Watch:
 
     async def _look(self, looker: Looker) -> None:
         """Look, and judge. Raises AdminError and Refused."""
-        from console.present.triage import cause_id
+        from console.present.triage import cause_id, cause_rows
         from console.triage.course import after, begin
         from console.triage.diagnosis import diagnose
 
@@ -179,7 +179,7 @@ class Watch:
         known = self.course
         course = await (asyncio.to_thread(begin, look) if known is None else asyncio.to_thread(after, known, look))
         self.verdict = _steady(self.verdict, await asyncio.to_thread(diagnose, course))
-        now_seen = (cause_id(named.claim) for named in self.verdict.causes)
+        now_seen = (cause_id(row.claim) for row in cause_rows(self.verdict, {}))
         self.seen = {cause: self.seen.get(cause, look.at) for cause in now_seen}
         if self.course is None:
             self.muted = await asyncio.to_thread(self._kept().read, self._cluster)

@@ -69,7 +69,7 @@ def watching(bootstrap: str) -> Iterator[Watching]:
     ) as process:
         try:
             it = Watching(process)
-            it.until("everything is watched")
+            it.until("watching for")
             yield it
         finally:
             process.send_signal(signal.SIGINT)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from console.admin.client import AdminClient
 from console.admin.group_lag import group_lag
 from console.admin.groups import describe_groups, list_groups
@@ -109,3 +111,29 @@ async def test_what_was_produced_is_written_soon(tmp_path: Path) -> None:
             async with asyncio.timeout(PATIENCE):
                 while path.stat().st_mtime_ns == before:
                     await client.ask("api_versions", 0, lambda m: m.ApiVersionsRequest())
+
+
+@pytest.mark.parametrize("scenario", ["quiet", "incident"])
+async def test_most_topics_are_written_to_and_read(scenario: str) -> None:
+    clock = ManualClock()
+    async with EmbeddedCluster(ClusterSpec(scenario=scenario, live=True), clock) as cluster:
+        state = cluster.state
+
+        def ends() -> dict[str, int]:
+            return {name: sum(log.end for (topic, _), log in state.logs.items() if topic == name) for name in topics}
+
+        topics = [name for name, topic in state.topics.items() if not topic.internal]
+        before, begun = ends(), clock.time()
+        lags = {name: lag_of(cluster, name) for name in ("billing", "warehouse", "fraud-check")}
+        async with RawClient(cluster) as client:
+            while clock.time() < begun + 20:
+                clock.advance(0.25)
+                await client.ask("api_versions", 0, lambda m: m.ApiVersionsRequest())
+        after = ends()
+        busy = [name for name in topics if after[name] > before[name]]
+        assert len(busy) > len(topics) / 2
+        assert {name: lag_of(cluster, name) for name in lags} == lags
+
+
+def lag_of(cluster: EmbeddedCluster, group: str) -> int:
+    return sum(cluster.state.logs[at].end - each.offset for at, each in cluster.state.groups[group].offsets.items())

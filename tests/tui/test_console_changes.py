@@ -129,9 +129,9 @@ async def test_apply_sends_one_request_of_each_kind_and_settles_the_rows() -> No
     async with driven() as it:
         await stage_some(it)
         await it.press("7", "A", "y")
-        await it.shows("applied: 5 entities in 2 requests")
+        await it.shows("applied: 5 entities in 2 requests; change 1: revert 1 takes it back")
         assert not it.app.session.plan
-        await it.shows("nothing is staged")
+        await it.shows(":revert 1 takes it back  nothing is staged")
         changes = [request for request, validate_only in it.client.sent if not validate_only]
         assert [type(request) for request in changes] == [AlterConfigs, AlterQuotas]
         configs = changes[0]

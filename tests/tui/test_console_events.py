@@ -13,6 +13,7 @@ from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
 from console.plan.edits import SetConfig, UnsetQuota
 from tests.tui.console_app import Driven, driven_on
+from widgets.row_table import RowTable
 
 AUDIT = topic_resource("identity.audit")
 ALICE = QuotaEntity.of({"user": "alice"})
@@ -93,7 +94,7 @@ async def test_kinds_the_filter_and_what_has_no_way_back(cluster: ThreadedCluste
         cluster.run(lambda c: c.broker_down(3))
         await it.app.session.read_cluster()
         await it.app.session.read_topics()
-        await it.shows("broker 3 ISR, identity.audit (6 partition")
+        await it.shows("broker 3 ISR, identity.audit")
         await it.press("slash")
         await it.type("leader")
         await it.press("enter")
@@ -104,3 +105,31 @@ async def test_kinds_the_filter_and_what_has_no_way_back(cluster: ThreadedCluste
         await it.press("tab", "tab")
         await it.shows("topics, configs")
         await it.shows("Tab shows others")
+
+
+async def test_the_newest_is_followed_until_the_cursor_leaves_it(cluster: ThreadedCluster) -> None:
+    """New rows land above: on the first row the cursor goes with them, else what is out of sight is counted."""
+    async with driven_on(cluster) as it:
+        await watched(it)
+        table: RowTable = it.app.view.table  # type: ignore[attr-defined]
+
+        async def change(number: int) -> None:
+            cluster.call(lambda c: c.state.alter_quota(ALICE, {"producer_byte_rate": float(number)}))
+            await it.app.session.read_quotas()
+            await it.until(lambda: len(table.rows) == number)
+
+        for number in range(1, 31):
+            await change(number)
+        assert table.cursor_index == 0
+        assert "newer" not in it.text
+        await it.press("j")
+        stays = table.cursor_key
+        for number in (31, 32):
+            await change(number)
+        await it.shows("2 newer ↑")
+        assert table.cursor_key == stays
+        await it.press("g")
+        await it.until(lambda: "newer" not in it.text)
+        await change(33)
+        assert table.cursor_index == 0
+        assert "newer" not in it.text

@@ -173,7 +173,7 @@ async def test_the_history_of_what_is_under_the_cursor_and_back(lake: str) -> No
         await to(it, "orders")
         await it.press("H")
         await it.shows("history of topic orders")
-        await it.shows("ALLOW READ Use")
+        await it.shows("ALLOW READ")
         assert "payments" not in it.text
         await it.press("escape")
         await it.shows("payments")

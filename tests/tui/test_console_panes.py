@@ -1,10 +1,15 @@
 """Each pane shows what it is for, at 80×24."""
 
+import pytest
+
 from console.contexts.console_settings import ConsoleSettings
 from console.model.cluster import Partition
 from console.model.failure import Failure
+from console.model.snapshot import with_failures
 from tests.tui.console_app import cluster, driven
 from tests.tui.model_client import ModelClient, lag
+from themes import DARK, LIGHT
+from widgets.lean_driver import Background
 
 
 async def test_topics_with_the_header_and_the_keys() -> None:
@@ -224,3 +229,52 @@ async def test_what_an_acl_does_among_the_others() -> None:
         await it.press("j", "j", "d")
         await it.shows("grants            all operations to User:bob, from anywhere")
         await it.shows("closed to all but super users, or open to everyone where")
+
+
+async def test_a_broker_that_is_back_is_not_said_to_be_missing() -> None:
+    """And what is of a logger is said where loggers are shown, not in every pane that reads configs."""
+    async with driven() as it:
+        await it.until(lambda: "cluster" in it.app.session.snapshot.read_at)
+        gone = Failure("UNKNOWN_BROKER", "broker 2 is unknown")
+        known = it.app.session.snapshot
+        it.app.session.snapshot = with_failures(
+            known, "configs", [("broker_logger 2", gone), ("broker_logger 7", gone)]
+        )
+        await it.press("2")
+        assert "UNKNOWN_BROKER" not in it.text
+        await it.press("3")
+        await it.shows("UNKNOWN_BROKER")
+        await it.app.session.read_cluster()
+        assert [each.entity for each in it.app.session.snapshot.failures] == ["broker_logger 7"]
+        await it.shows("logger 7 not shown: UNKNOWN_BROKER")
+        await it.press("enter")
+        assert "UNKNOWN_BROKER" not in it.text
+
+
+async def test_on_a_wide_terminal_details_stand_beside_their_list() -> None:
+    async with driven(size=(200, 50)) as it:
+        await it.press("2", "enter")
+        await it.shows("retention.ms")
+        head = next(n for n, line in enumerate(it.lines) if "Source" in line and "Key" in line)
+        assert "──" in it.lines[head], it.text
+        assert it.lines[head].index("──") > 100
+    async with driven(size=(80, 24)) as it:
+        await it.press("2", "enter")
+        await it.shows("retention.ms")
+        assert "──" not in it.line("Source")
+
+
+async def test_the_theme_is_the_terminals_until_one_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("textual.constants.COLOR_SYSTEM", "truecolor")
+    async with driven() as it:
+        assert it.app.theme == DARK.name
+        it.app.post_message(Background(is_light=True))
+        await it.until(lambda: it.app.theme == LIGHT.name)
+        await it.command("theme dark")
+        await it.until(lambda: it.app.theme == DARK.name)
+        it.app.post_message(Background(is_light=True))
+        await it.press("2")
+        assert it.app.theme == DARK.name
+        await it.command("theme pink")
+        assert "dark" in it.text
+        assert "ansi" in it.text

@@ -177,7 +177,7 @@ async def test_an_outcome_that_is_unknown_is_said_and_settled_by_a_read_that_sho
     intent, sending, _ = path.read_text().splitlines()
     path.write_text(f"{intent}\n{sending}\n".replace(f'"pid":{os.getpid()},', '"pid":4194305,'))
     client.cluster.configs[PAYMENTS].clear()
-    async with driven(client, size=(160, 40)) as it:
+    async with driven(client, size=(140, 40)) as it:
         await it.shows("outcome unknown: change 1")
         await it.command("history")
         await it.shows("kac history --settle 1 applied|not-applied")

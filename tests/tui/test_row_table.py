@@ -14,7 +14,7 @@ from textual.strip import Strip
 from tests.tui.stage import Stage
 from themes import ANSI
 from widgets.cells import ELLIPSIS, cell_width, clean, fit, fit_number, truncate
-from widgets.columns import GAP, ColumnView, lay_out
+from widgets.columns import GAP, MOST_BLANK, ColumnView, lay_out
 from widgets.cursor_anchor import NEIGHBOURS, find_again, hold
 from widgets.line_view import LineView
 from widgets.row_source import Cell, Column, ListRows
@@ -506,3 +506,66 @@ def test_a_sorted_column_shows_its_arrow_and_numbers_are_largest_first() -> None
     for sort, arrow in ((("p", False), "▾"), (("p", True), "▴"), (("n", False), "▴")):
         table.sort = sort
         assert arrow in "".join(text for text, _ in table.header(40) or ())
+
+
+# -- texts that are longer than their columns --------------------------------------------------------------------------
+
+WHY = [Column("what", "What", flex=1, min_width=10), Column("times", "Times", width=5, align="right")]
+REASONS = ("the disk of broker 2 is full", "short", "a/name/that/has/no/blank/at/all")
+
+
+def reasons(count: int) -> Stage:
+    rows = ListRows(range(count), lambda row: row, lambda row: [REASONS[row % len(REASONS)], str(row)])
+    return Stage(lambda: RowTable(WHY, rows))
+
+
+async def test_texts_are_folded_where_there_are_lines_to_spare() -> None:
+    app = reasons(3)
+    async with app.run_test(size=(25, 9)) as pilot:
+        assert [line.rstrip() for line in app.screen_lines()] == [
+            f" {'What':17}  Times",
+            f"▸{'the disk of':17}      0",
+            " broker 2 is full",
+            f" {'short':17}      1",
+            f" {'a/name/that/has/':17}      2",
+            " no/blank/at/all",
+            "",
+            "",
+            "",
+        ]
+        await pilot.press("down")
+        assert [line[0] for line in app.screen_lines()[1:6]] == [" ", " ", "▸", " ", " "]
+        await pilot.click(offset=Offset(3, 5))
+        assert [line[0] for line in app.screen_lines()[1:6]] == [" ", " ", " ", "▸", " "]
+
+
+async def test_what_does_not_fit_the_spare_lines_is_cut() -> None:
+    app = reasons(3)
+    async with app.run_test(size=(25, 5)):
+        assert [line[1:18].rstrip() for line in app.screen_lines()[1:]] == [
+            "the disk of",
+            "broker 2 is full",
+            "short",
+            f"a/name/that/has/{ELLIPSIS}",
+        ]
+
+
+async def test_rows_that_fill_the_window_take_a_line_each() -> None:
+    app = reasons(9)
+    async with app.run_test(size=(25, 5)):
+        assert app.screen_lines()[1].startswith(f"▸the disk of brok{ELLIPSIS}")
+        assert app.screen_lines()[2].startswith(" short")
+
+
+def test_a_column_is_not_stretched_far_beyond_its_texts() -> None:
+    """Else the eye loses the line between the first column and the next one."""
+    placed = lay_out(WHY, [30, 5], 190).placed
+    assert placed[0].width == 30 + MOST_BLANK
+
+
+def test_one_long_text_does_not_cut_what_all_rows_are_told_by() -> None:
+    key = Column("key", "Key", min_width=28, max_width=60)
+    value = Column("value", "Value", flex=1, min_width=20, max_width=80, priority=95)
+    widths = [place.width for place in lay_out([key, value], [45, 80], 70, usual=[40, 24]).placed]
+    assert widths == [40, 28]
+    assert [place.width for place in lay_out([key, value], [45, 80], 70).placed] == [28, 40]

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
+import time
+from pathlib import Path
 
 import pytest
 from textual.color import Color
 from textual.theme import Theme
 
+from tests.support.patience import PATIENCE
+from tests.support.terminal import Terminal
 from tests.tui.stage import Stage
 from themes import ANSI, DARK, DEFAULTS, LIGHT, THEMES, native_ansi, suitable
+from widgets.background import ASK
 from widgets.command_bar import CommandBar
 from widgets.diff_view import DiffView
 from widgets.lazy_tree import LazyTree
 from widgets.line_view import LineView
 from widgets.row_table import RowTable
 
+ROOT = Path(__file__).resolve().parents[2]
 WIDGETS = (LineView, RowTable, LazyTree, DiffView, CommandBar)
 LEGIBLE = 4.5
 """The contrast that WCAG 2.1 asks for in text (1.4.3, AA)."""
@@ -101,3 +109,32 @@ async def test_widgets_can_be_shown_in_any_theme(theme: str) -> None:
     app = Stage(lambda: DiffView(), lambda: CommandBar(), theme=theme)
     async with app.run_test(size=(40, 6)):
         app.query_one(CommandBar).open()
+
+
+def written(terminal: Terminal, sequence: str) -> None:
+    """Wait until a program has sent an escape sequence."""
+    deadline = time.monotonic() + PATIENCE
+    while sequence.encode() not in terminal.written:
+        assert time.monotonic() < deadline, terminal.text[-2000:]
+        terminal.read_for(0.05)
+
+
+@pytest.mark.usefixtures("own_home")
+def test_a_light_terminal_is_asked_and_answers() -> None:
+    """On a real one: the answer is no key, and what is typed around it is."""
+    white = "48;2;255;255;255"
+    kept = {name: value for name, value in os.environ.items() if name not in ("COLORFGBG", "KAC_THEME", "NO_COLOR")}
+    environment = {**kept, "TERM": "xterm-256color", "COLORTERM": "truecolor", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "console", "demo", "--still", "--scenario", "quiet"]
+    with Terminal(command, cwd=ROOT, environment=environment) as terminal:
+        written(terminal, ASK)
+        terminal.send("\x1b")  # a key, and perhaps the beginning of an answer
+        terminal.read_for(0.5)
+        assert white.encode() not in terminal.written
+        terminal.send("2\x1b]11;rgb:ffff/ffff/ffff\x1b\\/")
+        written(terminal, white)
+        terminal.send("payments\r\r")
+        terminal.wait_for("2592000000")  # the retention of checkout.payments, which alone passes the filter
+    with Terminal(command, cwd=ROOT, environment={**environment, "KAC_THEME": "light"}) as terminal:
+        written(terminal, white)
+        assert ASK.encode() not in terminal.written

@@ -42,3 +42,9 @@ def test_a_lock_that_cannot_be_had_leaves_no_environment_that_looks_ready(tmp_pa
         done = make(tmp_path / "venv", lock)
         assert done.returncode == 1
         assert "pip could not install lock.txt" in done.stderr
+        # It takes minutes: who waits knows what for.
+        said = done.stderr.splitlines()
+        assert said[:2] == [
+            f"making a virtual environment in {tmp_path / 'venv'}",
+            "pip installs the packages of lock.txt: a minute or so",
+        ]

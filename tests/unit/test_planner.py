@@ -293,7 +293,7 @@ def test_what_can_not_be_moved_says_what_it_waits_for(case: str) -> None:
     brokers = hosts(1, 2, 3, racks=False)
     match case:
         case "gone":
-            brokers, why = {**brokers, 3: Host(3, takes=False)}, "no broker is left that is alive, takes replicas"
+            brokers, why = {**brokers, 3: Host(3, takes=False)}, "factor 2 needs 2 other brokers, 1 can take replicas"
         case "full":
             brokers, why = {**brokers, 3: Host(3, free=99)}, "no broker has 100 bytes left"
         case "moving":

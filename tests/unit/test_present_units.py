@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.plan.amounts import Unit, byte_count, byte_rate, duration, number, parse_amount, quota, size
+from console.present.lake import rate_text
 from console.present.values import config_value
 
 
@@ -46,6 +47,19 @@ def test_byte_counts(count: int, text: str) -> None:
 )
 def test_byte_rates_say_which_mega_they_mean(rate: float, text: str) -> None:
     assert byte_rate(rate) == text
+
+
+@pytest.mark.parametrize(
+    ("rate", "limit", "text"),
+    [
+        (900_000, 2**20, "879 KiB/s"),
+        (900_000, 10**6, "900 kB/s"),
+        (900_000, None, "900 kB/s"),
+        (-2048, 2**20, "-2 KiB/s"),
+    ],
+)
+def test_a_rate_is_told_in_the_bytes_of_its_limit(rate: float, limit: float | None, text: str) -> None:
+    assert rate_text("producer_byte_rate", rate, limit) == text
 
 
 @given(st.integers(1, 2**62))

@@ -45,11 +45,13 @@ from console.model.rates import Rates, with_dirs
 from console.model.snapshot import Snapshot, trends_after, with_failures
 from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
 from console.plan.kinds.moves import CancelMove
+from console.present.triage import alarms, cause_id, cause_rows, counts
 from console.triage.cause import Certainty, Next
 from console.triage.course import Course, after, begin
 from console.triage.diagnosis import RULES, Verdict, diagnose
 from console.triage.facts import Facts, opened
 from console.triage.symptoms import WORK, Look, Subject
+from console.tui.panes.now import evidence_of
 
 START = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
 PARTS = ("cluster", "quorum", "topics", "groups", "reassignments", "log_dirs", "configs")
@@ -720,6 +722,13 @@ def test_a_symptom_without_a_cause_is_said() -> None:
     verdict = diagnose(watched(two))
     assert [each.symptom for each in verdict.unexplained] == ["under-replicated"]
     assert exit_code(verdict) == 5
+    # What is counted has a row, which can be muted as any other.
+    (row,) = cause_rows(verdict, {})
+    assert row.claim.title == "unexplained: 1 under-replicated orders/0"
+    assert alarms(verdict, {}) == 1
+    assert "".join(text for text, _ in counts(verdict, {})) == "1 trouble  1 warning"
+    assert evidence_of(row.claim.cause, row.claim.subject)[1] == 0
+    assert alarms(verdict, {cause_id(row.claim): START + timedelta(days=1)}) == 0
 
 
 def test_what_can_not_be_read_is_said() -> None:

@@ -24,11 +24,11 @@ from console.cli.kafka_configs.command_line import (
     usage,
 )
 from console.cli.kafka_configs.request import ConfigsRequest, request_of
-from console.cli.opening import client_of, context_of, open_log_file
+from console.cli.opening import command_client, context_of, open_log_file
 from console.model.failure import Failure
 from console.model.numbers import json_text
 from console.present.text import clean
-from console.terminal import complain, stderr, stdout
+from console.terminal import complain, stderr, stdout, width_of, write_folded
 
 if TYPE_CHECKING:
     from console.cli.kafka_configs.describe import Described
@@ -246,7 +246,7 @@ class ConfigsCommand(Struct):
         from console.answers.results import render
 
         for table in conflict_tables(report):
-            self.err.write(render(table))
+            self.err.write(render(table, width_of(self.err)))
 
     def _print(self, found: Sequence[Described], request: ConfigsRequest) -> None:
         if self.form == KAFKA:
@@ -258,7 +258,7 @@ class ConfigsCommand(Struct):
 
         blocks = forms.blocks(found)
         if self.form == TABLE:
-            self._lines(forms.table_lines(blocks))
+            self._lines(forms.table_lines(blocks, width_of(self.out)))
         elif self.form == "json":
             self.out.write(json_text(forms.as_data(blocks), indent=2) + "\n")
         elif self.form == "yaml":
@@ -273,12 +273,12 @@ class ConfigsCommand(Struct):
 
     def _say(self, message: str, hint: str = "") -> None:
         """kafka-configs' own words in a line of their own, ours below."""
-        self.err.write(f"{clean(message, _LONGEST)}\n")
+        write_folded(self.err, clean(message, _LONGEST))
         if hint:
             self._note(hint)
 
     def _note(self, text: str) -> None:
-        self.err.write(f"kac: {clean(text, _LONGEST)}\n")
+        write_folded(self.err, f"kac: {clean(text, _LONGEST)}")
 
     def _say_failure(self, failure: Failure, before: str = "", hint: str = "") -> None:
         self._say(f"{before}{failure.message or failure.name}", hint or failure.remedy)
@@ -322,7 +322,7 @@ def main(argv: Sequence[str], options: argparse.Namespace) -> int:
         return context_of(connection(arguments, options))
 
     open_log_file()
-    return ConfigsCommand(context, client_of).run(argv)
+    return ConfigsCommand(context, command_client).run(argv)
 
 
 def connection(arguments: Arguments, before: argparse.Namespace) -> argparse.Namespace:

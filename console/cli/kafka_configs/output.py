@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from console.answers import table_text as answers
 from console.cli.kafka_configs.describe import (
     Absent,
     Described,
@@ -21,6 +22,8 @@ from console.present.text import clean
 from widgets.cells import cell_width
 
 HIDDEN = "······"
+_COLUMNS = tuple(map(answers.Column, ("Name", "Value", "Sensitive", "Read-only", "Default")))
+_FLAGS = "     Sensitive  Read-only  Default"
 _CELL = 200
 _PLACES = {USER: "user", CLIENT_ID: "client", IP: "ip"}
 
@@ -76,8 +79,9 @@ def _parts(entity: QuotaEntity) -> tuple[tuple[str, str | None], ...]:
     return tuple((_PLACES.get(part.type, part.type), part.name) for part in entity.parts)
 
 
-def table_lines(found: Sequence[Block]) -> Iterator[str]:
-    """KIP-248's output: a heading for each entity, then name and value with three flags."""
+def table_lines(found: Sequence[Block], width: int | None = None) -> Iterator[str]:
+    """KIP-248's output: a heading for each entity, then name and value with three flags. width: of the terminal, whose
+    lines are those of all tables where KIP-248's are too long for it."""
     if not found:
         yield "NO CONFIGS: none are set"
     for place, block in enumerate(found):
@@ -91,6 +95,10 @@ def table_lines(found: Sequence[Block]) -> Iterator[str]:
         rows = [(clean(line.name, _CELL), clean(_shown(line), _CELL), line) for line in block.lines]
         name_width = max([4, *(cell_width(name) for name, _, _ in rows)])
         value_width = max([5, *(cell_width(value) for _, value, _ in rows)])
+        if width is not None and rows and name_width + value_width + len(_FLAGS) > width:
+            cells = [(name, f"= {value}", *map(_flag, line[2:5])) for name, value, line in rows]
+            yield from answers.table_lines(_COLUMNS, cells, width)
+            continue
         yield f"{_to('Name', name_width)}   {_to('Value', value_width)}  Sensitive  Read-only  Default"
         for name, value, line in rows:
             flags = f"{_flag(line.sensitive):9}  {_flag(line.read_only):9}  {_flag(line.default)}"

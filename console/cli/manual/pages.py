@@ -184,6 +184,7 @@ _ENVIRONMENT = (
     ("KAC_CONTEXT", "the context where none is given"),
     ("KAC_BOOTSTRAP", "brokers to ask first where none are given"),
     ("USE_OLD_COMMAND", "with true, kac configs becomes the kafka-configs on PATH"),
+    ("KAC_THEME", "the screen's colours: dark, light or ansi"),
     ("NO_COLOR", "where it is set the console has no colours"),
 )
 _EXITS = (

@@ -16,7 +16,6 @@ from console.embedded.scenarios.seed import (
     add_group,
     add_topic,
     batch_of,
-    change_as_others,
     commit_later_offset,
     join_isr,
     leave_isr,
@@ -139,7 +138,7 @@ async def live(cluster: Cluster) -> None:
         _shrink(cluster),
         produce_load(cluster, THROTTLED, LOADED),
         _lag(cluster),
-        change_as_others(cluster),
+        quiet.live(cluster),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from console.embedded.config_definitions import release_configs
 from console.embedded.context import Cluster
 from console.embedded.group_coordinator import ensure_topic
@@ -17,6 +19,7 @@ from console.embedded.scenarios.seed import (
     quota,
     scram_user,
     seed_records,
+    write_as_producers,
 )
 from console.model.acl import CLUSTER_NAME
 from console.model.codes import CLIENT_METRICS, GROUP
@@ -91,4 +94,14 @@ def seed(cluster: Cluster) -> None:
         scram_user(state, user, f"{user}-in-a-demo")
 
 
-SCENARIO = Scenario(seed, live=change_as_others)
+IDLE = frozenset({"checkout.orders-dlq", "checkout.refunds", "checkout.carts", "identity.audit"})
+"""Topics that no client writes to, as there are some in each cluster."""
+BUSY = tuple(name for team, names in TEAMS.items() for each in names if (name := f"{team}.{each}") not in IDLE)
+
+
+async def live(cluster: Cluster) -> None:
+    """Run producers, consumers, and other clients' changes."""
+    await asyncio.gather(write_as_producers(cluster, BUSY), change_as_others(cluster))
+
+
+SCENARIO = Scenario(seed, live=live)

@@ -249,6 +249,43 @@ def commit_later_offset(cluster: Cluster, group: str, topic: str, partition: int
     cluster.state.touch()
 
 
+TRAFFIC_EVERY = 1.0
+"""Seconds between two writes to a topic, each to its next partition."""
+_MOST_RECORDS = 60
+_IN_MEMORY = 2**16
+"""Bytes of a partition that stay readable: a demo may run for days."""
+
+
+async def write_as_producers(cluster: Cluster, topics: Sequence[str]) -> None:
+    """Write to topics as their producers would, each at a pace of its own, with groups that keep pace, until it is
+    cancelled."""
+    turn = 0
+    while True:
+        await cluster.clock.sleep(TRAFFIC_EVERY)
+        for name in topics:
+            topic = cluster.state.topics.get(name)
+            if topic is not None:
+                _write_some(cluster, name, turn % len(topic.partitions))
+        cluster.state.touch()
+        turn += 1
+
+
+def _write_some(cluster: Cluster, name: str, partition: int) -> None:
+    state, place = cluster.state, (name, partition)
+    found, log = state.topics[name].partitions[partition], state.logs.get(place)
+    # What stands behind an open transaction is the scenario's own.
+    if log is None or found.leader not in state.alive() or log.stable < log.end:
+        return
+    count = 1 + crc32(name.encode()) % _MOST_RECORDS
+    values = [_value(name, number) for number in range(log.end, log.end + count)]
+    now = int(cluster.clock.time() * 1000)
+    log.append(read_batch(batch_of(values, now, f"{partition}".encode()), 0), found.leader_epoch)
+    log.evict(_IN_MEMORY)
+    for group in state.groups.values():
+        if group.members and (was := group.offsets.get(place)) is not None:
+            group.offsets[place] = Committed(min(was.offset + count, log.end), at=now / 1000)
+
+
 PERIOD = 4.0
 """Seconds between changes."""
 BATCH = "batch.import-"

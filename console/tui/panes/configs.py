@@ -14,6 +14,7 @@ from console.model.codes import BROKER_LOGGER, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.inheritance import Inherited, differing
 from console.model.quota import QuotaEntity
+from console.model.snapshot import ReadFailure, config_label
 from console.plan.diff import diff
 from console.plan.edits import UnsetConfig
 from console.present.configs import (
@@ -32,7 +33,7 @@ from console.present.text import Cell, Line, clean
 from console.present.topics import topic_marks
 from console.tui import keymap
 from console.tui.panes.view import PaneHost, TableView, bindings
-from console.tui.text_lines import TextLines, clipped, rule, wrap
+from console.tui.text_lines import Below, clipped, rule, wrap
 from widgets.line_view import LineView
 
 DETAILS_AFTER = 0.12
@@ -51,7 +52,7 @@ class ConfigsView(TableView[ConfigRow]):
 
     def __init__(self, host: PaneHost) -> None:
         super().__init__(host)
-        self.below = TextLines(classes="details")
+        self.below = Below()
         self._only_overrides = False
         self._timer: Timer | None = None
 
@@ -69,6 +70,10 @@ class ConfigsView(TableView[ConfigRow]):
     def known(self) -> bool:
         """Whether the entity's configs were read."""
         return self.resource in self.snapshot.configs
+
+    def concerns(self, failure: ReadFailure) -> bool:
+        """This entity, or all of them."""
+        return failure.entity in ("", config_label(self.resource))
 
     def inputs(self) -> tuple[object, ...]:
         """The entity's set, its documentation, the plan and its outcomes, the marks, the brokers' own sets."""
@@ -163,12 +168,12 @@ class ConfigsView(TableView[ConfigRow]):
             self._timer.stop()
         self._timer = self.set_timer(DETAILS_AFTER, self._show_details)
 
-    def on_resize(self) -> None:
+    def on_below_resized(self) -> None:
         """The details are wrapped to the width."""
         self._show_details()
 
     def _show_details(self) -> None:
-        row, width = self.row(), self.size.width - 2
+        row, width = self.row(), max(20, self.below.size.width - 2)
         lines = [] if row is None else [rule(clean(row.key), width), *self.details(width)]
         self.below.set(*([(" ", ""), *line] for line in clipped(lines, max(1, self.below.size.height))))
 

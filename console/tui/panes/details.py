@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 
 from console.present.text import Line
 from console.tui.panes.view import PaneHost, TableView
-from console.tui.text_lines import TextLines, clipped, rule, wrap
+from console.tui.text_lines import Below, clipped, rule, wrap
 
 Row = TypeVar("Row")
 
@@ -18,7 +18,7 @@ class DetailsView(TableView[Row]):
 
     def __init__(self, host: PaneHost) -> None:
         super().__init__(host)
-        self.below = TextLines(classes="details")
+        self.below = Below()
 
     def compose(self) -> ComposeResult:
         """Breadcrumbs, table, details."""
@@ -38,7 +38,7 @@ class DetailsView(TableView[Row]):
         """The details of the row under the cursor."""
         self._show_details()
 
-    def on_resize(self) -> None:
+    def on_below_resized(self) -> None:
         """The details have another size."""
         self._show_details()
 
@@ -47,7 +47,7 @@ class DetailsView(TableView[Row]):
         if row is None:
             self.below.set()
             return
-        width, height = max(20, self.size.width - 2), max(1, self.below.size.height)
+        width, height = max(20, self.below.size.width - 2), max(1, self.below.size.height)
         (title, _), *_ = (told := self.details(row))[0]
         lines = [part for line in told[1:] for part in wrap(line, width, 2)]
         self.below.set(*([(" ", ""), *line] for line in clipped([rule(title, width), *lines], height)))

@@ -1,4 +1,4 @@
-"""The odd ones: keys by broker, by cluster, and against the baseline, from the lake."""
+"""What differs: keys by broker, by cluster, and against the baseline, from the lake."""
 
 from __future__ import annotations
 

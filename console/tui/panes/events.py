@@ -49,6 +49,7 @@ class EventsView(LakeView[Row]):
     ENTER = "take back"
     BINDINGS = bindings(keymap.EVENTS)
     COLUMNS = COLUMNS
+    NEWEST_FIRST = True
     ADDS = "no lake: `kac lake collect` adds what changed before, and who did it"
 
     def __init__(self, host: PaneHost) -> None:

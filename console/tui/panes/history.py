@@ -56,6 +56,7 @@ class HistoryView(LakeView[PastRow]):
         Column("who", "Who", min_width=6, max_width=10, priority=96),
     )
     EMPTY = "nothing changed"
+    NEWEST_FIRST = True
     ADDS = "no lake: `kac lake collect` adds what changed before, and who did it"
 
     def __init__(self, host: PaneHost) -> None:

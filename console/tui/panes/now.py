@@ -18,6 +18,7 @@ from console.present.text import Cell, Line, clean
 from console.present.triage import (
     CAUSES,
     MUTED_FOR,
+    UNEXPLAINED,
     CauseRow,
     Staging,
     cause_id,
@@ -175,7 +176,7 @@ class NowView(DetailsView[CauseRow]):
     def details(self, row: CauseRow) -> list[Line]:
         """Evidence, what it explains, what to do."""
         verdict = self.host.triage.verdict
-        width = max(20, self.size.width - 2)
+        width = max(20, self.below.size.width - 2)
         staging = self._staging_of(row) if not self._fell_from else None
         return details(row, verdict, staging, width) if verdict is not None else [[("", "")]]
 
@@ -265,7 +266,10 @@ class NowView(DetailsView[CauseRow]):
         message.stop()
         row = self.row()
         if row is not None:
-            place, at = evidence_of(row.claim.cause, row.claim.subject)
+            subject = row.claim.subject
+            if row.claim.cause.startswith(UNEXPLAINED) and row.named.examples:
+                subject = row.named.examples[0]
+            place, at = evidence_of(row.claim.cause, subject)
             await self.host.navigator.goto(place, row=at)
 
 

@@ -143,8 +143,10 @@ class PlanView(View):
 
     def status(self) -> Line:
         """How many edits and requests, and how the check went."""
-        if not self.plan.staged and self.host.session.applied is not None:
-            return [("nothing is staged", "muted")]
+        applied = self.host.session.applied
+        if not self.plan.staged and applied is not None:
+            back: Line = [] if applied.change is None else [(f":revert {applied.change} takes it back  ", "strong")]
+            return [*back, ("nothing is staged", "muted")]
         return tally(self.plan, self._requests)
 
     def crumbs(self) -> Line:
@@ -188,7 +190,9 @@ class PlanView(View):
         if about is None:
             return
         if isinstance(self.list.cursor_key, AppliedKey):
-            self.host.say("this was applied already; stage the opposite to take it back", "muted")
+            change = self.host.session.applied.change if self.host.session.applied is not None else None
+            how = f":revert {change} takes it back" if change is not None else "stage the opposite to take it back"
+            self.host.say(f"this was applied already; {how}", "muted")
             return
         count = self.host.session.discard(about, slot.key if slot else None)
         self.host.say(f"taken out of the plan: {plural(count, 'edit')} of {target(about)}; `u` puts back")

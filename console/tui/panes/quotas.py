@@ -35,7 +35,7 @@ from console.present.text import Line, clean
 from console.tui import keymap
 from console.tui.panes.view import PaneHost, View, bindings
 from console.tui.reading import Swept
-from console.tui.text_lines import TextLines, clipped, rule, wrap
+from console.tui.text_lines import Below, clipped, rule, wrap
 from widgets.lazy_tree import LazyTree, Node
 from widgets.row_table import TextSearch, parse_query
 
@@ -151,7 +151,7 @@ class QuotasView(View):
     def __init__(self, host: PaneHost) -> None:
         super().__init__(host)
         self.entities = LazyTree(self.COLUMNS, empty="reading…")
-        self.below = TextLines(classes="details")
+        self.below = Below()
         self.staged_lines: Mapping[QuotaEntity, Mapping[str, DiffLine]] = {}
         self._of = QuotaTree({})
         self._looked: set[QuotaEntity] = set()
@@ -274,7 +274,7 @@ class QuotasView(View):
         if entity is not None and not self.looked_at(_edge(entity)):
             self._timer = self.set_timer(LOOK_AFTER, self.host.reading.live.now)
 
-    def on_resize(self) -> None:
+    def on_below_resized(self) -> None:
         """The panel has another height."""
         self._show_effective()
 
@@ -283,7 +283,7 @@ class QuotasView(View):
         if entity is None:
             self.below.set()
             return
-        width = max(20, self.size.width - 2)
+        width = max(20, self.below.size.width - 2)
         if not self.looked_at(_edge(entity)):
             self.below.set([(" ", ""), *rule(f"effective for {_who(entity)}", width)], [(" reading…", "muted")])
             return

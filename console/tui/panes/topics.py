@@ -37,6 +37,7 @@ from console.tui.places import records_in
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
+    from console.model.snapshot import ReadFailure
     from console.tui.panes.rates import ShownRates
     from console.tui.reading import Swept
 
@@ -76,6 +77,10 @@ class TopicsView(TableView[Topic]):
     def _by_topic(self) -> Mapping[str, Rate]:
         known = self.snapshot
         return self._rates.by_topic(known) if known.rates is not NOT_LOOKED else NO_RATES
+
+    def concerns(self, failure: ReadFailure) -> bool:
+        """Configs of topics, not those of brokers and loggers."""
+        return failure.part != "configs" or failure.entity.startswith("topic ")
 
     def inputs(self) -> tuple[object, ...]:
         """Topics, their configs, sizes and rates, the plan, the marks."""
@@ -254,6 +259,10 @@ class PartitionsView(TableView[PartitionRow]):
     def topic(self) -> Topic | None:
         """The topic, None where it is gone or was not read."""
         return self.snapshot.topics.get(self.place.topic or "")
+
+    def concerns(self, failure: ReadFailure) -> bool:
+        """This topic, or all of them."""
+        return failure.entity in ("", self.place.topic)
 
     def inputs(self) -> tuple[object, ...]:
         """The topic, what moves, what is written."""

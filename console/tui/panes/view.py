@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from console.model.changes import Target
     from console.model.config import ConfigResource
     from console.model.quota import QuotaEntity
-    from console.model.snapshot import Snapshot
+    from console.model.snapshot import ReadFailure, Snapshot
     from console.plan.edits import Edit
     from console.plan.plan import Plan
     from console.present.changed import Changed
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from console.tui.watch import Watch
 
 Row = TypeVar("Row")
+SIDE_BY_SIDE = 150
+"""Cells of a view from which on details stand beside their table: below it they would be two lines, and both empty."""
 
 
 def bindings(view: str) -> list[BindingType]:
@@ -224,6 +226,11 @@ class View(Widget):
     def on_mount(self) -> None:
         """What it is made of is there now."""
         self._dim()
+        self.on_resize()
+
+    def on_resize(self) -> None:
+        """Where it is wide, what is below the table stands beside it."""
+        self.set_class(self.host.size.width >= SIDE_BY_SIDE, "wide")
 
     def _dim(self) -> None:
         """Without colours while no answer says that it is so."""
@@ -265,7 +272,11 @@ class View(Widget):
 
     def note(self) -> Line:
         """What the message line says while there is no message: what could not be read."""
-        return unread(self.snapshot, self.PARTS)
+        return unread(self.snapshot, self.PARTS, self.concerns)
+
+    def concerns(self, _failure: ReadFailure) -> bool:
+        """Whether what could not be read of one of `PARTS` is something that this view shows."""
+        return True
 
     def target(self) -> ConfigResource | QuotaEntity | None:
         """The entity that a command may leave out."""
@@ -334,6 +345,9 @@ class TableView(View, Generic[Row]):
     EMPTY: ClassVar[str] = "nothing here"
     MARKS: ClassVar[bool] = True
     """Whether several rows can be meant at once."""
+    NEWEST_FIRST: ClassVar[bool] = False
+    """Whether new rows come in on top: the cursor stays with the newest while it is on it, and what came in above the
+    screen is counted."""
 
     def __init__(self, host: PaneHost) -> None:
         super().__init__(host)
@@ -342,6 +356,7 @@ class TableView(View, Generic[Row]):
         self._search: TextSearch | None = None
         self._all: ListRows[Row] = ListRows((), self.key, self.cells)
         self._sort: tuple[str, bool] | None = None
+        self._newest: Hashable | None = None
 
     def compose(self) -> ComposeResult:
         """The breadcrumbs and the table."""
@@ -393,7 +408,31 @@ class TableView(View, Generic[Row]):
         shown = RowView(self._all, places) if self._filter or self.only_trouble else self._all
         calm = self.only_trouble and self.known() and not unread(self.snapshot, {self.NEEDS})
         self.table.empty = self.trouble.calm(self.CALM, self._filter) if calm else self.empty_text()
+        follows = self.NEWEST_FIRST and self._sort is None and self.table.cursor_index == 0
         self.table.set_rows(shown)
+        if follows:
+            self.table.action_first()
+        self._look_at_newest()
+
+    def _look_at_newest(self) -> None:
+        """Where the first row is on the screen, the newest has been seen."""
+        if self.NEWEST_FIRST and len(self.table.rows) and not self.table.visible_range.start:
+            self._newest = self.table.key_at(0)
+
+    def newer(self) -> Line:
+        """``17 newer ↑``: rows above the screen that came in since its first one was seen."""
+        hidden = self.table.visible_range.start
+        if not self.NEWEST_FIRST or not hidden or self._sort is not None:
+            return []
+        place = self.table.index_of(self._newest) if self._newest is not None else None
+        count = hidden if place is None else min(place, hidden)
+        return [(f"{count:,} newer ↑  ", "pending")] if count else []
+
+    def on_line_view_highlighted(self) -> None:
+        """Going up sees what is newer."""
+        if self.NEWEST_FIRST:
+            self._look_at_newest()
+            self.tell_where()
 
     def in_trouble(self, _row: Row) -> bool:
         """Whether `!` leaves a row."""
@@ -410,7 +449,7 @@ class TableView(View, Generic[Row]):
         if not self.known():
             return []
         shown, total = len(self.table.rows), len(self._all)
-        return [(f"{shown:,} of {total:,}" if shown != total else f"{shown:,}", "muted")]
+        return [*self.newer(), (f"{shown:,} of {total:,}" if shown != total else f"{shown:,}", "muted")]
 
     def row(self) -> Row | None:
         """The row under the cursor."""
@@ -487,6 +526,7 @@ class TableView(View, Generic[Row]):
     def begin(self) -> None:
         """Another entity begins at its top, without the filter and the marks of the one before."""
         self._filter = ""
+        self._newest = None
         self.table.set_marks(())
         self.table.begin_anew()
 

@@ -1,0 +1,134 @@
+"""A table as lines of text: its columns as wide as their cells, or as a terminal has room for. Pure.
+
+Where there is less room than the cells take, titles and sentences are folded inside of their columns. A name or a value
+that has no blank is never broken: it stands whole, and what comes behind it begins in its own column a line below.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from widgets.cells import cell_width, wrapped
+
+GAP = 2
+LEAST = 6
+"""Cells that a column of texts keeps."""
+BROKEN = 3
+"""How much worse it is that the rest of a row stands a line below."""
+UNDER = 4
+"""Cells by which a value is indented that has a line of its own."""
+
+
+class Column(NamedTuple):
+    """A column: its title; right: numbers, set to the right."""
+
+    title: str
+    right: bool = False
+
+
+def table_lines(headings: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
+    """The lines of a table, titles first, without blanks at their ends. rows: harmless texts. width: of the terminal,
+    None where lines may be of any length. A column without a title is there for letters, and only where a row has one.
+    """
+    shown = [n for n, each in enumerate(headings) if each.title or any(row[n] for row in rows)]
+    columns = [headings[n] for n in shown]
+    cells = [[row[n] for n in shown] for row in rows]
+    widths, gap = _widths(columns, cells, width)
+    lines = _row([each.title for each in columns], columns, widths, gap, width, folds=True)
+    for row in cells:
+        lines += _row(row, columns, widths, gap, width, folds=False)
+    return lines
+
+
+def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None) -> tuple[list[int], int]:
+    """How wide each column is, and the blanks between them."""
+    measured = [sorted(cell_width(row[n]) for row in rows) for n in range(len(columns))]
+    unbroken = [sorted(max(map(cell_width, row[n].split()), default=0) for row in rows) for n in range(len(columns))]
+    titles = [cell_width(each.title) for each in columns]
+    widths = [max(title, cells[-1] if cells else 0) for title, cells in zip(titles, measured, strict=True)]
+    room = None if width is None else width - GAP * (len(columns) - 1)
+    if room is None or sum(widths) <= room:
+        return widths, GAP
+    # Titles are folded first: that costs one line. Then one blank between columns has to do.
+    words = [max(map(cell_width, _title_words(each.title)), default=0) for each in columns]
+    least = [max(word, cells[-1] if cells else 0) for word, cells in zip(words, measured, strict=True)]
+    for number, wide in enumerate(least):
+        widths[number] = max(wide, widths[number] - max(0, sum(widths) - room))
+    if sum(widths) <= room:
+        return widths, GAP
+    # At last columns of texts give way, always the one in which that breaks the fewest rows for what it gains.
+    room += (GAP - 1) * (len(columns) - 1)
+    while sum(widths) > room:
+        gains = [
+            (_cost(measured[n], unbroken[n], widths[n], narrower), n, narrower)
+            for n, each in enumerate(columns)
+            if not each.right
+            for narrower in _narrower(measured[n], unbroken[n], widths[n], max(LEAST, words[n]))
+        ]
+        if not gains:
+            break
+        _, best, narrower = min(gains)
+        widths[best] = max(narrower, widths[best] - (sum(widths) - room))
+    return widths, 1
+
+
+def _title_words(title: str) -> list[str]:
+    return title.replace("-", "- ").split()
+
+
+def _narrower(measured: Sequence[int], unbroken: Sequence[int], width: int, least: int) -> set[int]:
+    """The next narrower widths of a column: at which another cell no longer fits in a line, or can't be folded."""
+    below = {each[place - 1] for each in (measured, unbroken) if (place := bisect_right(each, width - 1))}
+    return {narrower for each in (*below, least) if (narrower := max(least, each)) < width}
+
+
+def _cost(measured: Sequence[int], unbroken: Sequence[int], width: int, narrower: int) -> float:
+    """What breaks, for each cell of the terminal that is gained: a folded cell is easier to read than a broken row."""
+    folded, broken = (len(each) - bisect_right(each, narrower) for each in (measured, unbroken))
+    return (folded + BROKEN * broken) / (width - narrower)
+
+
+def _row(
+    cells: Sequence[str],
+    columns: Sequence[Column],
+    widths: Sequence[int],
+    gap: int,
+    width: int | None,
+    *,
+    folds: bool,
+) -> list[str]:
+    """A row in as many lines as it takes. folds: titles, which may be broken behind a hyphen, too."""
+    lines: list[str] = []
+    at = start = 0
+
+    def put(line: int, left: int, text: str) -> None:
+        while len(lines) <= line:
+            lines.append("")
+        lines[line] += " " * (left - cell_width(lines[line])) + text
+
+    for text, column, wide in zip(cells, columns, widths, strict=True):
+        taken = cell_width(text)
+        if taken <= wide:
+            put(at, start + (wide - taken if column.right else 0), text)
+        elif folds or (" " in text and max(map(cell_width, text.split())) <= wide):
+            words = " ".join(_title_words(text)) if folds else text
+            for number, part in enumerate(_folded(words, wide)):
+                put(at + number, start + (wide - cell_width(part) if column.right else 0), part)
+        elif width is None or start + taken <= width:
+            put(at, start, text)
+            at += 1
+        else:
+            at, left = len(lines), min(start, UNDER)
+            room = width - left
+            breaks = max(map(cell_width, text.split(" "))) <= room
+            for part in _folded(text, room) if breaks else [text]:
+                put(at, left, part)
+                at += 1
+        start += wide + gap
+    return [line.rstrip() for line in lines] or [""]
+
+
+def _folded(text: str, width: int) -> list[str]:
+    return ["".join(part for part, _ in piece).rstrip() for piece in wrapped([(text, "")], width, width)]

@@ -1,0 +1,63 @@
+"""The colour behind a terminal's text: what the environment says of it, and what the terminal answers when asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+ASK: Final = "\x1b]11;?\x1b\\"
+"""OSC 11: asks for the background's colour. Terminals that don't know it say nothing."""
+_ANSWER = re.compile(r"\x1b\]11;([^\x07\x1b]{0,48})(?:\x07|\x1b\\)")
+_BEGINNING = "\x1b]11;"
+_BEGUN = re.compile(r"\x1b(?:\](?:1(?:1(?:;[^\x07\x1b]{0,48}\x1b?)?)?)?)?\Z")
+_RGB = re.compile(r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})")
+_ANSWERS = ("xterm", "tmux", "alacritty", "foot", "kitty", "wezterm", "rxvt", "contour", "ghostty", "konsole", "vte")
+_LIGHT = frozenset({"7", *map(str, range(9, 16))})
+
+
+def of_environment(environ: Mapping[str, str]) -> bool | None:
+    """Whether ``COLORFGBG`` (rxvt and Konsole set it: ``0;15``) says that it is light; None where it says nothing."""
+    last = environ.get("COLORFGBG", "").rpartition(";")[2].strip()
+    return last in _LIGHT if last.isdecimal() and int(last) < 16 else None
+
+
+def may_be_asked(environ: Mapping[str, str]) -> bool:
+    """Whether a terminal of this type keeps a question that it does not know to itself: a Linux console prints it."""
+    return environ.get("TERM", "").startswith(_ANSWERS) or "TMUX" in environ
+
+
+def is_light(answer: str) -> bool | None:
+    """Whether a colour as the terminal reports it is nearer to white than to black; None for another answer."""
+    found = _RGB.match(answer)
+    if found is None:
+        return None
+    red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in found.groups())
+    return bool(0.299 * red + 0.587 * green + 0.114 * blue > 0.5)
+
+
+class Listener:
+    """Takes the answer out of what a terminal sends. What is typed meanwhile passes, in its order."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self.answer: bool | None = None
+        self.is_done = False
+
+    def feed(self, data: str) -> str:
+        """What is not of the answer; what may begin it is held back until more comes."""
+        if self.is_done:  # a late answer, or a second one, is no key either
+            return _ANSWER.sub("", data) if _BEGINNING in data else data
+        data, self._held = self._held + data, ""
+        if (found := _ANSWER.search(data)) is not None:
+            self.answer, self.is_done = is_light(found[1]), True
+            return data[: found.start()] + data[found.end() :]
+        if (begun := _BEGUN.search(data)) is not None:
+            self._held = data[begun.start() :]
+            return data[: begun.start()]
+        return data
+
+    def rest(self) -> str:
+        """What was held back: nothing came behind it."""
+        held, self._held = self._held, ""
+        return held
