@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
+from zoneinfo import ZoneInfo, available_timezones
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from console.history.inputs import UnreadableInput
-from console.history.requests.zone import FURTHEST, QUARTER, fitting_zones, wrong_steps
+from console.history.requests.files import QUARTER
 from console.history.schema import ALTER_REQUEST, ENTITY, KRAFT_RECORD, REQUEST
 from console.history.tables import Tables, of_clusters, taken
 from console.history.transforms.change_event import NAMING, records_of
@@ -35,6 +36,17 @@ _SCHEMA = pa.schema(
         *(("correlation_id", pa.int64()), ("client_id", pa.string())),
     ]
 )
+FURTHEST = 26 * 4
+"""Quarters between the zones that are furthest apart."""
+LEAST_REQUESTS = 2
+"""Requests that have to agree that a zone is wrong."""
+_MOST_ASKED_FOR = (
+    "UTC",
+    *("Europe/Berlin", "Europe/London", "Europe/Helsinki", "Europe/Moscow", "America/New_York", "America/Chicago"),
+    *("America/Denver", "America/Los_Angeles", "America/Sao_Paulo", "Asia/Dubai", "Asia/Kolkata", "Asia/Singapore"),
+    *("Asia/Shanghai", "Asia/Tokyo", "Australia/Sydney", "Pacific/Auckland"),
+)
+"""Which of several zones that fit are named first."""
 Zones = Mapping[tuple[str, int], str]
 """Of the logs that are read, by cluster and broker."""
 
@@ -125,3 +137,29 @@ def _advice(zone: str, fitting: Sequence[str]) -> str:
     first, *others = fitting[:_NAMED]
     more = f" ({' or '.join(others)} would fit, too)" if others else ""
     return f"Nothing was taken in. It was read as {zone}; write timezone: {first} in sources.yaml{more}."
+
+
+def wrong_steps(requests: Mapping[int, int]) -> int | None:
+    """By how many quarters of an hour a zone is wrong; None: nothing says that it is. Pure.
+
+    requests: how many requests were made so many quarters before their records.
+    """
+    best = max(requests, key=lambda steps: (requests[steps], steps == 0), default=0)
+    is_wrong = best != 0 and requests[best] >= LEAST_REQUESTS and requests[best] > 4 * requests.get(0, 0)
+    return best if is_wrong else None
+
+
+def fitting_zones(zone: str, ends: Iterable[datetime], steps: int) -> list[str]:
+    """The zones in which the clock showed what the lines show, those that are asked for most first.
+
+    zone: what was given. ends: times in UTC that were made with it, `steps` quarters too early.
+    """
+    given = ZoneInfo(zone)
+    moments = [(each.astimezone(given).replace(tzinfo=None), each + steps * QUARTER) for each in ends]
+
+    def fits(name: str) -> bool:
+        clock = ZoneInfo(name)
+        return all(moment.astimezone(clock).replace(tzinfo=None) == shown for shown, moment in moments)
+
+    others = sorted(each for each in available_timezones() if "/" in each and not each.startswith("Etc/"))
+    return [name for name in dict.fromkeys((*_MOST_ASKED_FOR, *others)) if fits(name)]

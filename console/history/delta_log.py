@@ -1,25 +1,99 @@
 """The log of a Delta table, read: the files of a version, and of files that were removed which may be deleted.
 
 The log is JSON lines of actions, a file for each version, and now and then a checkpoint: the actions that hold, as
-Parquet (Delta's PROTOCOL.md, "Actions", "Checkpoints"). Only what the default protocol has is understood: a table with
-more (deletion vectors, mapped columns) is refused, since reading its files would give rows that were deleted.
+Parquet (Delta's PROTOCOL.md, "Actions", "Checkpoints"), which DuckDB reads. Only what the default protocol has is
+understood: a table with more (deletion vectors, mapped columns) is refused, since reading its files would give rows
+that were deleted.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from functools import cache, partial
+from importlib import import_module
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from console.history.duck import rows
-from console.history.errors import DamagedLake
+from console.history.errors import PACKAGE, DamagedLake, LakeError
 from console.history.files import Filesystem
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+# -- DuckDB -----------------------------------------------------------------------------------------------------------
+
+
+def duckdb() -> ModuleType:
+    """DuckDB's module. LakeError: it is not installed."""
+    for name in ("_duckdb", "duckdb"):  # importing the package around it takes longer than most queries
+        with suppress(ImportError):
+            return import_module(name)
+    raise LakeError(f"Reading a lake needs DuckDB, which is not installed: {PACKAGE}")
+
+
+def connected() -> DuckDBPyConnection:
+    """A connection that fetches no extensions and writes no files. LakeError."""
+    return _database(duckdb()).cursor()
+
+
+@cache
+def _database(module: ModuleType) -> DuckDBPyConnection:
+    """One for the process: to begin one takes longer than to read a small file."""
+    made: DuckDBPyConnection = module.connect(
+        ":memory:",
+        config={
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "temp_directory": "",
+            "threads": "2",
+        },
+    )
+    atexit.register(_end, made)
+    return made
+
+
+def _end(database: DuckDBPyConnection) -> None:
+    """Before Python ends: DuckDB would write pages about what is not freed to standard error."""
+    database.close()
+    _database.cache_clear()
+
+
+def rows(files: Filesystem, path: str, columns: Sequence[str]) -> list[dict[str, Any]]:
+    """These columns of a small Parquet file. LakeError; FileNotFoundError; ValueError: it is no whole Parquet file, or
+    has not these columns."""
+    try:
+        with connected() as connection, _copied(files, path) as place:
+            found = connection.execute(f"SELECT {', '.join(columns)} FROM read_parquet(?)", [place]).fetchall()  # noqa: S608
+    except duckdb().Error as wrong:
+        raise ValueError(str(wrong).partition("\n")[0]) from wrong
+    return [dict(zip(columns, row, strict=True)) for row in found]
+
+
+@contextmanager
+def _copied(files: Filesystem, path: str) -> Iterator[str]:
+    """Where DuckDB can read the file. FileNotFoundError, for which it has no error of its own."""
+    if "://" not in path:
+        Path(path).stat()
+        yield path
+        return
+    data = files.read(path)
+    with NamedTemporaryFile(suffix=".parquet") as copy:
+        copy.write(data)
+        copy.flush()
+        yield copy.name
+
+
+# -- the log ----------------------------------------------------------------------------------------------------------
 
 LOG = "_delta_log"
 READER, WRITER = 1, 2

@@ -17,10 +17,17 @@ import msgspec
 from console.history.entities import id_problem
 from console.history.errors import LakeError
 from console.history.kraft.metadata_log import log_files
-from console.history.requests.files import LogChangedError
+from console.history.requests.files import (
+    BrokerLog,
+    CutInPlaceError,
+    LogChangedError,
+    Plan,
+    Progress,
+    Span,
+    plan,
+    zone_problem,
+)
 from console.history.requests.lines import clocks
-from console.history.requests.parts import BrokerLog, CutInPlaceError, Plan, Progress, Span, plan
-from console.history.requests.zone import zone_problem
 
 
 class _Input(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -27,11 +27,10 @@ from console.history.kraft.decoder import Trouble
 from console.history.kraft.metadata_log import NoMetadataLogError, Split, plan_log, read_splits
 from console.history.landing import JOURNAL, POLLS, brought, delete, delivered, journal_tags, read_polls
 from console.history.requests.counted import COUNTED
-from console.history.requests.files import LogChangedError
-from console.history.requests.forms import Form
-from console.history.requests.parts import (
+from console.history.requests.files import (
     FEW,
     BrokerLog,
+    LogChangedError,
     Part,
     form_of_part,
     parts_of,
@@ -39,6 +38,7 @@ from console.history.requests.parts import (
     unread_form,
     with_zone,
 )
+from console.history.requests.lines import Form
 from console.history.schema import KRAFT_RECORD, arrow_schema
 from console.history.transforms.change_event import tagged
 

@@ -11,7 +11,7 @@ from console.contexts.context import parse_bootstrap
 from console.history.entities import id_problem
 from console.history.inputs import Controllers, Inputs, Journals, MetadataLog, RequestLog, RequestTopic
 from console.history.kraft.metadata_log import LOG_FOLDER
-from console.history.requests.zone import zone_problem
+from console.history.requests.files import zone_problem
 from console.model.numbers import is_natural
 from console.model.yaml_places import FileProblem, FileProblems, Node, read_yaml
 

@@ -19,7 +19,18 @@ from hypothesis import strategies as st
 
 from console.history.requests import files
 from console.history.requests.counted import Whose, counted
-from console.history.requests.files import opened
+from console.history.requests.files import (
+    AmbiguousHourError,
+    BrokerLog,
+    Plan,
+    Twice,
+    fold_at,
+    jump,
+    opened,
+    parts_of,
+    plan,
+    shown_twice,
+)
 from console.history.requests.lines import (
     NO_END,
     NO_JSON,
@@ -31,8 +42,6 @@ from console.history.requests.lines import (
     clocks,
     one_line,
 )
-from console.history.requests.parts import BrokerLog, Plan, parts_of, plan
-from console.history.requests.zone import AmbiguousHourError, Twice, fold_at, jump, shown_twice
 from tests.history.known_requests import all_rows, lines_in, lines_of
 from tests.history.request_lines import Logged, alter_configs, fetch, log_of, produce
 

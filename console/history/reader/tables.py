@@ -11,8 +11,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from console.history import delta_log
-from console.history.delta_log import DataFile, TableFiles
-from console.history.duck import connected, duckdb
+from console.history.delta_log import DataFile, TableFiles, connected, duckdb
 from console.history.entities import CLUSTER, FIRST_LOOK, POLL_SOURCES, UNOBSERVED
 from console.history.errors import LakeError
 from console.history.files import Filesystem

@@ -14,18 +14,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from console.history.requests.alters import ALTER_APIS
-from console.history.requests.lines import BEHIND, NO_FIGURE, Damaged, Line, altered, damaged_line, head_of, one_line
-from console.history.requests.logged import (
+from console.history.requests.lines import (
+    BEHIND,
     INT_MAX,
+    NO_FIGURE,
     NOT_USUAL,
     OWN_ERRORS,
+    Damaged,
+    Line,
     Request,
     Response,
+    altered,
+    damaged_line,
     decode,
     has_error,
+    head_of,
     is_clients,
+    one_line,
 )
-from console.history.requests.zone import to_utc
 from console.history.schema import ALTER_REQUEST, QUARANTINE, REQUEST, REQUEST_1S, Table, arrow_schema
 
 CHUNK_BYTES = 64 << 20
@@ -61,7 +67,7 @@ def _of_keys(rows: pa.Table) -> pa.Table:
 
 
 class Whose(NamedTuple):
-    """What lines do not say. file: its name without its folder; fold_at: see `zone.to_utc`."""
+    """What lines do not say. file: its name without its folder; fold_at: see `to_utc`."""
 
     cluster_id: str
     broker_id: int
@@ -245,6 +251,18 @@ def _alters(whose: Whose, lines: Sequence[Line]) -> list[dict[str, Any]]:
 def _encodable(value: Any) -> Any:
     """JSON may have halves of characters, which no other encoding has."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def to_utc(at: pa.Array, places: pa.Array, zone: str, fold_at: int | None) -> pa.Array:
+    """Moments with microseconds in UTC. at, places: the lines' times without zone, and their bytes. fold_at: from this
+    byte on, times that the clock shows twice are of the second pass. A time that the clock leaves out is taken as if
+    it had not yet been put forward."""
+    utc = pa.timestamp("us", "UTC")
+    earlier = pc.assume_timezone(at, zone, ambiguous="earliest", nonexistent="earliest").cast(utc)
+    if fold_at is None:
+        return earlier
+    later = pc.assume_timezone(at, zone, ambiguous="latest", nonexistent="earliest").cast(utc)
+    return pc.if_else(pc.greater_equal(places, fold_at), later, earlier)
 
 
 def _in_utc(whose: Whose, clocks: Sequence[datetime], places: Sequence[int]) -> pa.Array:

@@ -1,6 +1,6 @@
 """Writes a metadata log as a controller would have written it, from the changes of an embedded cluster's state.
 
-Records are encoded by the schemas that Kafka's releases ship (console.history.kraft.schemas), in batches of format v2.
+Records are encoded by the schemas that Kafka's releases ship (console.history.kraft.decoder), in batches of format v2.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder  # type: i
 from console.embedded.record_batch import placed_batch, read_batch
 from console.embedded.state import ClusterState
 from console.embedded.tables import ABSENT, BrokerNode, Change, ScramCredential, ScramKey, Topic
-from console.history.kraft.schemas import NUMBERS, Field, RecordSchema, known_schemas
+from console.history.kraft.decoder import NUMBERS, Field, RecordSchema, known_schemas
 from console.model.acl import Acl
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
