@@ -280,8 +280,7 @@ def run_doctor(options: argparse.Namespace) -> int:
 def run_package(options: argparse.Namespace) -> int:
     """0 written, 1 not."""
     from console.answers.results import Printer
-    from console.lake.jars import Group, spark_jars
-    from console.lake.java import find_java
+    from console.lake.java import Group, find_java, spark_jars
     from console.lake.spark_session import submit_lines, write_package
 
     wanted = getattr(options, "file", Path("kac-lake.zip"))

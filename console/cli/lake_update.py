@@ -58,7 +58,7 @@ def update_once(plan: Plan, master: str | None, progress: Shown) -> Report:
     if not wanted and not plan.topics:
         return nothing_done()
     from console.history.app import update
-    from console.lake.jars import groups_of
+    from console.lake.java import groups_of
     from console.lake.spark_session import lake_session
 
     # One that reads logs and makes gold has loaded what any other needs.
@@ -97,7 +97,7 @@ def run_on(options: argparse.Namespace) -> int:
 
     def go_on() -> Report:
         from console.history.app import run
-        from console.lake.jars import groups_of
+        from console.lake.java import groups_of
         from console.lake.spark_session import lake_session
 
         with shown() as progress, _polling(options, plan.lake, every, told, stop):

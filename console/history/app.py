@@ -29,7 +29,7 @@ from console.history.inputs import UnreadableInput, owned
 from console.history.judged import compare, judge
 from console.history.lake import Lake
 from console.history.maintain import EVERY, MANY_FILES, maintain
-from console.history.plans import BRONZE_OF, SOURCES, MetadataLogs, RequestLogs, Settings
+from console.history.plans import SOURCES, MetadataLogs, RequestLogs, Settings
 from console.history.progress import Listener, Steps, silent
 from console.history.runs import (
     GOLD,
@@ -213,7 +213,7 @@ class Application:
 
     def _put(self, name: str, rows: DataFrame, batch: Batch) -> None:
         """A batch of a source, into its bronze table."""
-        table = TABLES[BRONZE_OF.get(name, REQUEST.name)]
+        table = TABLES[SOURCES[name].table] if name in SOURCES else REQUEST
         # How many rows it has is known once they are read.
         for_many_rows(self.tables.spark)
         seen = Observation()
@@ -256,7 +256,7 @@ class Application:
         except UnreadableInput:
             notes = (note for note in self._lake.notes(REQUEST) if note.get("stream") == RequestLogs.name)
             former = next((note for note in notes if note["version"] <= before and "end" in note), None)
-            end = RequestLogs.NOTHING if former is None else former["end"]
+            end = RequestLogs.beginning if former is None else former["end"]
             self.tables.undo(REQUEST, before, {"stream": RequestLogs.name, "end": end, "is_undone": True})
             self._lake.files.remove(self._lake.path(f"checkpoints/{RequestLogs.name}"))
             raise

@@ -8,7 +8,6 @@ read from its beginning.
 from __future__ import annotations
 
 import fcntl
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
@@ -27,7 +26,7 @@ from console.history.entities import (
     quota_value,
     scram_value,
 )
-from console.history.redact import is_secret, mask
+from console.history.redact import Damaged, is_secret
 from console.history.schema import JOURNAL, arrow_schema
 from console.model.journal_lines import (
     APPLIED,
@@ -326,17 +325,8 @@ class _Reading:
         return isinstance(found, Mended)
 
     def _bad(self, path: Path, at: int, line: bytes, reason: str) -> None:
-        self.bad.append(
-            {
-                "cluster_id": self.cluster_id,
-                "source": "journal",
-                "file": self._copy_of or str(path),
-                "byte_pos": at,
-                "reason": reason,
-                "sha256": hashlib.sha256(line).hexdigest(),
-                "sample": mask(line.decode("utf-8", "replace")),
-            }
-        )
+        of = {"cluster_id": self.cluster_id, "source": "journal", "file": self._copy_of or str(path)}
+        self.bad.append({**of, **Damaged.of(at, line, reason)._asdict()})
 
 
 def _decoded(data: Json) -> tuple[Line, tuple[tuple[Setting, ...], ...]]:

@@ -4,11 +4,12 @@ found out before Java is started."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import msgspec
 import pyarrow as pa
@@ -26,7 +27,8 @@ from console.history.journals import journal_stats, journals_at, read_journal
 from console.history.kraft.decoder import Trouble
 from console.history.kraft.metadata_log import NoMetadataLogError, Split, plan_log, read_splits
 from console.history.landing import JOURNAL, POLLS, brought, delete, delivered, journal_tags, read_polls
-from console.history.requests.counted import COUNTED
+from console.history.redact import Damaged
+from console.history.requests.counted import COUNTED, Whose, damaged_row
 from console.history.requests.files import (
     FEW,
     BrokerLog,
@@ -48,30 +50,6 @@ MAX_BAD_RATIO = 0.01
 """How much of a part may be unreadable by default."""
 
 
-class Source(Protocol):
-    """A source of the lake."""
-
-    def initial(self) -> Offset:
-        """Where a new checkpoint begins."""
-        ...
-
-    def newest(self, start: Offset) -> Offset:
-        """Where what is there now ends; `start` where nothing is new. UnreadableInput, OSError."""
-        ...
-
-    def parts(self, start: Offset, end: Offset) -> Sequence[Any]:
-        """What tasks read, of what lies between two offsets."""
-        ...
-
-    def read(self, part: Any) -> Iterator[pa.RecordBatch]:
-        """The rows of a part."""
-        ...
-
-    def committed(self, offset: Offset) -> None:
-        """What lies before this offset is in the lake."""
-        ...
-
-
 class Settings(msgspec.Struct, frozen=True):
     """What all sources of a lake are given. key_file: of the HMAC of secrets. begin: where each begins without a
     checkpoint, by its name. store_file: how the lake's bucket is reached (`Filesystem.lent`)."""
@@ -83,32 +61,45 @@ class Settings(msgspec.Struct, frozen=True):
     begin: dict[str, Offset] = {}
     store_file: str = ""
 
-    @staticmethod
-    def of(given: Any) -> Settings:
-        """From JSON."""
-        return msgspec.convert(given, Settings)
-
 
 class TooMuchIsBad(UnreadableInput):
     """More of a part is unreadable than may be."""
 
 
-class BaseSource:
-    """What sources have in common."""
+class Source(ABC):
+    """A source of the lake. name: of its format, and of its stream. table: of bronze. beginning: the offset before all
+    that it has."""
+
+    name: ClassVar[str]
+    table: ClassVar[str]
+    beginning: ClassVar[Offset] = {}
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+
+    def initial(self) -> Offset:
+        """Where a new checkpoint begins."""
+        return self._settings.begin.get(self.name, self.beginning)
+
+    @abstractmethod
+    def newest(self, start: Offset) -> Offset:
+        """Where what is there now ends; `start` where nothing is new. UnreadableInput, OSError."""
+
+    @abstractmethod
+    def parts(self, start: Offset, end: Offset) -> Sequence[Any]:
+        """What tasks read, of what lies between two offsets."""
+
+    @abstractmethod
+    def read(self, part: Any) -> Iterator[pa.RecordBatch]:
+        """The rows of a part."""
+
+    def committed(self, offset: Offset) -> None:  # noqa: B027 - of most nothing is left behind
+        """What lies before this offset is in the lake."""
 
     @property
     def _lent(self) -> bytes:
         """How the lake's bucket is reached now: for tasks a part of their own, since keys end."""
         return Path(self._settings.store_file).read_bytes() if self._settings.store_file else b""
-
-    def _begin(self, name: str, otherwise: Offset) -> Offset:
-        return self._settings.begin.get(name, otherwise)
-
-    def committed(self, offset: Offset) -> None:
-        """Nothing is left behind."""
 
     def _judge(self, what: str, bad: int, total: int, where: str) -> None:
         """Raise TooMuchIsBad."""
@@ -120,8 +111,10 @@ class BaseSource:
             )
 
 
-class HidingSource(BaseSource):
-    """Of whose rows secrets are hidden by the lake's key."""
+class RecordSource(Source):
+    """Of records of metadata logs, whose secrets are hidden by the lake's key."""
+
+    table = KRAFT_RECORD.name
 
     @cached_property
     def _key(self) -> bytes:
@@ -131,19 +124,24 @@ class HidingSource(BaseSource):
         """With the key, which goes to the tasks so: its file is where this is pickled."""
         return {**self.__dict__, "_key": self._key}
 
+    def _damaged(self, troubles: Sequence[Trouble]) -> Iterator[pa.RecordBatch]:
+        """What could not be read, as rows."""
+        if troubles:
+            rows = [
+                {"cluster_id": each.cluster_id, "quarantined": {"source": self.name, **asdict(each)}}
+                for each in troubles
+            ]
+            yield pa.RecordBatch.from_pylist(rows, schema=arrow_schema(KRAFT_RECORD))
+
 
 # -- metadata logs -----------------------------------------------------------------------------------------------------
 
 
-class MetadataLogs(HidingSource):
+class MetadataLogs(RecordSource):
     """The metadata logs of `inputs`. Its offset has, by cluster, the log's own offset, the folders, and what is damaged
     behind it."""
 
-    name, table = "kraft_log", KRAFT_RECORD.name
-
-    def initial(self) -> Offset:
-        """The beginning of every log."""
-        return self._begin(self.name, {})
+    name = "kraft_log"
 
     def newest(self, start: Offset) -> Offset:
         """Behind the last transaction of each log that has ended."""
@@ -191,12 +189,7 @@ class MetadataLogs(HidingSource):
         troubles = list(known or ())
         if split is not None:
             yield from map(tagged, read_splits([split], self._key, troubles.append))
-        if troubles:
-            rows = [
-                {"cluster_id": each.cluster_id, "quarantined": {"source": self.name, **asdict(each)}}
-                for each in troubles
-            ]
-            yield pa.RecordBatch.from_pylist(rows, schema=arrow_schema(KRAFT_RECORD))
+        yield from self._damaged(troubles)
 
 
 def _damage(folders: Sequence[str], cluster_id: str, start: int) -> tuple[Trouble, ...]:
@@ -219,16 +212,12 @@ def _other_folder(cluster_id: str, folders: Iterable[str], former: Iterable[str]
 # -- request logs ------------------------------------------------------------------------------------------------------
 
 
-class RequestLogs(BaseSource):
+class RequestLogs(Source):
     """The request logs of `inputs`. Its offset says how far each file was read, by what is in it and not by its name,
     and which parts the batch that ends there is made of."""
 
     name, table = "request_log", "request"
-    NOTHING: ClassVar[Offset] = {"read": {}, "parts": []}
-
-    def initial(self) -> Offset:
-        """The beginning of every file."""
-        return self._begin(self.name, self.NOTHING)
+    beginning: ClassVar[Offset] = {"read": {}, "parts": []}
 
     def newest(self, start: Offset) -> Offset:
         """Behind the last whole line of each file."""
@@ -287,36 +276,24 @@ def _in_form(whose: str, where: str, form: Form) -> str:
 
 
 def _lost(part: Part, why: str) -> pa.RecordBatch:
-    lost = {
-        "cluster_id": part.cluster_id,
-        "source": RequestLogs.name,
-        "file": Path(part.path).name,
-        "byte_pos": part.start,
-        "reason": f"{part.end - part.start:,} bytes are lost: {why}",
-        "sha256": "",
-        "sample": "",
-    }
-    return pa.RecordBatch.from_pylist(
-        [{"cluster_id": part.cluster_id, "lines": 0, "damaged": 0, "quarantined": lost}], schema=COUNTED
-    )
+    lost = Damaged(part.start, f"{part.end - part.start:,} bytes are lost: {why}", "", "")
+    row = damaged_row(Whose(part.cluster_id, part.broker_id, Path(part.path).name), lost, lines=0)
+    return pa.RecordBatch.from_pylist([row], schema=COUNTED)
 
 
 # -- polls and journals ------------------------------------------------------------------------------------------------
 
 
-class Polls(BaseSource):
+class Polls(Source):
     """Landed files of polls. Its offset names the files of the batch that ends there: they are deleted once it is in
     the lake."""
 
     name, table = "polls", "snapshot"
+    beginning: ClassVar[Offset] = {"files": []}
 
     @property
     def _folder(self) -> str:
         return f"{self._settings.lake}/{POLLS}"
-
-    def initial(self) -> Offset:
-        """Before all files."""
-        return self._begin(self.name, {"files": []})
 
     def newest(self, start: Offset) -> Offset:
         """Behind the files that are there."""
@@ -341,19 +318,16 @@ class Polls(BaseSource):
                 delete(files, path)
 
 
-class Journals(BaseSource):
+class Journals(Source):
     """kac's journals: those of `inputs`, and those that hosts have delivered. Its offset has what each journal was like
     when it was read. A change's end may be written long after its beginning: what changed is read as a whole."""
 
     name, table = "journals", "journal"
+    beginning: ClassVar[Offset] = {"at": 0, "seen": {}}
 
     @property
     def _folder(self) -> str:
         return f"{self._settings.lake}/{JOURNAL}"
-
-    def initial(self) -> Offset:
-        """Before all journals."""
-        return self._begin(self.name, {"at": 0, "seen": {}})
 
     def newest(self, start: Offset) -> Offset:
         """The journals as they are."""
@@ -385,17 +359,5 @@ class Journals(BaseSource):
                 delete(files, path)
 
 
-SOURCES: dict[str, Callable[[Settings], Source]] = {}
+SOURCES: dict[str, type[Source]] = {each.name: each for each in (MetadataLogs, RequestLogs, Polls, Journals)}
 """By the name of their format, and of their stream."""
-BRONZE_OF: dict[str, str] = {}
-"""The bronze table of each."""
-
-
-def add_source(source: Any) -> None:
-    """Make a source known: a class as those of this module, with `name` and `table`."""
-    SOURCES[source.name] = source
-    BRONZE_OF[source.name] = source.table
-
-
-for _each in (MetadataLogs, RequestLogs, Polls, Journals):
-    add_source(_each)

@@ -19,7 +19,7 @@ from console.history.errors import LakeError, SparkFailed
 from console.history.files import iso_now
 from console.history.inputs import Inputs, UnreadableInput
 from console.history.lake import Lake
-from console.history.plans import BRONZE_OF, MAX_BAD_RATIO, SOURCES, Offset, RequestLogs, Settings
+from console.history.plans import MAX_BAD_RATIO, SOURCES, Offset, RequestLogs, Settings
 from console.history.policy_files import (
     BASELINE_FILE,
     POLICIES_FILE,
@@ -215,7 +215,7 @@ def settings_of(plan: Plan) -> Iterator[Settings]:
 
 def begins(lake: Lake) -> dict[str, Offset]:
     """Where sources go on that have no checkpoint."""
-    return {name: at for name in SOURCES if (at := begin_of(lake, name, BRONZE_OF[name])) is not None}
+    return {name: at for name, of in SOURCES.items() if (at := begin_of(lake, name, of.table)) is not None}
 
 
 def begin_of(lake: Lake, stream: str, table: str) -> Offset | None:

@@ -6,25 +6,24 @@ by `plans`, in the driver; executors' tasks read and decode. A secret is never a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
+import msgspec
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
-from console.history.plans import BRONZE_OF, SOURCES, Offset, Settings, Source
-from console.history.schema import TABLES, Table, arrow_schema
+from console.history.plans import SOURCES, Offset, Settings, Source
+from console.history.schema import TABLES, arrow_schema
 
 
 class _Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """A source as Spark asks it. With the trigger availableNow what is there is one batch: what comes while it is read
     is for the next run."""
 
-    def __init__(self, source: Source, table: Table) -> None:
+    def __init__(self, source: Source) -> None:
         self._source = source
-        self._table = table
         self._is_once = False
         self._was_asked = False
 
@@ -51,7 +50,7 @@ class _Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """The rows of a part; Spark passes None where there is none."""
         # Spark takes the schema of the first batch for all.
-        yield pa.RecordBatch.from_pylist([], arrow_schema(self._table))
+        yield pa.RecordBatch.from_pylist([], arrow_schema(TABLES[self._source.table]))
         if partition is not None:
             yield from self._source.read(partition.value)
 
@@ -60,50 +59,25 @@ class _Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._source.committed(end)
 
 
-class LakeSource(DataSource):
-    """The base of the lake's sources. Option `settings`: `plans.Settings` as JSON."""
+class LakeFormat(DataSource):
+    """The base of the formats of the lake's sources. Option `settings`: `plans.Settings` as JSON."""
 
-    of = ""
+    source: ClassVar[type[Source]]
 
     @classmethod
     def name(cls) -> str:
         """The format's name."""
-        return cls.of
+        return cls.source.name
 
     def schema(self) -> str:
         """The columns of the bronze table."""
-        return TABLES[BRONZE_OF[self.name()]].ddl
+        return TABLES[self.source.table].ddl
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's
         """The source of these options."""
-        source = SOURCES[self.name()](Settings.of(json.loads(self.options["settings"])))
-        return _Stream(source, TABLES[BRONZE_OF[self.name()]])
+        return _Stream(self.source(msgspec.json.decode(self.options["settings"], type=Settings)))
 
 
-class MetadataLogSource(LakeSource):
-    """Metadata logs, in files."""
-
-    of = "kraft_log"
-
-
-class RequestLogSource(LakeSource):
-    """Request logs, in files."""
-
-    of = "request_log"
-
-
-class PollSource(LakeSource):
-    """Polls that were delivered."""
-
-    of = "polls"
-
-
-class JournalSource(LakeSource):
-    """kac's journals."""
-
-    of = "journals"
-
-
-def formats() -> list[type[LakeSource]]:
-    """All that there are in this process."""
-    return LakeSource.__subclasses__()
+def formats() -> list[type[LakeFormat]]:
+    """Those of all sources that there are in this process."""
+    return [type(f"{each.__name__}Format", (LakeFormat,), {"source": each}) for each in SOURCES.values()]

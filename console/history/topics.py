@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from console.history.redact import mask
-from console.history.requests.counted import COUNTED, SOURCE, Whose, counted
+from console.history.redact import Damaged
+from console.history.requests.counted import COUNTED, Whose, counted, damaged_row
 from console.history.schema import REQUEST
 from console.model.numbers import is_natural, json_text
 
@@ -90,7 +90,8 @@ def rows_of_records(batch: pa.RecordBatch, whose: Whose) -> Iterator[pa.RecordBa
             continue
         line, broker = _line(value).rstrip(b"\r\n"), _broker(key)
         if broker is None:
-            damaged.append(_damaged(whose, partition, offset, NO_BROKER, line))
+            of_partition = whose._replace(file=f"{whose.file}-{partition}")
+            damaged.append(damaged_row(of_partition, Damaged.of(offset, line, NO_BROKER), lines=1))
         else:
             of[broker, partition].append((offset, line))
     for (broker, partition), blocks in sorted(of.items()):
@@ -107,16 +108,3 @@ def _broker(key: bytes | None) -> int | None:
 def _line(value: bytes) -> bytes:
     """The line in a record's value: of an object, too, which may have several."""
     return value.replace(b"\n", b" ") if value.startswith(b"{") else value
-
-
-def _damaged(whose: Whose, partition: int, at: int, reason: str, line: bytes) -> dict[str, Any]:
-    lost = {
-        "cluster_id": whose.cluster_id,
-        "source": SOURCE,
-        "file": f"{whose.file}-{partition}",
-        "byte_pos": at,
-        "reason": reason,
-        "sha256": hashlib.sha256(line).hexdigest(),
-        "sample": mask(line[:1000].decode("utf-8", "replace")),
-    }
-    return {"cluster_id": whose.cluster_id, "lines": 1, "damaged": 1, "quarantined": lost}

@@ -11,7 +11,6 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -27,9 +26,7 @@ from console.contexts.context import parse_bootstrap
 from console.history.inputs import Controllers, UnreadableInput
 from console.history.kraft.decoder import Trouble
 from console.history.kraft.metadata_log import Fetched, next_offset, read_fetched
-from console.history.plans import HidingSource, Offset, add_source
-from console.history.schema import KRAFT_RECORD, arrow_schema
-from console.history.sources import LakeSource
+from console.history.plans import SOURCES, Offset, RecordSource, Settings
 from console.history.transforms.change_event import tagged
 
 T = TypeVar("T")
@@ -50,12 +47,12 @@ class _Log(NamedTuple):
     log: ControllerLog
 
 
-class ControllerLogs(HidingSource):
+class ControllerLogs(RecordSource):
     """The metadata logs of `inputs.controllers`. Its offset has the log's own, by cluster."""
 
-    name, table = "controllers", KRAFT_RECORD.name
+    name = "controllers"
 
-    def __init__(self, settings: Any) -> None:
+    def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self._open: dict[str, _Log] = {}
         self._idle_since = time.monotonic()
@@ -63,10 +60,6 @@ class ControllerLogs(HidingSource):
     def __getstate__(self) -> dict[str, Any]:
         """Goes to the tasks without its connections."""
         return {**super().__getstate__(), "_open": {}}
-
-    def initial(self) -> Offset:
-        """The beginning of every log."""
-        return self._begin(self.name, {})
 
     def newest(self, start: Offset) -> Offset:
         """Behind the last transaction of each log that has ended."""
@@ -111,9 +104,7 @@ class ControllerLogs(HidingSource):
                 start = following
         finally:
             self.close()
-        if troubles:
-            rows = [{"cluster_id": of, "quarantined": {"source": self.name, **asdict(each)}} for each in troubles]
-            yield pa.RecordBatch.from_pylist(rows, schema=arrow_schema(KRAFT_RECORD))
+        yield from self._damaged(troubles)
 
     def close(self) -> None:
         """Close the connections."""
@@ -171,10 +162,4 @@ async def _read(log: ControllerLog, *, start: int, cluster_id: str) -> tuple[Fet
     return fetched(bytes(data)), found.next
 
 
-class ControllerLogSource(LakeSource):
-    """Metadata logs, over the network."""
-
-    of = ControllerLogs.name
-
-
-add_source(ControllerLogs)
+SOURCES[ControllerLogs.name] = ControllerLogs

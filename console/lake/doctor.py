@@ -14,9 +14,20 @@ from pathlib import Path
 from console.answers.checks import Check, Health
 from console.contexts.lake_files import lake_files
 from console.history.spark import java_options
-from console.lake.archive import archive_of, usable
-from console.lake.jars import FOLDER, TABLE, Group, groups_of, jar_folder, jars_of, look
-from console.lake.java import Java, candidates, major
+from console.lake.java import (
+    FOLDER,
+    TABLE,
+    Group,
+    Java,
+    archive_of,
+    candidates,
+    groups_of,
+    jar_folder,
+    jars_of,
+    look,
+    major,
+    usable,
+)
 from console.lake.spark_session import LEAST_MEMORY, MIB, Machine, spark_log, this_machine
 from console.plan.amounts import size
 

@@ -18,9 +18,7 @@ from types import MappingProxyType
 from typing import IO, TYPE_CHECKING
 
 from console.history.spark import NotStarted, java_options, session
-from console.lake.archive import archive_of, begin, start_options
-from console.lake.jars import Group, look, spark_jars
-from console.lake.java import NoSpark, find_java
+from console.lake.java import Group, NoSpark, archive_of, begin, find_java, look, spark_jars, start_options
 from console.log_file import state_directory
 from console.safe_files import open_private, private_folder, write_whole
 

@@ -227,7 +227,7 @@ class Typed:
             with suppress(OSError):
                 if entry.name.isdigit() and f"KAC_TEST_MARK={self.mark}".encode() in (entry / "environ").read_bytes():
                     command = (entry / "cmdline").read_bytes()
-                    if b"console.lake.archive" not in command and b"-Xshare:dump" not in command:
+                    if b"console.lake.java" not in command and b"-Xshare:dump" not in command:
                         found.append(int(entry.name))
         return found
 

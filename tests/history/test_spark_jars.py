@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from console.lake import jars as subject
-from console.lake.jars import FOLDER, Group, Jar, groups_of, jars_of, look, spark_jars, table
-from console.lake.java import NoSpark
+from console.lake import java as subject
+from console.lake.java import FOLDER, Group, Jar, NoSpark, groups_of, jars_of, look, spark_jars, table
 
 CONTENT = b"a jar"
 ONE = Jar(Group.DELTA, "org.example", "one", "1.0", sha256(CONTENT).hexdigest())

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from console.history.redact import Damaged
 from console.history.requests.alters import ALTER_APIS
 from console.history.requests.lines import (
     BEHIND,
@@ -20,12 +21,10 @@ from console.history.requests.lines import (
     NO_FIGURE,
     NOT_USUAL,
     OWN_ERRORS,
-    Damaged,
     Line,
     Request,
     Response,
     altered,
-    damaged_line,
     decode,
     has_error,
     head_of,
@@ -166,7 +165,7 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
         # Of both that are of 32 bits and not negative, nothing is left behind these bits.
         if (came | went) >> _BITS or throttled > INT_MAX or not 0.0 <= local <= _MOST_MS:
             lines -= 1
-            chunk.damaged.append(damaged_line(place, json, NO_FIGURE))
+            chunk.damaged.append(Damaged.of(place, json, NO_FIGURE))
             continue
         if second is not current or is_later is not (place >= fold):
             current, is_later = second, place >= fold
@@ -199,8 +198,7 @@ def _batches(whose: Whose, chunk: _Chunk) -> Iterator[pa.RecordBatch]:
         if alters:
             yield _batch("alter", _columns(ALTER_REQUEST, alters))
     if chunk.damaged:
-        same = {"cluster_id": whose.cluster_id, "source": SOURCE, "file": whose.file}
-        yield _batch("quarantined", _columns(QUARANTINE, [same | each._asdict() for each in chunk.damaged]))
+        yield _batch("quarantined", _columns(QUARANTINE, [_quarantined(whose, each) for each in chunk.damaged]))
     bad = len(chunk.damaged)
     counts = {"cluster_id": whose.cluster_id, "lines": chunk.lines + bad, "damaged": bad}
     yield pa.RecordBatch.from_pylist([counts], schema=COUNTED)
@@ -216,6 +214,16 @@ def _batch(kind: str, columns: Sequence[pa.Array]) -> pa.RecordBatch:
 
 def _columns(table: Table, rows: Sequence[Mapping[str, Any]]) -> list[pa.Array]:
     return [pa.array([row[field.name] for row in rows], field.type) for field in _fields(table)]
+
+
+def _quarantined(whose: Whose, damaged: Damaged) -> dict[str, Any]:
+    return {"cluster_id": whose.cluster_id, "source": SOURCE, "file": whose.file, **damaged._asdict()}
+
+
+def damaged_row(whose: Whose, damaged: Damaged, *, lines: int) -> dict[str, Any]:
+    """A row of `COUNTED` of one line, or of a part that is gone (lines: 0)."""
+    counts = {"cluster_id": whose.cluster_id, "lines": lines, "damaged": lines}
+    return {**counts, "quarantined": _quarantined(whose, damaged)}
 
 
 def _seconds(whose: Whose, chunk: _Chunk) -> list[pa.Array]:

@@ -7,7 +7,6 @@ wrappers are opened a few deep, and of what precedes a message its end is looked
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -21,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec import DecodeError, Raw, Struct, ValidationError, field
 from msgspec.json import Decoder
 
-from console.history.redact import mask
+from console.history.redact import Damaged
 from console.history.requests.alters import NO_ANSWER, Change, changes
 
 # -- a message, taken out of its wrappers -----------------------------------------------------------------------------
@@ -489,15 +488,6 @@ NO_START, NO_TIME, NO_END, NO_TEXT, NO_JSON, OLD = (
 NO_FIGURE = "a figure that no request has"
 
 
-class Damaged(NamedTuple):
-    """What may be written down of a line that can't be read. sha256: of its bytes, in hex; sample: masked."""
-
-    byte_pos: int
-    reason: str
-    sha256: str
-    sample: str
-
-
 class Line(NamedTuple):
     """A request's line. second, millis: its own time; in UTC where the line has a zone, else without one; json: the
     request's, of which `request` is."""
@@ -523,31 +513,31 @@ def one_line(place: int, line: bytes) -> Line | Damaged | None:
     stripped = line.rstrip(b"\r")
     found = taken(stripped)
     if found is None:
-        return damaged_line(place, line, NO_START) if stripped.endswith((LOGGER, LOGGER + b")")) else None
+        return Damaged.of(place, line, NO_START) if stripped.endswith((LOGGER, LOGGER + b")")) else None
     rest, at = found.rest, found.at
     if at is None:
-        return damaged_line(place, line, NO_TIME)
+        return Damaged.of(place, line, NO_TIME)
     json = rest.removesuffix(BEHIND)
     with suppress(*NOT_USUAL, UnicodeDecodeError):
         json.decode()
         return Line(place, *at, json, decode(json))
     if is_old(rest):
-        return damaged_line(place, line, OLD)
+        return Damaged.of(place, line, OLD)
     try:
         text = rest.decode()
     except UnicodeDecodeError:
-        return damaged_line(place, line, NO_TEXT)
+        return Damaged.of(place, line, NO_TEXT)
     try:
         _, end = _JSON.raw_decode(text)
     except (ValueError, RecursionError):
-        return damaged_line(place, line, NO_JSON if rest.endswith(b"}" + BEHIND) else NO_END)
+        return Damaged.of(place, line, NO_JSON if rest.endswith(b"}" + BEHIND) else NO_END)
     behind = text[end:].strip()
     if not text.startswith("{") or (behind and (LOGGER.decode() not in behind or MESSAGE.decode() in behind)):
-        return damaged_line(place, line, NO_END)
+        return Damaged.of(place, line, NO_END)
     json = text[:end].encode()
     request = logged(json)
     if request is None:
-        return damaged_line(place, line, NO_JSON)
+        return Damaged.of(place, line, NO_JSON)
     return Line(place, *at, json, request)
 
 
@@ -560,8 +550,3 @@ def clocks(start: int, text: bytes) -> Iterator[tuple[int, datetime]]:
             second, millis = found.at
             yield place, second.replace(microsecond=millis * 1000)
         place += len(line) + 1
-
-
-def damaged_line(place: int, line: bytes, reason: str) -> Damaged:
-    """What may be written down of it."""
-    return Damaged(place, reason, hashlib.sha256(line).hexdigest(), mask(line[:1000].decode("utf-8", "replace")))
