@@ -64,20 +64,24 @@ class Report:
 # -- whether anything is new ------------------------------------------------------------------------------------------
 
 
+def batches(lake: Lake, stream: str) -> tuple[int | None, int | None]:
+    """The last batch of a stream that was planned, and the last that was ended; None: there is none."""
+    logs = (lake.files.entries(lake.path(f"checkpoints/{stream}/{log}")) for log in ("offsets", "commits"))
+    planned, ended = (max((int(each.name) for each in log if each.name.isdigit()), default=None) for log in logs)
+    return planned, ended
+
+
 def committed(lake: Lake, stream: str) -> list[Offset] | None:
     """How far a stream is: the offset of each of its sources. None: it has no checkpoint, or a batch that was not
     ended."""
-    logs = (lake.files.entries(lake.path(f"checkpoints/{stream}/{log}")) for log in ("offsets", "commits"))
-    planned, ended = ((int(each.name) for each in log if each.name.isdigit()) for log in logs)
-    last = max(planned, default=None)
-    return None if last is None or last != max(ended, default=None) else offsets(lake, stream, last)
+    planned, ended = batches(lake, stream)
+    return None if planned is None or planned != ended else offsets(lake, stream, planned)
 
 
 def begun(lake: Lake, stream: str) -> int | None:
     """The batch of a stream that was begun and not ended; None: there is none."""
-    logs = (lake.files.entries(lake.path(f"checkpoints/{stream}/{log}")) for log in ("offsets", "commits"))
-    planned, done = (max((int(each.name) for each in log if each.name.isdigit()), default=None) for log in logs)
-    return None if planned == done else planned
+    planned, ended = batches(lake, stream)
+    return None if planned == ended else planned
 
 
 def offsets(lake: Lake, stream: str, batch: int) -> list[Offset]:
@@ -102,7 +106,7 @@ def news(lake: Lake, settings: Settings) -> list[str]:
 
 def has_checkpoint(lake: Lake, stream: str) -> bool:
     """Whether a stream was ever begun."""
-    return bool(lake.files.entries(lake.path(f"checkpoints/{stream}/offsets")))
+    return batches(lake, stream)[0] is not None
 
 
 def is_behind(lake: Lake) -> bool:

@@ -32,8 +32,8 @@ from console.history.reader.tables import Tables
 from console.history.runs import settings_of
 from console.history.s3 import S3Files, S3Keys
 from console.history.schema import HISTORY, TABLES
-from console.history.status import status
 from console.lake.java import FOLDER, Group, find_java, spark_jars
+from console.lake.results import status
 from console.model.numbers import json_text
 from tests.history.lake_tables import held
 from tests.history.small_site import CLUSTER, PASSWORD, Site

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from threading import RLock
@@ -210,12 +210,10 @@ class Tables:
         self._is_damaged = False
         self._lock = RLock()
         self._connection: DuckDBPyConnection | None = None
-        try:
+        with self._reading():
             self.lake = Lake.open(where, files)
             if former is not None:
                 self._take_over(former)
-        except OSError as error:
-            raise Unreadable(where, error) from error
         self._connection = self._connection or connected()
 
     def _take_over(self, former: Tables) -> None:
@@ -238,35 +236,26 @@ class Tables:
     @property
     def is_latest(self) -> bool:
         """Whether what was asked for is the newest there is. Raises LakeError."""
-        try:
-            return not self._is_damaged and all(map(self._is_newest, tuple(self._pinned)))
-        except OSError as error:
-            raise Unreadable(self.where, error) from error
-
-    def _is_newest(self, name: str) -> bool:
-        files, folder = self.lake.files, self.lake.folder(TABLES[name])
-        return delta_log.is_newest(files, folder, self._pinned[name].version)
+        with self._reading():
+            return not self._is_damaged and all(
+                delta_log.is_newest(self.lake.files, self.lake.folder(TABLES[name]), known.version)
+                for name, known in tuple(self._pinned.items())
+            )
 
     def files(self, table: Table) -> TableFiles:
         """The version of a table that is shown, and its files. Raises LakeError."""
-        with self._lock:
+        with self._lock, self._reading():
             if table.name not in self._pinned:
-                try:
-                    self._pinned[table.name] = self.lake.table(table)
-                except OSError as error:
-                    raise Unreadable(self.where, error) from error
+                self._pinned[table.name] = self.lake.table(table)
             return self._pinned[table.name]
 
     def run(self, table: Table) -> str | None:
         """The run that made the version of the table; None: its commits do not say."""
         version = self.files(table).version
-        with self._lock:
+        with self._lock, self._reading():
             if table.name not in self._runs:
-                try:
-                    notes = (note for note in self.lake.notes(table) if note["version"] <= version and "run" in note)
-                    self._runs[table.name] = next((str(note["run"]) for note in notes), None)
-                except OSError as error:
-                    raise Unreadable(self.where, error) from error
+                notes = (note for note in self.lake.notes(table) if note["version"] <= version and "run" in note)
+                self._runs[table.name] = next((str(note["run"]) for note in notes), None)
             return self._runs[table.name]
 
     def clusters(self, *tables: Table) -> list[str]:
@@ -305,10 +294,8 @@ class Tables:
         paths = [f"{folder}/{path}" for path, _ in self._of(table, part)]
         if not paths:
             return None
-        try:
+        with self._reading():
             return holding(table, part, self.lake.files.here(paths))
-        except OSError as error:
-            raise self._unreadable(error) from error
 
     def select(
         self, columns: str, table: Table, part: Part = WHOLE, where: Where | None = None, rest: str = "", *more: Any
@@ -321,18 +308,22 @@ class Tables:
 
     def ask(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
         """All rows of a result. Unreadable: a file is damaged or missing."""
-        with self._lock:
+        with self._lock, self._reading():
             if self._connection is None:
                 raise Unreadable(self.where, "it was closed")
-            try:
-                return self._connection.execute(sql, list(parameters)).fetchall()
-            except duckdb().Error as error:
-                raise self._unreadable(error) from error
+            return self._connection.execute(sql, list(parameters)).fetchall()
 
-    def _unreadable(self, error: Exception) -> Unreadable:
-        """What was pinned is opened again the next time: it may have been replaced and deleted."""
-        self._is_damaged = True
-        return Unreadable(self.where, error)
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """What goes wrong with files as Unreadable. What was pinned is opened again the next time: it may have been
+        replaced and deleted."""
+        try:
+            yield
+        except LakeError:
+            raise
+        except (OSError, duckdb().Error) as error:
+            self._is_damaged = True
+            raise Unreadable(self.where, error) from error
 
 
 # Rows that are read from a lake, as values. Times are UTC. Texts come from clusters: untrusted.
