@@ -22,11 +22,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from console.history import sources
 from console.history.clocks import check_clocks
+from console.history.derived import compare, judge, make_usage
 from console.history.errors import LeaseLost
 from console.history.files import iso_now, new_run_id
 from console.history.gold import Known, Renewal, new_keys, news_of
 from console.history.inputs import UnreadableInput, owned
-from console.history.judged import compare, judge
 from console.history.lake import Lake
 from console.history.maintain import EVERY, MANY_FILES, maintain
 from console.history.plans import SOURCES, MetadataLogs, RequestLogs, Settings
@@ -56,7 +56,6 @@ from console.history.schema import CLUSTER_PART, DRIFT, HISTORY, JOURNAL, POLICY
 from console.history.spark import for_few_rows, for_many_rows
 from console.history.tables import Batch, Tables, of_clusters, taken
 from console.history.topics import Topic, logged_in, topic_rows
-from console.history.usage import make_usage
 from console.model.numbers import json_text
 
 MANY = 20_000

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta, timezone
 from zoneinfo import ZoneInfo, available_timezones
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from console.history.inputs import UnreadableInput
@@ -17,7 +16,7 @@ from console.history.schema import ALTER_REQUEST, ENTITY, KRAFT_RECORD, REQUEST
 from console.history.tables import Tables, of_clusters, taken
 from console.history.transforms.change_event import NAMING, records_of
 from console.history.transforms.kraft_changes import Placed, placed_facts
-from console.history.transforms.rows import rows_of
+from console.history.transforms.rows import arrow_of, parted, rows_of
 
 MOST_ENTITIES = 1_000
 """Of the requests' last."""
@@ -89,7 +88,7 @@ def _steps(rows: pa.Table) -> pa.Table:
     """By how many quarters of an hour requests were made before their records. rows: of entities, what was asked of
     them and what the log has. A change that fits several numbers of quarters, as one that is made each hour, is left
     out."""
-    records, asked = (rows.filter(pc.equal(rows["of"], name)) for name in ("record", "alter"))
+    records, asked = parted(rows, "record", "alter")
     facts: dict[tuple[str, ...], list[Placed]] = defaultdict(list)
     for cluster_id, of_cluster in records_of(records).items():
         for entity, placed in placed_facts(of_cluster).items():
@@ -104,8 +103,7 @@ def _steps(rows: pa.Table) -> pa.Table:
         steps = {step for fact in of_attribute if (step := _step(fact, op, value, start, end)) is not None}
         if len(steps) == 1:
             made.append((attribute[0], broker_id, steps.pop(), end, number, client_id or ""))
-    columns = list(zip(*made, strict=True)) or [()] * len(_SCHEMA)
-    return pa.table([pa.array(each, of.type) for each, of in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA)
+    return arrow_of(_SCHEMA, made)
 
 
 def _step(fact: Placed, op: str, value: str | None, start: int, end: int) -> int | None:

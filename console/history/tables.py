@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from console.history.lake import Lake
 from console.history.schema import BRONZE, CLUSTER_PART, Table
+from console.history.transforms.rows import arrow_of
 from console.model.numbers import json_text
 
 if TYPE_CHECKING:
@@ -39,10 +40,7 @@ def taken(keys: DataFrame, most: int) -> list[tuple[Any, ...]]:
 
 def given(spark: SparkSession, keys: Iterable[Sequence[Any]], schema: pa.Schema) -> DataFrame:
     """Keys that the driver has, as a frame."""
-    columns = list(zip(*keys, strict=True)) or [()] * len(schema)
-    return spark.createDataFrame(
-        pa.table([pa.array(each, of.type) for each, of in zip(columns, schema, strict=True)], schema=schema)
-    )
+    return spark.createDataFrame(arrow_of(schema, keys))
 
 
 def empty(spark: SparkSession, ddl: str) -> DataFrame:
