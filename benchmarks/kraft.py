@@ -55,7 +55,7 @@ def through_spark(log: str) -> dict[str, float]:
     """The same as a stream of `kac lake`, all its columns into nothing, from when the session is there."""
     from console.history.inputs import Inputs, MetadataLog
     from console.history.plans import MetadataLogs, Settings
-    from console.history.sources import formats
+    from console.history.streams import formats
     from console.lake.spark_session import lake_session
     from console.model.numbers import json_text
 

@@ -20,7 +20,6 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from console.history import sources
 from console.history.clocks import check_clocks
 from console.history.derived import compare, judge, make_usage
 from console.history.errors import LeaseLost
@@ -28,13 +27,13 @@ from console.history.files import iso_now, new_run_id
 from console.history.gold import Known, Renewal, new_keys, news_of
 from console.history.inputs import UnreadableInput, owned
 from console.history.lake import Lake
-from console.history.maintain import EVERY, MANY_FILES, maintain
 from console.history.plans import SOURCES, MetadataLogs, RequestLogs, Settings
-from console.history.progress import Listener, Steps, silent
 from console.history.runs import (
     GOLD,
+    Listener,
     Plan,
     Report,
+    Steps,
     begin_of,
     begins,
     begun,
@@ -49,13 +48,14 @@ from console.history.runs import (
     recorded,
     rules_of,
     settings_of,
+    silent,
     unjudged,
     versions,
 )
 from console.history.schema import CLUSTER_PART, DRIFT, HISTORY, JOURNAL, POLICY_VIOLATION, REQUEST, TABLES
 from console.history.spark import for_few_rows, for_many_rows
-from console.history.tables import Batch, Tables, of_clusters, taken
-from console.history.topics import Topic, logged_in, topic_rows
+from console.history.streams import Topic, formats, logged_in, topic_rows
+from console.history.tables import EVERY, MANY_FILES, Batch, Tables, maintain, of_clusters, taken
 from console.model.numbers import json_text
 
 MANY = 20_000
@@ -95,7 +95,7 @@ class Application:
         self._known = Known(self.tables)
         self._alone = threading.Lock()
         self._is_alone = is_alone
-        for each in sources.formats():
+        for each in formats():
             spark.dataSource.register(each)
         self.tables.create_bronze()
 

@@ -32,12 +32,11 @@ from console.history.schema import (
     Table,
 )
 from console.history.tables import Batch, Tables, TooMany, given, of_clusters, taken
-from console.history.transforms.change_event import NAMING, Bronze, change_event
+from console.history.transforms.change_event import NAMING, TOLERANCE, Bronze, change_event
 from console.history.transforms.coverage import LOG, Covered, Polls
 from console.history.transforms.history import NEVER, gaps, history
 from console.history.transforms.kraft_changes import FIRST_OFFSETS, SINCE_BEFORE, Epochs
 from console.history.transforms.quota_usage import HOUR
-from console.history.transforms.reported import TOLERANCE
 from console.history.transforms.rows import differing, newest, rows_of
 
 Entity = tuple[str, str, str]

@@ -23,7 +23,7 @@ from console.embedded.spec import ClusterSpec
 from console.history.errors import LakeError, SparkFailed
 from console.history.lake import Lake
 from console.history.landing import Landed, deliver
-from console.history.progress import Progress
+from console.history.runs import Progress
 from console.history.schema import HISTORY, SNAPSHOT
 from console.lake.progress import Lines, fraction, shown
 

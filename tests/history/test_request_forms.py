@@ -23,7 +23,7 @@ from console.history.requests import lines as forms
 from console.history.requests.counted import Whose, counted
 from console.history.requests.files import LONGEST_LINE, BrokerLog, plan
 from console.history.requests.lines import NO_TIME, OLD, Damaged, Form, Line, clocks, form_of, one_line
-from console.history.topics import rows_of_records
+from console.history.streams import rows_of_records
 from console.session.request_log_tail import RequestLogTails
 from tests.history.known_requests import all_rows
 from tests.history.request_lines import Logged, alter_configs, fetch, metadata, produce
