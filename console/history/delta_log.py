@@ -172,39 +172,31 @@ class TableFiles:
 
 @dataclass
 class Replayed:
-    """A table after its actions up to a version. files: what is there, by path relative to the table. protocol:
-    versions that readers and writers need."""
+    """A table after its actions up to a version. files: what is there, by path relative to the table."""
 
     columns: tuple[str, ...] = ()
-    partitioned: tuple[str, ...] = ()
-    protocol: tuple[int, int] = (READER, WRITER)
-    features: tuple[str, ...] = ()
     files: dict[str, DataFile] = field(default_factory=dict)
 
     def apply(self, action: Mapping[str, Any]) -> None:
         """One more action. ValueError: it is no action, or one that is not understood."""
-        if (protocol := action.get("protocol")) is not None:
-            self.protocol = int(protocol["minReaderVersion"]), int(protocol["minWriterVersion"])
-            features = [*(protocol.get("readerFeatures") or ()), *(protocol.get("writerFeatures") or ())]
-            self.features = tuple(dict.fromkeys(features))
-            if self.protocol[0] > READER:
-                raise ValueError(self.unusual)
+        if (protocol := action.get("protocol")) is not None and int(protocol["minReaderVersion"]) > READER:
+            raise ValueError(_unusual(protocol))
         if (described := action.get("metaData")) is not None:
             self.columns = tuple(each["name"] for each in json.loads(described["schemaString"])["fields"])
-            self.partitioned = tuple(described["partitionColumns"])
             if dict(described["configuration"] or {}).get(_MAPPING, "none") != "none":
                 raise ValueError("it has mapped columns, which kac does not read")
         if (added := action.get("add")) is not None:
             if added.get("deletionVector"):
                 raise ValueError("it has deletion vectors, which kac does not read")
-            path = _within(added["path"])
-            values = dict(added["partitionValues"])
-            count = int(json.loads(added["stats"])["numRecords"])
-            size, written = int(added["size"]), int(added["modificationTime"])
-            self.files[path] = DataFile(values, count, size, written, added["stats"])
+            self.files[_within(added["path"])] = DataFile(
+                dict(added["partitionValues"]),
+                int(json.loads(added["stats"])["numRecords"]),
+                int(added["size"]),
+                int(added["modificationTime"]),
+                added["stats"],
+            )
         if (gone := action.get("remove")) is not None:
-            path = _within(gone["path"])
-            self.files.pop(path, None)
+            self.files.pop(_within(gone["path"]), None)
 
     def commit(self, text: bytes) -> None:
         """The actions of one more commit. ValueError: as `apply`."""
@@ -213,16 +205,16 @@ class Replayed:
         for line in text.splitlines():
             self.apply(json.loads(line))
 
-    @property
-    def unusual(self) -> str:
-        """What is not of the default protocol, in a line; empty: nothing."""
-        if self.protocol[0] <= READER and self.protocol[1] <= WRITER:
-            return ""
-        features = f" ({', '.join(self.features)})" if self.features else ""
-        return (
-            f"another program gave it Delta's protocol {self.protocol[0]}, {self.protocol[1]}{features}, and kac reads "
-            f"and writes {READER}, {WRITER}: drop the features there (ALTER TABLE … DROP FEATURE)"
-        )
+
+def _unusual(protocol: Mapping[str, Any]) -> str:
+    """What is not of the default protocol, in a line."""
+    versions = f"{protocol['minReaderVersion']}, {protocol['minWriterVersion']}"
+    features = dict.fromkeys([*(protocol.get("readerFeatures") or ()), *(protocol.get("writerFeatures") or ())])
+    named = f" ({', '.join(features)})" if features else ""
+    return (
+        f"another program gave it Delta's protocol {versions}{named}, and kac reads and writes {READER}, {WRITER}: "
+        "drop the features there (ALTER TABLE … DROP FEATURE)"
+    )
 
 
 def replayed(files: Filesystem, folder: str, version: int, known: Listed | None = None) -> Replayed:
@@ -286,8 +278,8 @@ def commits(files: Filesystem, folder: str) -> Iterator[Mapping[str, Any]]:
     """What the commits that are kept say of themselves (`commitInfo`), newest first, with `version`."""
     for version in reversed(listed(files, folder).commits):
         with suppress(FileNotFoundError, ValueError):
-            for line in files.read(f"{folder}/{log_file(version)}").splitlines():
-                if (info := json.loads(line).get("commitInfo")) is not None:
+            for action in _actions(files, folder, version):
+                if (info := action.get("commitInfo")) is not None:
                     yield {**info, "version": version}
 
 
@@ -300,10 +292,15 @@ def parts_since(files: Filesystem, folder: str, version: int) -> list[Mapping[st
     found: dict[tuple[tuple[str, str | None], ...], Mapping[str, str | None]] = {}
     with reading(folder, LOG):
         for each in later:
-            for line in files.read(f"{folder}/{log_file(each)}").splitlines():
-                if (added := json.loads(line).get("add")) is not None:
+            for action in _actions(files, folder, each):
+                if (added := action.get("add")) is not None:
                     found[tuple(added["partitionValues"].items())] = added["partitionValues"]
     return list(found.values())
+
+
+def _actions(files: Filesystem, folder: str, version: int) -> list[dict[str, Any]]:
+    """Those of a commit. FileNotFoundError, ValueError."""
+    return [json.loads(line) for line in files.read(f"{folder}/{log_file(version)}").splitlines()]
 
 
 @contextmanager

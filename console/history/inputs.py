@@ -6,11 +6,10 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from glob import glob
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -127,20 +126,17 @@ OVERLAP = timedelta(minutes=1)
 _BROKERS_ADDRESS = re.compile(rb'"connection\\{0,9}":\\{0,9}"([^"\\]{1,200}?:\d+)-')
 
 
-@dataclass(frozen=True)
-class PlannedLogs:
-    """What to read, what to remember once it is read, and how many files have nothing new."""
+class PlannedLogs(NamedTuple):
+    """What to read, and what to remember once it is read."""
 
     logs: tuple[BrokerLog, ...]
     remember: Mapping[str, Any]
-    unchanged: int
 
 
 def plan_request_logs(inputs: Mapping[str, Any], logs: Sequence[RequestLog]) -> PlannedLogs:
     """inputs: what the last run remembered. UnreadableInput: no file is found, a file is cut or of two brokers, a zone
     is unknown. LogChangedError: a file was deleted just now; OSError."""
     brokers: list[BrokerLog] = []
-    unchanged = 0
     remember: dict[str, Any] = {}
     owners: dict[str, str] = {}
     for log in logs:
@@ -157,11 +153,10 @@ def plan_request_logs(inputs: Mapping[str, Any], logs: Sequence[RequestLog]) -> 
                     "requests would count twice. Name files of each broker that no other one has."
                 )
         remember[key] = _still_known(found, remember.get(key, {}))
-        unchanged += found.unchanged
         if found.spans:
             brokers.append(BrokerLog(log.cluster_id, log.broker_id, found.spans, log.time_zone, log.paths))
     _refuse_two_brokers(brokers)
-    return PlannedLogs(tuple(brokers), remember, unchanged)
+    return PlannedLogs(tuple(brokers), remember)
 
 
 def _plan(log: RequestLog, known: Progress, owner: str) -> Plan:

@@ -13,6 +13,9 @@ from pathlib import Path
 
 from console.answers.checks import Check, Health
 from console.contexts.lake_files import lake_files
+from console.history.errors import LakeError, NoLake
+from console.history.lake import Lake
+from console.history.schema import TABLES
 from console.history.spark import java_options
 from console.lake.java import (
     FOLDER,
@@ -145,10 +148,6 @@ def _room(name: str, folder: Path, remedy: str) -> Check:
 
 
 def _lake(where: str) -> Iterator[Check]:
-    from console.history.errors import LakeError, NoLake
-    from console.history.lake import Lake
-    from console.history.schema import TABLES
-
     try:
         files = lake_files(where)
         lake = Lake.open(where, files)

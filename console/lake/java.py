@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
@@ -461,9 +461,7 @@ def begin(archive: Archive, recording: Path) -> subprocess.Popen[bytes] | None:
 
 def make(archive: Archive) -> None:
     """Make the archive, whole or not at all, and delete others. One process does; another returns at once. OSError."""
-    descriptor = os.open(archive.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with suppress(BlockingIOError), locked(archive.folder, wait=False):
         if not archive.classes.exists() or usable(archive):
             return
         scratch = archive.file.with_suffix(".new")
@@ -477,8 +475,15 @@ def make(archive: Archive) -> None:
             _delete_others(archive)
         scratch.unlink(missing_ok=True)
         archive.classes.unlink(missing_ok=True)
-    except BlockingIOError:
-        return
+
+
+@contextmanager
+def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
+    """Holds a folder locked for the context. BlockingIOError: another process does, and `wait` is false."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        yield
     finally:
         os.close(descriptor)
 

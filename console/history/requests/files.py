@@ -447,12 +447,11 @@ class Span:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be read, how far each of the files then is read, and how many of them have nothing new. there: of
-    which of the files in `progress` there is one; places: of the files, by place."""
+    """What is to be read, and how far each of the files then is read. there: of which of the files in `progress` there
+    is one; places: of the files, by place."""
 
     spans: tuple[Span, ...]
     progress: dict[str, dict[str, Any]]
-    unchanged: int
     there: frozenset[str] = field(default=frozenset(), compare=False)
     places: Mapping[str, str] = field(default_factory=dict, compare=False)
 
@@ -507,7 +506,6 @@ def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
     now, there = dict(known), set[str]()
     places: dict[str, str] = {}
     seen: list[_Seen] = []
-    unchanged = 0
     for path in sorted(paths):
         with opened(path) as file:
             if file.place in places:
@@ -517,7 +515,6 @@ def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
             identity = unread.get(file.place)
             if identity is not None and stat.items() <= known[identity].items():
                 there.add(identity)
-                unchanged += 1
                 continue
             try:
                 found = _look(file, stat, owner, known)
@@ -530,7 +527,7 @@ def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
     # The longest first: of copies one is read, and the others are beginnings of it.
     seen.sort(key=lambda each: (-each.survey.end, each.path))
     spans = tuple(span for each in seen if (span := _new_of(each, known, now, there)))
-    return Plan(spans, now, unchanged + len(seen) - len(spans), frozenset(there), places)
+    return Plan(spans, now, frozenset(there), places)
 
 
 def _new_of(
