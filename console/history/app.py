@@ -25,7 +25,7 @@ from console.history.derived import compare, judge, make_usage
 from console.history.errors import LeaseLost
 from console.history.files import iso_now, new_run_id
 from console.history.gold import Known, Renewal, new_keys, news_of
-from console.history.inputs import UnreadableInput, owned
+from console.history.inputs import Topic, UnreadableInput, owned
 from console.history.lake import Lake
 from console.history.plans import SOURCES, MetadataLogs, RequestLogs, Settings
 from console.history.runs import (
@@ -54,7 +54,7 @@ from console.history.runs import (
 )
 from console.history.schema import CLUSTER_PART, DRIFT, HISTORY, JOURNAL, POLICY_VIOLATION, REQUEST, TABLES
 from console.history.spark import for_few_rows, for_many_rows
-from console.history.streams import Topic, formats, logged_in, topic_rows
+from console.history.streams import formats, logged_in, topic_rows
 from console.history.tables import EVERY, MANY_FILES, Batch, Tables, maintain, of_clusters, taken
 from console.model.numbers import json_text
 

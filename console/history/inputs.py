@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import time
 from collections import defaultdict
@@ -73,6 +74,21 @@ class RequestTopic(_Input, frozen=True):
     cluster_id: str
     context: str | None = None
     time_zone: str = "UTC"
+
+
+class Topic(NamedTuple):
+    """A topic. options: of Spark's Kafka source, no secret among them. cluster_id, zone: whose lines they are, and of
+    the times in them."""
+
+    topic: str
+    options: Mapping[str, str]
+    cluster_id: str
+    zone: str
+
+    @property
+    def stream(self) -> str:
+        """The name of its stream: a folder of the checkpoints."""
+        return f"request_topic-{hashlib.sha256(f'{self.cluster_id}/{self.topic}'.encode()).hexdigest()[:12]}"
 
 
 class Inputs(_Input, frozen=True):

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from console.history import delta_log
 from console.history.errors import LakeError, SparkFailed
 from console.history.files import iso_now
-from console.history.inputs import Inputs, UnreadableInput
+from console.history.inputs import Inputs, Topic, UnreadableInput
 from console.history.lake import Lake
 from console.history.plans import MAX_BAD_RATIO, SOURCES, Offset, RequestLogs, Settings
 from console.history.policy_files import (
@@ -34,10 +34,6 @@ from console.history.policy_files import (
 from console.history.schema import BRONZE, DRIFT, HISTORY, POLICY_VIOLATION, REQUEST, TABLES, Table
 from console.history.spark import interrupted
 from console.model.yaml_places import FileProblem
-
-if TYPE_CHECKING:
-    from console.history.streams import Topic
-
 
 GOLD = "gold"
 """The stream from bronze."""

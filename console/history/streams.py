@@ -7,12 +7,11 @@ by `plans`, in the driver; executors' tasks read and decode. A secret is never a
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from tempfile import NamedTemporaryFile
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import msgspec
 import pyarrow as pa
@@ -98,24 +97,7 @@ def formats() -> list[type[LakeFormat]]:
 
 # A record is a line in any form that files may have; its key is the id of the broker that wrote the line.
 
-STREAM = "request_topic"
-"""Begins the name of a topic's stream."""
 NO_BROKER = "the record's key is not the id of a broker"
-
-
-class Topic(NamedTuple):
-    """A topic. options: of Spark's Kafka source, no secret among them. cluster_id, zone: whose lines they are, and of
-    the times in them."""
-
-    topic: str
-    options: Mapping[str, str]
-    cluster_id: str
-    zone: str
-
-    @property
-    def stream(self) -> str:
-        """The name of its stream: a folder of the checkpoints."""
-        return f"{STREAM}-{hashlib.sha256(f'{self.cluster_id}/{self.topic}'.encode()).hexdigest()[:12]}"
 
 
 def topic_rows(spark: SparkSession, topic: Topic, begin: Mapping[str, Any] | None) -> DataFrame:
