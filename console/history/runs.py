@@ -248,10 +248,9 @@ def recorded(lake: Lake, report: Report) -> Iterator[Callable[[], None]]:
         report.status, report.message = "failed", message_of(wrong) or type(wrong).__name__
         raise
     finally:
-        _count(lake, report, counted)
         ended(report)
         with suppress(OSError):
-            lake.put_run(report.run_id, asdict(report))
+            keep()
 
 
 def nothing_done() -> Report:

@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
+from console.history.inputs import Topic
 from console.history.plans import SOURCES, Offset, Settings, Source
 from console.history.redact import Damaged
 from console.history.requests.counted import COUNTED, Whose, counted, damaged_row
