@@ -3,26 +3,24 @@ found out before Java is started."""
 
 from __future__ import annotations
 
+import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime, timedelta
 from functools import cached_property
+from glob import glob
+from itertools import combinations
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 import pyarrow as pa
 
 from console.history.files import borrowed
-from console.history.inputs import (
-    REMEMBERED,
-    Inputs,
-    UnreadableInput,
-    folders_of,
-    owned,
-    plan_request_logs,
-)
+from console.history.inputs import Inputs, RequestLog, UnreadableInput, folders_of, owned
 from console.history.journals import journal_stats, journals_at, read_journal
 from console.history.kraft.decoder import Trouble
 from console.history.kraft.metadata_log import NoMetadataLogError, Split, plan_log, read_splits
@@ -32,15 +30,21 @@ from console.history.requests.counted import COUNTED, Whose, damaged_row
 from console.history.requests.files import (
     FEW,
     BrokerLog,
+    CutInPlaceError,
     LogChangedError,
     Part,
+    Plan,
+    Progress,
+    Span,
     form_of_part,
     parts_of,
+    plan,
     read_part,
     unread_form,
     with_zone,
+    zone_problem,
 )
-from console.history.requests.lines import Form
+from console.history.requests.lines import Form, clocks
 from console.history.schema import KRAFT_RECORD, arrow_schema
 from console.history.transforms.change_event import tagged
 
@@ -223,7 +227,7 @@ class RequestLogs(Source):
         """Behind the last whole line of each file."""
         planned = plan_request_logs(start["read"], owned(self._settings.inputs))
         if self._settings.max_bad_ratio < 1:
-            self._refuse_forms(each for each in planned.logs if not start["read"].get(f"{REMEMBERED}{_whose(each)}"))
+            self._refuse_forms(each for each in planned.logs if not start["read"].get(_whose(each)))
         parts = parts_of(planned.logs)
         if not parts:
             return start
@@ -262,6 +266,99 @@ class RequestLogs(Source):
         if damaged == lines >= FEW and self._settings.max_bad_ratio < 1:
             raise TooMuchIsBad(_in_form(_whose(part), part.path, form_of_part(part)))
         self._judge("lines", damaged, lines, part.path)
+
+
+REMEMBERED_DAYS = 30
+"""How long a file is remembered that is not there any more. One that comes back later would be counted again."""
+OVERLAP = timedelta(minutes=1)
+"""How long two files of one broker may be written to at the same time: around a rotation it is less than a second."""
+_BROKERS_ADDRESS = re.compile(rb'"connection\\{0,9}":\\{0,9}"([^"\\]{1,200}?:\d+)-')
+
+
+class PlannedLogs(NamedTuple):
+    """What to read, and what to remember once it is read."""
+
+    logs: tuple[BrokerLog, ...]
+    remember: Mapping[str, Any]
+
+
+def plan_request_logs(inputs: Mapping[str, Any], logs: Sequence[RequestLog]) -> PlannedLogs:
+    """inputs: what the last run remembered. UnreadableInput: no file is found, a file is cut or of two brokers, a zone
+    is unknown. LogChangedError: a file was deleted just now; OSError."""
+    brokers: list[BrokerLog] = []
+    remember: dict[str, Any] = {}
+    owners: dict[str, str] = {}
+    for log in logs:
+        owner = f"{log.cluster_id}/{log.broker_id}"
+        known = {**inputs.get(owner, {}), **remember.get(owner, {})}
+        found = _plan(log, known, owner)
+        if problem := zone_problem(log.time_zone):
+            raise UnreadableInput(f"The request log of broker {log.broker_id}: {problem}.")
+        for place, path in found.places.items():
+            if owners.setdefault(place, owner) != owner:
+                raise UnreadableInput(
+                    f"{path} is given as the request log of {owners[place]} and of {owner} (cluster/broker): its "
+                    "requests would count twice. Name files of each broker that no other one has."
+                )
+        remember[owner] = _still_known(found, remember.get(owner, {}))
+        if found.spans:
+            brokers.append(BrokerLog(log.cluster_id, log.broker_id, found.spans, log.time_zone, log.paths))
+    _refuse_two_brokers(brokers)
+    return PlannedLogs(tuple(brokers), remember)
+
+
+def _plan(log: RequestLog, known: Progress, owner: str) -> Plan:
+    try:
+        return plan(_found(log), known, owner=owner)
+    except EOFError as wrong:
+        raise UnreadableInput(f"A packed request log is cut: {wrong}. Wait until it is whole.") from wrong
+    except CutInPlaceError as wrong:
+        raise UnreadableInput(f"{wrong}.") from wrong
+    except FileNotFoundError as gone:
+        raise LogChangedError.of(str(gone.filename or gone), "is not there any more") from gone
+
+
+def _still_known(found: Plan, before: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What is remembered of files, less those that are long gone. before: of the same broker's other files, from this
+    run. seen: the last day they were there, since 1970."""
+    today = int(time.time()) // 86_400
+    dated = {
+        identity: {
+            **each,
+            "seen": today if identity in found.there else before.get(identity, {}).get("seen", each.get("seen", today)),
+        }
+        for identity, each in found.progress.items()
+    }
+    return {identity: each for identity, each in dated.items() if today - each["seen"] <= REMEMBERED_DAYS}
+
+
+def _refuse_two_brokers(brokers: Iterable[BrokerLog]) -> None:
+    """UnreadableInput: two files are given as one broker's, and were written by two. Their lines are of the same time,
+    and the addresses that clients were connected to have nothing in common."""
+    files: dict[tuple[str, int], list[tuple[Span, datetime, datetime, set[bytes]]]] = defaultdict(list)
+    for broker in brokers:
+        for span in broker.spans:
+            times = [at.replace(tzinfo=None) for sample in (span.head, span.tail) for _, at in clocks(0, sample)]
+            addresses = {*_BROKERS_ADDRESS.findall(span.head), *_BROKERS_ADDRESS.findall(span.tail)}
+            if times and addresses:
+                files[broker.cluster_id, broker.broker_id].append((span, min(times), max(times), addresses))
+    for (cluster_id, broker_id), found in files.items():
+        for (one, first, last, addresses), (other, its_first, its_last, its_addresses) in combinations(found, 2):
+            if not addresses & its_addresses and min(last, its_last) - max(first, its_first) > OVERLAP:
+                of_two = b" and ".join((min(addresses), min(its_addresses))).decode("utf-8", "replace")
+                raise UnreadableInput(
+                    f"{one.path} and {other.path} are both given as the request log of broker {broker_id} of "
+                    f"{cluster_id}, but have lines of the same time from two brokers ({of_two}). Name each broker's "
+                    "own files."
+                )
+
+
+def _found(log: RequestLog) -> list[str]:
+    """Files of this machine by pattern; a URI names one file."""
+    found = [path for pattern in log.paths for path in ([pattern] if "://" in pattern else glob(pattern))]  # noqa: PTH207 - absolute patterns, which Path.glob takes not
+    if not found:
+        raise UnreadableInput(f"No request log of broker {log.broker_id} is at {', '.join(log.paths)}.")
+    return sorted(set(found))
 
 
 def _whose(log: BrokerLog | Part) -> str:

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pytest
 from msgspec import structs
 
-from console.history.inputs import Inputs, RequestLog, UnreadableInput, plan_request_logs
-from console.history.plans import RequestLogs, Settings
+from console.history.inputs import Inputs, RequestLog, UnreadableInput
+from console.history.plans import RequestLogs, Settings, plan_request_logs
 from console.history.requests import files
 from console.history.requests.files import (
     BrokerLog,

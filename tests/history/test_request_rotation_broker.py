@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from kafka import KafkaProducer  # type: ignore[import-untyped]
 
-from console.history.inputs import RequestLog, UnreadableInput, plan_request_logs
+from console.history.inputs import RequestLog, UnreadableInput
+from console.history.plans import plan_request_logs
 from console.history.requests.files import LogChangedError, parts_of
 from console.history.requests.lines import Line
 from tests.history.known_requests import lines_of

@@ -33,14 +33,20 @@ def table_of(table: Table, rows: Iterable[Sequence[Any]]) -> pa.Table:
 
 def arrow_of(schema: pa.Schema, rows: Iterable[Sequence[Any]]) -> pa.Table:
     """The rows as Arrow, with the schema's columns in order."""
+    return pa.table(_arrays(schema, rows), schema=schema)
+
+
+def batch_of(schema: pa.Schema, rows: Iterable[Sequence[Any]]) -> pa.RecordBatch:
+    """The same as one batch."""
+    return pa.RecordBatch.from_arrays(_arrays(schema, rows), schema=schema)
+
+
+def _arrays(schema: pa.Schema, rows: Iterable[Sequence[Any]]) -> list[pa.Array]:
     columns = list(zip(*rows, strict=True)) or [()] * len(schema)
-    return pa.table(
-        [
-            pa.array(column, pa.int64() if pa.types.is_timestamp(field.type) else field.type).cast(field.type)
-            for column, field in zip(columns, schema, strict=True)
-        ],
-        schema=schema,
-    )
+    return [
+        pa.array(column, pa.int64() if pa.types.is_timestamp(field.type) else field.type).cast(field.type)
+        for column, field in zip(columns, schema, strict=True)
+    ]
 
 
 def parted(rows: pa.Table, *names: str) -> tuple[pa.Table, ...]:
