@@ -62,12 +62,6 @@ class LogChangedError(OSError):
         """The error of a file."""
         return LogChangedError(f"{path} {why}: it was rotated, emptied or deleted meanwhile")
 
-    @staticmethod
-    def within(text: str) -> LogChangedError | None:
-        """The error that an executor's traceback ends with; None if it is another."""
-        _, found, rest = text.partition(f"{LogChangedError.__name__}: ")
-        return LogChangedError(rest.split("\n", 1)[0].strip()) if found else None
-
 
 @dataclass(frozen=True)
 class Survey:

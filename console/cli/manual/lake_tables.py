@@ -1,4 +1,4 @@
-"""Prints docs/lake-tables.md, the page on the tables: ``python -m console.history.schema_page``."""
+"""Prints docs/lake-tables.md, the page on the tables: ``python -m console.cli.manual.lake_tables``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from console.history.schema import LAYERS, PARTS, TABLES, Column, Table
 
 _HEAD = """\
-<!-- Made by python -m console.history.schema_page; do not edit. -->
+<!-- Made by python -m console.cli.manual.lake_tables; do not edit. -->
 # The tables of a lake
 
 [lake.md](lake.md) describes how they are filled. Times are UTC with microseconds; each column has its unit.
