@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -220,10 +220,12 @@ def look(environ: Mapping[str, str], groups: Collection[Group]) -> Found:
     return Found(folder, good, tuple(each for each in wanted if each not in good))
 
 
-def spark_jars(environ: Mapping[str, str], groups: Collection[Group], java: Path) -> tuple[Path, ...]:
+def spark_jars(
+    environ: Mapping[str, str], groups: Collection[Group], java: Path, say: Callable[[str], None] = lambda _: None
+) -> tuple[Path, ...]:
     """Return the jars' paths, fetched and verified.
 
-    java: the program that runs Ivy, where Maven is not installed.
+    java: the program that runs Ivy, where Maven is not installed. say: gets a line when they are fetched.
 
     Raises:
         NoSpark: they are not to be had; the text says from where, and what to do.
@@ -233,6 +235,7 @@ def spark_jars(environ: Mapping[str, str], groups: Collection[Group], java: Path
         own_folder(folder)
         lacking = look(environ, groups).lacking
         if lacking:
+            say("fetching the jars that Spark needs, once")
             with tempfile.TemporaryDirectory(prefix=".fetched-", dir=folder) as scratch:
                 _bring(environ, lacking, java, Path(scratch))
                 for each in lacking:

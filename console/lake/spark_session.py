@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import IO, TYPE_CHECKING
 
 from console.history.spark import NotStarted, java_options, session
-from console.lake.java import Group, NoSpark, archive_of, begin, find_java, locked, look, spark_jars, start_options
+from console.lake.java import Group, NoSpark, archive_of, begin, find_java, locked, spark_jars, start_options
 from console.log_file import state_directory
 from console.safe_files import open_private, private_folder, write_whole
 
@@ -167,9 +167,7 @@ def lake_session(
     if find_spec("pyspark") is None:
         raise NoSpark("Spark is not installed: pip install 'kafka-admin-console[lake]', then run this again")
     java = find_java(environ)
-    if look(environ, groups).lacking:
-        say("fetching the jars that Spark needs, once")
-    jars = spark_jars(environ, groups, java.program)
+    jars = spark_jars(environ, groups, java.program, say)
     where = master or "local[*]"
     is_local = where.startswith("local")
     machine = this_machine()
