@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from console.history.inputs import UnreadableInput
-from console.history.requests.files import QUARTER
+from console.history.requests.log_files import QUARTER
 from console.history.schema import ALTER_REQUEST, ENTITY, KRAFT_RECORD, REQUEST
 from console.history.tables import Tables, of_clusters, taken
 from console.history.transforms.change_event import NAMING, records_of

@@ -27,7 +27,8 @@ from console.history.kraft.metadata_log import NoMetadataLogError, Split, plan_l
 from console.history.landing import JOURNAL, POLLS, brought, delete, delivered, journal_tags, read_polls
 from console.history.redact import Damaged
 from console.history.requests.counted import COUNTED, Whose, damaged_row
-from console.history.requests.files import (
+from console.history.requests.lines import Form, clocks
+from console.history.requests.log_files import (
     FEW,
     BrokerLog,
     CutInPlaceError,
@@ -44,7 +45,6 @@ from console.history.requests.files import (
     with_zone,
     zone_problem,
 )
-from console.history.requests.lines import Form, clocks
 from console.history.schema import KRAFT_RECORD, arrow_schema
 from console.history.transforms.change_event import tagged
 

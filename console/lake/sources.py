@@ -16,7 +16,7 @@ from console.history.entities import id_problem
 from console.history.errors import LakeError
 from console.history.inputs import Controllers, Inputs, Journals, MetadataLog, RequestLog, RequestTopic, Topic
 from console.history.kraft.metadata_log import LOG_FOLDER
-from console.history.requests.files import zone_problem
+from console.history.requests.log_files import zone_problem
 from console.model.numbers import is_natural
 from console.model.yaml_places import FileProblem, FileProblems, Node, read_yaml
 

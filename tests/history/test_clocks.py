@@ -19,7 +19,7 @@ from console.history.errors import LakeError, SparkFailed
 from console.history.files import Filesystem
 from console.history.inputs import Inputs, MetadataLog, RequestLog
 from console.history.lake import Lake
-from console.history.requests.files import QUARTER
+from console.history.requests.log_files import QUARTER
 from console.history.runs import Plan, Report
 from tests.history.lake_tables import held
 from tests.history.request_lines import Logged, alter_configs, log_of

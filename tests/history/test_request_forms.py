@@ -21,8 +21,8 @@ from console.history.inputs import Inputs, RequestLog, UnreadableInput
 from console.history.plans import RequestLogs, Settings, TooMuchIsBad
 from console.history.requests import lines as forms
 from console.history.requests.counted import Whose, counted
-from console.history.requests.files import LONGEST_LINE, BrokerLog, plan
 from console.history.requests.lines import NO_TIME, OLD, Damaged, Form, Line, clocks, form_of, one_line
+from console.history.requests.log_files import LONGEST_LINE, BrokerLog, plan
 from console.history.streams import rows_of_records
 from console.session.request_log_tail import RequestLogTails
 from tests.history.known_requests import all_rows

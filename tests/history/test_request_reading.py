@@ -17,20 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.history.requests import files
+from console.history.requests import log_files as files
 from console.history.requests.counted import Whose, counted
-from console.history.requests.files import (
-    AmbiguousHourError,
-    BrokerLog,
-    Plan,
-    Twice,
-    fold_at,
-    jump,
-    opened,
-    parts_of,
-    plan,
-    shown_twice,
-)
 from console.history.requests.lines import (
     NO_END,
     NO_JSON,
@@ -41,6 +29,18 @@ from console.history.requests.lines import (
     Line,
     clocks,
     one_line,
+)
+from console.history.requests.log_files import (
+    AmbiguousHourError,
+    BrokerLog,
+    Plan,
+    Twice,
+    fold_at,
+    jump,
+    opened,
+    parts_of,
+    plan,
+    shown_twice,
 )
 from tests.history.known_requests import all_rows, lines_in, lines_of
 from tests.history.request_lines import Logged, alter_configs, fetch, log_of, produce

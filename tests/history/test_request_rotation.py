@@ -23,8 +23,8 @@ from msgspec import structs
 
 from console.history.inputs import Inputs, RequestLog, UnreadableInput
 from console.history.plans import RequestLogs, Settings, plan_request_logs
-from console.history.requests import files
-from console.history.requests.files import (
+from console.history.requests import log_files as files
+from console.history.requests.log_files import (
     BrokerLog,
     CutInPlaceError,
     LogChangedError,
