@@ -257,7 +257,7 @@ class Application:
             raise
 
     def _forget(self, stream: str) -> None:
-        """Let a stream begin anew: gold is made again, sources go on where bronze's commits say."""
+        """Let a stream begin again from nothing: gold is made again, sources go on where bronze's commits say."""
         self._lake.files.remove(self._lake.path(f"checkpoints/{stream}"))
 
     def _make(self, _: str, keys: DataFrame, batch: Batch) -> None:

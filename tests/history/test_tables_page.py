@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_page_is_fresh() -> None:
     fresh = (ROOT / "docs" / "lake-tables.md").read_text(encoding="utf-8") == page()
-    assert fresh, "run: python -m console.cli.manual.lake_tables > docs/lake-tables.md"
+    assert fresh, "run: python -m console.cli.manual.pages tables > docs/lake-tables.md"
 
 
 def test_every_column_is_on_it() -> None:
