@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from console.history.inputs import UnreadableInput
 from console.history.requests.log_files import QUARTER
 from console.history.schema import ALTER_REQUEST, ENTITY, KRAFT_RECORD, REQUEST
-from console.history.tables import Tables, of_clusters, taken
+from console.history.tables import Tables, keyed, of_clusters, taken
 from console.history.transforms.change_event import NAMING, records_of
 from console.history.transforms.kraft_changes import Placed, placed_facts
 from console.history.transforms.rows import arrow_of, parted, rows_of
@@ -62,9 +62,8 @@ def check_clocks(tables: Tables, first: datetime, last: datetime, zones: Zones) 
     records = tables.read(KRAFT_RECORD).where(of_clusters(clusters)).where("entity_type IS NOT NULL")
     naming = F.col("record_type").isin(*NAMING)
     names = records.where(naming).select("cluster_id", "entity_id", F.col("entity_key").alias("name")).distinct()
-    keyed = records.where(naming | near).join(F.broadcast(names), ["cluster_id", "entity_id"], "left")
-    keyed = keyed.withColumn("entity_key", F.coalesce("entity_key", "name")).withColumn("of", F.lit("record"))
-    rows = keyed.unionByName(asked, allowMissingColumns=True).where("entity_key IS NOT NULL")
+    written = keyed(records.where(naming | near), names).withColumn("of", F.lit("record"))
+    rows = written.unionByName(asked, allowMissingColumns=True)
     place = F.pmod(F.xxhash64("entity_type", "entity_key"), F.lit(BUCKETS)).alias("place")
     steps = rows.groupBy("cluster_id", place).applyInArrow(_steps, _STEPS).distinct()
     counted = steps.groupBy("cluster_id", "broker_id", "step").agg(

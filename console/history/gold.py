@@ -31,7 +31,7 @@ from console.history.schema import (
     SNAPSHOT,
     Table,
 )
-from console.history.tables import Batch, Tables, TooMany, given, of_clusters, taken
+from console.history.tables import Batch, Tables, TooMany, given, keyed, of_clusters, taken
 from console.history.transforms.change_event import NAMING, TOLERANCE, Bronze, change_event
 from console.history.transforms.coverage import LOG, Covered, Polls
 from console.history.transforms.history import NEVER, gaps, history
@@ -345,10 +345,8 @@ class Renewal:
                 F.col("entity_key").isin(keys) | F.col("entity_id").isin([id_ for _, id_, _ in ids])
             )
             names = given(self._tables.spark, ids, _NAMES)
-        keyed = records.join(F.broadcast(names), ["cluster_id", "entity_id"], "left")
-        keyed = keyed.withColumn("entity_key", F.coalesce("entity_key", "name")).where("entity_key IS NOT NULL")
         read = {
-            "record": keyed,
+            "record": keyed(records, names),
             "state": self._tables.read(SNAPSHOT).where("kind IN ('state', 'absent')"),
             "journal": self._tables.read(JOURNAL),
             "alter": self._tables.read(REQUEST)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -48,6 +48,7 @@ from console.model.journal_lines import (
     segment_folder,
     segment_number,
 )
+from console.model.numbers import EPOCH
 
 # -- what an edit sets ------------------------------------------------------------------------------------------------
 
@@ -169,7 +170,6 @@ def principal_of(name: str) -> str | None:
     return name if ":" in name else f"User:{name}"
 
 
-EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 Note = Sending | OutcomeLine | SettledLine | DecidedLine
 """Lines that report how a change ended."""
 

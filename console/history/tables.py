@@ -52,6 +52,13 @@ def empty(spark: SparkSession, ddl: str) -> DataFrame:
     return spark.createDataFrame([], ddl)
 
 
+def keyed(records: DataFrame, names: DataFrame) -> DataFrame:
+    """Records of the metadata log with the keys of what they name by an id alone; those of unknown name are left out.
+    names: cluster_id, entity_id, name."""
+    found = records.join(F.broadcast(names), ["cluster_id", "entity_id"], "left")
+    return found.withColumn("entity_key", F.coalesce("entity_key", "name")).where("entity_key IS NOT NULL")
+
+
 def of_clusters(clusters: Iterable[str]) -> Column:
     """Rows of these clusters, in tables whose files are apart by cluster."""
     return F.col(*CLUSTER_PART).isin(sorted(clusters))

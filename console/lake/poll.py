@@ -42,14 +42,13 @@ from console.model.config import (
     topic_resource,
 )
 from console.model.failure import Failure
-from console.model.numbers import json_text
+from console.model.numbers import EPOCH, json_text
 from console.model.snapshot import GONE, Snapshot
 
 if TYPE_CHECKING:
     from console.session.session import Session
 
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BY_NAME = 1_000
 """Topics in one request by name."""
 _LISTS_GROUPS = 1
@@ -273,7 +272,7 @@ def failed_row(cluster: str, failure: Failure) -> Row:
 
 def landed(rows: Sequence[Row], cluster_id: str, at: datetime) -> Landed:
     """The rows of a poll as they are delivered."""
-    return Landed(cluster_id, (at - _EPOCH) // timedelta(microseconds=1), [*rows])
+    return Landed(cluster_id, (at - EPOCH) // timedelta(microseconds=1), [*rows])
 
 
 # -- what a poll adds. Pure.

@@ -1,6 +1,7 @@
 """The pages made from the parsers and the registry of verbs.
 
-``python -m console.cli.manual.pages commands > docs/commands.md``, and ``… man > docs/kac.1``.
+``python -m console.cli.manual.pages commands > docs/commands.md``, and ``… man > docs/kac.1``,
+``… tables > docs/lake-tables.md``.
 """
 
 from __future__ import annotations

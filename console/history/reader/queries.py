@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from console.history.entities import CLUSTER, FIRST_LOOK, POLL_SOURCES, UNOBSERVED, acl_key
 from console.history.reader.tables import (
-    EPOCH,
     Change,
     Drifted,
     Freshness,
@@ -37,6 +36,7 @@ from console.history.schema import (
     SNAPSHOT,
     Table,
 )
+from console.model.numbers import EPOCH
 
 # -- the timeline: the rows of `history` from late to early ----------------------------------------------------------
 

@@ -17,6 +17,7 @@ from console.history.errors import LakeError
 from console.history.files import Filesystem
 from console.history.lake import Lake
 from console.history.schema import TABLES, Table
+from console.model.numbers import EPOCH
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 # -- queries from fixed text and parameters: no text of a cluster becomes SQL ----------------------------------------
 
-EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
 
 

@@ -22,6 +22,7 @@ from msgspec.json import Decoder
 
 from console.history.redact import Damaged
 from console.history.requests.alters import NO_ANSWER, Change, changes
+from console.model.numbers import EPOCH
 
 # -- a message, taken out of its wrappers -----------------------------------------------------------------------------
 
@@ -41,7 +42,6 @@ _BEFORE = 4096
 """Bytes before a message in which its time is looked for."""
 _DEEPEST = 4
 """Wrappers around a line: a layout's JSON in Docker's in a shipper's, and one to spare."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _UNITS = ((10**11, 10**9), (10**14, 10**6), (10**17, 10**3))
 """Below which a number since 1970 is of seconds, milliseconds, or microseconds, and the nanoseconds of one."""
 
@@ -176,7 +176,7 @@ def _since_1970(nanos: int) -> At:
 
 @lru_cache(16)
 def _of_second(second: int) -> datetime:
-    return _EPOCH + timedelta(seconds=second)
+    return EPOCH + timedelta(seconds=second)
 
 
 # -- what is said of a log of which no line can be read ---------------------------------------------------------------
