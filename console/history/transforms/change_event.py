@@ -14,6 +14,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from console.history.entities import acl_of
 from console.history.schema import ALTER_REQUEST, CHANGE_EVENT, ENTITY, JOURNAL, KRAFT_RECORD, SNAPSHOT, arrow_schema
 from console.history.transforms.coverage import Polls
 from console.history.transforms.kraft_changes import (
@@ -27,7 +28,6 @@ from console.history.transforms.kraft_changes import (
     Names,
     Placed,
     Record,
-    acl_of,
     facts,
     kraft_changes,
     placed_facts,
