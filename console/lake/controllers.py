@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -29,7 +29,6 @@ from console.history.kraft.metadata_log import Fetched, next_offset, read_fetche
 from console.history.plans import SOURCES, Offset, RecordSource, Settings
 from console.history.transforms.change_event import tagged
 
-T = TypeVar("T")
 IDLE_SECONDS = 300.0
 """How long records that change nothing wait to be written down."""
 _IDLE = "NoOpRecord"
@@ -66,7 +65,7 @@ class ControllerLogs(RecordSource):
         now = dict(start)
         for each in self._settings.inputs.controllers:
             at = int(start.get(each.cluster_id, 0))
-            fetched, upto = self._run(each, partial(_read, start=at, cluster_id=each.cluster_id))
+            fetched, upto = self._fetch(each, at)
             following = next_offset(fetched, upto)
             if following > at and (not at or not self._is_idle(fetched, following)):
                 now[each.cluster_id] = following
@@ -96,7 +95,7 @@ class ControllerLogs(RecordSource):
         troubles: list[Trouble] = []
         try:
             while start < end:
-                fetched, upto = self._run(named, partial(_read, start=start, cluster_id=of))
+                fetched, upto = self._fetch(named, start)
                 following = next_offset(fetched, min(upto, end)) if fetched.snapshot_end is None else upto
                 yield from map(tagged, read_fetched(fetched, following, self._key, troubles.append))
                 if following <= start:
@@ -113,8 +112,8 @@ class ControllerLogs(RecordSource):
             loop.close()
         self._open = {}
 
-    def _run(self, of: Controllers, do: Callable[[ControllerLog], Awaitable[T]]) -> T:
-        """Ask the controllers. UnreadableInput."""
+    def _fetch(self, of: Controllers, start: int) -> tuple[Fetched, int]:
+        """What follows an offset, and the offset behind it: see `_read`. UnreadableInput."""
         try:
             if of.cluster_id not in self._open:
                 context = resolve(load(os.environ, Path.home()), name=of.context, environ=os.environ)
@@ -124,7 +123,7 @@ class ControllerLogs(RecordSource):
                     made, link, ControllerLog(link, parse_bootstrap(",".join(of.addresses)), of.cluster_id)
                 )
             loop, _, log = self._open[of.cluster_id]
-            return loop.run_until_complete(_awaited(do(log)))
+            return loop.run_until_complete(_read(log, start=start, cluster_id=of.cluster_id))
         except (AdminError, ContextError, ValueError) as wrong:
             said = wrong.failure if isinstance(wrong, AdminError) else wrong
             raise UnreadableInput(f"the controllers of {of.cluster_id}: {said}") from wrong
@@ -137,10 +136,6 @@ async def _closed(link: Link, log: ControllerLog) -> None:
     for task in left:
         task.cancel()
     await asyncio.gather(*left, return_exceptions=True)
-
-
-async def _awaited(found: Awaitable[T]) -> T:
-    return await found
 
 
 async def _read(log: ControllerLog, *, start: int, cluster_id: str) -> tuple[Fetched, int]:
