@@ -18,8 +18,7 @@ from console.answers.triage import prometheus_label
 from console.history import delta_log
 from console.history.delta_log import DataFile
 from console.history.lake import Lake
-from console.history.reader.queries import gaps
-from console.history.reader.tables import Gap, Tables
+from console.history.reader import Gap, Tables, gaps
 from console.history.schema import TABLES
 from console.history.schema import Table as LakeTable
 from console.plan.amounts import size

@@ -27,8 +27,7 @@ from console.history.errors import StoreError
 from console.history.files import Filesystem, LakeBusy, this_process
 from console.history.lake import Lake
 from console.history.landing import JOURNAL, POLLS
-from console.history.reader.queries import Wanted, Window, hottest, timeline
-from console.history.reader.tables import Tables
+from console.history.reader import Tables, Wanted, Window, hottest, timeline
 from console.history.runs import settings_of
 from console.history.s3 import S3Files, S3Keys
 from console.history.schema import HISTORY, TABLES

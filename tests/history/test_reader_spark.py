@@ -12,8 +12,7 @@ import pytest
 
 from console.history.delta_log import listed
 from console.history.lake import Lake
-from console.history.reader.queries import Wanted, Window, drift, hottest, minutes, timeline
-from console.history.reader.tables import Change, Drifted, Pair, Tables
+from console.history.reader import Change, Drifted, Pair, Tables, Wanted, Window, drift, hottest, minutes, timeline
 from console.history.schema import DRIFT, HISTORY, QUOTA_SUGGESTION, QUOTA_USAGE, REQUEST, TABLES, Table
 from console.lake.results import status
 from tests.support import delta_lake, sample_lake

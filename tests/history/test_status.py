@@ -12,7 +12,7 @@ import pytest
 
 from console.cli import main as cli
 from console.history.lake import Lake
-from console.history.reader.tables import Gap
+from console.history.reader import Gap
 from console.history.schema import HISTORY, KRAFT_RECORD, REQUEST
 from console.lake.results import LAST_RUNS, Status, prometheus_text, status
 from tests.support import delta_lake, sample_lake
