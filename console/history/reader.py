@@ -339,7 +339,7 @@ class Tables:
             raise Unreadable(self.where, error) from error
 
 
-# Rows that are read from a lake, as values. Times are UTC. Texts come from clusters: untrusted.
+# -- rows as values. Times are UTC. Texts come from clusters: untrusted ------------------------------------------------
 
 
 class Change(NamedTuple):
@@ -481,8 +481,6 @@ class Freshness(NamedTuple):
     built: datetime | None
     run: str | None
 
-
-# -- queries -----------------------------------------------------------------------------------------------------------
 
 # -- the timeline: the rows of `history` from late to early ----------------------------------------------------------
 
