@@ -47,7 +47,6 @@ from console.history.runs import (
     recorded,
     rules_of,
     settings_of,
-    silent,
     unjudged,
     versions,
 )
@@ -320,7 +319,7 @@ Session = Callable[[], AbstractContextManager[SparkSession]]
 """Starts Spark for a context."""
 
 
-def update(plan: Plan, session: Session, progress: Listener = silent) -> Report:
+def update(plan: Plan, session: Session, progress: Listener = lambda _: None) -> Report:
     """Takes in once what is new, and makes what follows from it. LakeBusy; UnreadableInput, LakeError, OSError."""
     report = Report(new_run_id(), "update", iso_now(), versions=versions())
     with settings_of(plan) as settings:

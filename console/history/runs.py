@@ -362,10 +362,6 @@ class Progress:
 Listener = Callable[[Progress], None]
 
 
-def silent(_: Progress) -> None:
-    """For whom progress is of no interest."""
-
-
 class Steps:
     """The steps of one job, told to a listener."""
 

@@ -27,7 +27,7 @@ from console.lake.java import (
     groups_of,
     jar_folder,
     jars_of,
-    look,
+    lacking_jars,
     major,
     usable,
 )
@@ -89,10 +89,10 @@ def _jars(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
     """Those that the lake needs, and others where they are there."""
     needed = groups_of(lake or "", topics=False)
     for group in Group:
-        found = look(environ, {group})
-        there = f"{len(found.there)} of {len(found.there) + len(found.lacking)} in {found.folder}"
+        lacking, count = lacking_jars(environ, {group}), len(jars_of({group}))
+        there = f"{count - len(lacking)} of {count} in {jar_folder(environ)}"
         name = f"jars for {_JARS_FOR[group]}"
-        if not found.lacking:
+        if not lacking:
             yield Check(name, Health.OK, f"{there}; executors of a cluster need them too: spark-submit --jars")
         elif group in needed:
             remedy = f"the next update fetches them; without a network: {FOLDER} names a folder with those of {TABLE}"

@@ -167,16 +167,6 @@ class Jar:
         return f"{self.name}-{self.version}.jar"
 
 
-@dataclass(frozen=True)
-class Found:
-    """The jars of some groups that a folder has, and those it lacks: not there, not a file of this user, or of another
-    content."""
-
-    folder: Path
-    there: tuple[Jar, ...]
-    lacking: tuple[Jar, ...]
-
-
 def table(text: str) -> tuple[Jar, ...]:
     """Read the table: a line a jar, `GROUP COORDINATES SHA-256`."""
     rows = (line.replace(":", " ").split() for line in text.splitlines() if line and not line.startswith("#"))
@@ -213,11 +203,10 @@ def groups_of(lake: str, *, topics: bool) -> frozenset[Group]:
     return frozenset({Group.DELTA, *(group for group, needed in more.items() if needed)})
 
 
-def look(environ: Mapping[str, str], groups: Collection[Group]) -> Found:
-    """Find which jars are in the cache. Nothing is fetched."""
-    folder, wanted = jar_folder(environ), jars_of(groups)
-    good = tuple(each for each in wanted if digest_of(folder / each.file) == each.sha256)
-    return Found(folder, good, tuple(each for each in wanted if each not in good))
+def lacking_jars(environ: Mapping[str, str], groups: Collection[Group]) -> tuple[Jar, ...]:
+    """The jars for these purposes that the cache lacks: not there, not a file of this user, or of another content."""
+    folder = jar_folder(environ)
+    return tuple(each for each in jars_of(groups) if digest_of(folder / each.file) != each.sha256)
 
 
 def spark_jars(
@@ -233,7 +222,7 @@ def spark_jars(
     folder = jar_folder(environ)
     try:
         own_folder(folder)
-        lacking = look(environ, groups).lacking
+        lacking = lacking_jars(environ, groups)
         if lacking:
             say("fetching the jars that Spark needs, once")
             with tempfile.TemporaryDirectory(prefix=".fetched-", dir=folder) as scratch:
@@ -412,7 +401,7 @@ def archive_of(environ: Mapping[str, str], java: Java, options: Sequence[str]) -
 
 def usable(archive: Archive) -> bool:
     """Whether the archive is complete, this user's own, and as it was made. One that is not is deleted."""
-    try:
+    with suppress(OSError, UnicodeDecodeError):
         own_folder(archive.folder)
         digest = archive.digest.read_text(encoding="ascii")
         if digest and digest == digest_of(archive.file):
@@ -420,8 +409,6 @@ def usable(archive: Archive) -> bool:
             return True
         archive.digest.unlink()
         archive.file.unlink()
-    except (OSError, UnicodeDecodeError):
-        return False
     return False
 
 
