@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +16,13 @@ from console.admin.cluster import describe_quorum
 from console.admin.errors import AdminError
 from console.admin.link import Link
 from console.admin.metadata_log import ControllerLog, LogPart, Snapshot
-from console.admin.settings import Address, ConnectionSettings
+from console.admin.settings import Address, ConnectionSettings, show_address
+from console.contexts.configured import BOOTSTRAP
+from console.history.inputs import Controllers, Inputs
 from console.history.kraft.metadata_log import Fetched, next_offset, read_fetched
+from console.history.plans import Offset, Settings
 from console.history.redact import HIDDEN
+from console.lake.controllers import ControllerLogs
 from console.model.changes import AlterConfigs, ChangeRequest, ConfigOp, CreateTopics, NewTopic, Status
 from console.model.codes import SET
 from console.model.config import broker_resource, topic_resource
@@ -79,6 +84,30 @@ async def test_the_log_is_what_the_files_have_and_a_snapshot_what_came_before(
         told = [each["payload"] for each in first if each["record_type"] == "ConfigRecord" and each["in_snapshot"]]
     assert any(HIDDEN in each for each in told)
     assert PLANTED not in str(told)
+
+
+async def test_a_lake_takes_in_what_the_files_have(
+    cluster: KafkaCluster, client: AdminClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(BOOTSTRAP, cluster.bootstrap)
+    (tmp_path / "key").write_bytes(KEY)
+    named = Controllers(cluster.cluster_id, tuple(map(show_address, cluster.controller_addresses)))
+    source = ControllerLogs(Settings("", Inputs(controllers=(named,)), str(tmp_path / "key")))
+    await _change(client, 1)
+
+    def take(start: Offset) -> tuple[list[dict[str, Any]], Offset]:
+        end = source.newest(start)
+        parts = source.parts(start, end)
+        return [row for part in parts for batch in source.read(part) for row in batch.to_pylist()], end
+
+    first, after = await asyncio.to_thread(take, source.initial())
+    await _change(client, 2)
+    more, end = await asyncio.to_thread(take, after)
+    assert first
+    assert any(each["entity_key"] == "orders" and "retention.ms" in each["payload"] for each in more)
+    kept = _in_files(cluster, end[cluster.cluster_id])
+    wanted = [kept[_place(each)] for each in (*first, *more)]
+    assert [{name: each[name] for name in of} for each, of in zip((*first, *more), wanted, strict=True)] == wanted
 
 
 async def test_reading_goes_on_with_the_next_leader(cluster: KafkaCluster, client: AdminClient) -> None:
