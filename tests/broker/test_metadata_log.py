@@ -19,7 +19,7 @@ from console.admin.metadata_log import ControllerLog, LogPart, Snapshot
 from console.admin.settings import Address, ConnectionSettings, show_address
 from console.contexts.configured import BOOTSTRAP
 from console.history.inputs import Controllers, Inputs
-from console.history.kraft.metadata_log import Fetched, next_offset, read_fetched
+from console.history.kraft.metadata_log import LogPlan, plan_fetched, read_splits
 from console.history.plans import Offset, Settings
 from console.history.redact import HIDDEN
 from console.lake.controllers import ControllerLogs
@@ -128,7 +128,7 @@ async def test_reading_goes_on_with_the_next_leader(cluster: KafkaCluster, clien
                 assert time.monotonic() < began + PATIENCE
                 part = await log.read(at, wait=0.5)
                 assert isinstance(part, LogPart)
-                found += _rows(cluster, Fetched(cluster.cluster_id, "here", part.data, at), part.next)
+                found += _rows(_planned(cluster, part, at))
                 at = part.next
             return found
         finally:
@@ -199,17 +199,19 @@ async def _one(
     finally:
         if close:
             await log.close()
-    if isinstance(part, Snapshot):
-        fetched = Fetched(cluster.cluster_id, "here", part.data, start, part.end)
-        return _rows(cluster, fetched, part.end), part.end
-    fetched = Fetched(cluster.cluster_id, "here", part.data, start)
-    following = next_offset(fetched, part.next)
-    return _rows(cluster, fetched, following), following
+    plan = _planned(cluster, part, start)
+    return _rows(plan), plan.next_offset
 
 
-def _rows(cluster: KafkaCluster, fetched: Fetched, end: int) -> list[dict[str, Any]]:
-    assert fetched.cluster_id == cluster.cluster_id
-    batches = list(read_fetched(fetched, end, KEY, lambda trouble: pytest.fail(str(trouble))))
+def _planned(cluster: KafkaCluster, part: LogPart | Snapshot, start: int) -> LogPlan:
+    is_snapshot = isinstance(part, Snapshot)
+    end = part.end if isinstance(part, Snapshot) else part.next
+    return plan_fetched(part.data, "here", cluster.cluster_id, start, end, is_snapshot=is_snapshot)
+
+
+def _rows(plan: LogPlan) -> list[dict[str, Any]]:
+    assert plan.troubles == ()
+    batches = list(read_splits(plan.splits, KEY, lambda trouble: pytest.fail(str(trouble))))
     return [row for batch in batches for row in batch.to_pylist()]
 
 
