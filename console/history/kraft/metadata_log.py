@@ -159,7 +159,7 @@ def plan_fetched(data: bytes, source: str, cluster_id: str, start: int, end: int
     for messages and for the column `file`."""
     offset = end if is_snapshot else int.from_bytes(data[:8], "big", signed=True)
     plan = _Plan(start, end, SPLIT_BYTES).of([LogFile(offset, source, cluster_id, is_snapshot, data=data)])
-    # What is damaged there is so the next time, too: it is told of once, and what follows it is read.
+    # What is damaged there is so the next time, too: it is reported once, and what follows it is read.
     return replace(plan, next_offset=end if plan.open_at is None else max(start, min(plan.open_at, end)))
 
 
