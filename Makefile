@@ -82,7 +82,7 @@ docs: dev-venv  ## the pages made from the registry of verbs, the keymap, the pa
 	$(BIN)/python -m console.cli.manual.pages commands > docs/commands.md
 	$(BIN)/python -m console.tui.key_help > docs/keys.md
 	$(BIN)/python -m console.cli.manual.pages man > docs/kac.1
-	$(BIN)/python -m console.history.schema_page > docs/lake-tables.md
+	$(BIN)/python -m console.cli.manual.pages tables > docs/lake-tables.md
 
 pictures: dev-venv  ## the pictures in screenshots/, from the running console
 	$(BIN)/python -m screenshots.take

@@ -29,7 +29,7 @@ from benchmarks.metadata_log import Day, write_log
 from benchmarks.processes import Cost, Watched, cost_of, kac, watched
 from console.history.kraft.metadata_log import plan_log
 from console.history.lake import Lake
-from console.history.reader.tables import Tables
+from console.history.reader import Tables
 from console.history.runs import GOLD, committed
 from console.history.schema import HISTORY, KRAFT_RECORD
 from tests.support.lake_reading import rows_in

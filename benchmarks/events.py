@@ -25,7 +25,7 @@ from benchmarks.figures import load, report, report_ratio
 from benchmarks.processes import Tree
 from console.history.kraft.decoder import ROW_SCHEMA
 from console.history.lake import Lake
-from console.history.reader.tables import Tables, Where
+from console.history.reader import Tables, Where
 from console.history.runs import GOLD
 from console.history.schema import ALTER_REQUEST, CHANGE_EVENT, HISTORY, KRAFT_RECORD, REQUEST, arrow_schema
 from console.history.transforms.change_event import tagged

@@ -28,8 +28,7 @@ from benchmarks.figures import interleaved, load, report, report_ratio, report_t
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.spec import ClusterSpec
 from console.history.lake import Lake
-from console.history.reader.queries import Wanted, fleet_freshness, freshness, timeline
-from console.history.reader.tables import Tables
+from console.history.reader import Tables, Wanted, fleet_freshness, freshness, timeline
 from console.history.schema import CHANGE_EVENT, HISTORY, SNAPSHOT, Table, arrow_schema
 from console.lake.poll import TYPES
 from tests.support import delta_lake

@@ -54,8 +54,8 @@ def decode(log: str) -> dict[str, float]:
 def through_spark(log: str) -> dict[str, float]:
     """The same as a stream of `kac lake`, all its columns into nothing, from when the session is there."""
     from console.history.inputs import Inputs, MetadataLog
-    from console.history.plans import Settings
-    from console.history.sources import MetadataLogSource
+    from console.history.plans import MetadataLogs, Settings
+    from console.history.streams import formats
     from console.lake.spark_session import lake_session
     from console.model.numbers import json_text
 
@@ -64,8 +64,9 @@ def through_spark(log: str) -> dict[str, float]:
         key.write_bytes(KEY)
         settings = Settings(folder, Inputs((MetadataLog(log),)), str(key))
         start = time.perf_counter()
-        spark.dataSource.register(MetadataLogSource)
-        rows = spark.readStream.format(MetadataLogSource.name())
+        for each in formats():
+            spark.dataSource.register(each)
+        rows = spark.readStream.format(MetadataLogs.name)
         rows = rows.option("settings", json_text(msgspec.to_builtins(settings)))
         into = rows.load().writeStream.format("noop").option("checkpointLocation", f"{folder}/checkpoint")
         query = into.trigger(availableNow=True).start()

@@ -31,8 +31,7 @@ from benchmarks.processes import Tree
 from benchmarks.requests import log_of
 from console.history.inputs import Inputs, MetadataLog, RequestLog
 from console.history.kraft.metadata_log import plan_log
-from console.lake.jars import Group, spark_jars
-from console.lake.java import find_java
+from console.lake.java import Group, find_java, spark_jars
 from console.lake.spark_session import write_package
 from tests.support.spark_cluster import SparkCluster, spark_cluster
 

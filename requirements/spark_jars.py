@@ -14,7 +14,7 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
-from console.lake.jars import TABLE, Group, pom_of
+from console.lake.java import TABLE, Group, pom_of
 
 HEAD = "# Made by `python -m requirements.spark_jars`: what a jar is for, its coordinates, its SHA-256.\n"
 

@@ -7,7 +7,7 @@ from datetime import datetime, tzinfo
 from typing import NamedTuple
 
 from console.answers.results import Column, Row, Table
-from console.history.reader.tables import Change, Drifted, Usage
+from console.history.reader import Change, Drifted, Usage
 from console.model.numbers import Data
 from console.plan.amounts import moment
 from console.present.lake import (

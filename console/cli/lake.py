@@ -240,8 +240,7 @@ def seconds_between(text: str | None) -> float | None:
 def run_status(options: argparse.Namespace) -> int:
     """0 told; the lake's own errors otherwise."""
     from console.answers.results import Printer
-    from console.history.status import status
-    from console.lake.results import status_result
+    from console.lake.results import status, status_result
 
     Printer(options.output)(status_result(status(open_lake(options))))
     return DONE
@@ -249,8 +248,7 @@ def run_status(options: argparse.Namespace) -> int:
 
 def write_metrics(options: argparse.Namespace, lake: Lake) -> None:
     """Writes the file of ``--prometheus``, where it is named."""
-    from console.history.status import status
-    from console.lake.results import prometheus_text
+    from console.lake.results import prometheus_text, status
     from console.safe_files import write_whole
 
     if file := getattr(options, "prometheus", None):
@@ -280,8 +278,7 @@ def run_doctor(options: argparse.Namespace) -> int:
 def run_package(options: argparse.Namespace) -> int:
     """0 written, 1 not."""
     from console.answers.results import Printer
-    from console.lake.jars import Group, spark_jars
-    from console.lake.java import find_java
+    from console.lake.java import Group, find_java, spark_jars
     from console.lake.spark_session import submit_lines, write_package
 
     wanted = getattr(options, "file", Path("kac-lake.zip"))

@@ -24,6 +24,7 @@ from console.model.numbers import json_text, time_of_day
 from console.terminal import complain, put
 
 if TYPE_CHECKING:
+    from console.history.app import Session
     from console.history.inputs import Inputs
     from console.history.lake import Lake
     from console.history.runs import Plan, Report
@@ -58,20 +59,25 @@ def update_once(plan: Plan, master: str | None, progress: Shown) -> Report:
     if not wanted and not plan.topics:
         return nothing_done()
     from console.history.app import update
-    from console.lake.jars import groups_of
-    from console.lake.spark_session import lake_session
 
     # One that reads logs and makes gold has loaded what any other needs.
-    session = partial(
+    return update(plan, _session(plan, master, progress, is_whole=len(wanted) > 1), progress.step)
+
+
+def _session(plan: Plan, master: str | None, progress: Shown, *, is_whole: bool = False) -> Session:
+    """What starts Spark for a plan. is_whole: see `lake_session`."""
+    from console.lake.java import groups_of
+    from console.lake.spark_session import lake_session
+
+    return partial(
         lake_session,
         os.environ,
         master=master,
         groups=groups_of(plan.lake.where, topics=bool(plan.topics)),
         settings=plan.lake.files.spark_settings(),
-        is_whole=len(wanted) > 1,
+        is_whole=is_whole,
         say=progress.say,
     )
-    return update(plan, session, progress.step)
 
 
 def run_on(options: argparse.Namespace) -> int:
@@ -97,18 +103,9 @@ def run_on(options: argparse.Namespace) -> int:
 
     def go_on() -> Report:
         from console.history.app import run
-        from console.lake.jars import groups_of
-        from console.lake.spark_session import lake_session
 
         with shown() as progress, _polling(options, plan.lake, every, told, stop):
-            session = partial(
-                lake_session,
-                os.environ,
-                master=getattr(options, "master", None),
-                groups=groups_of(plan.lake.where, topics=bool(plan.topics)),
-                settings=plan.lake.files.spark_settings(),
-                say=progress.say,
-            )
+            session = _session(plan, getattr(options, "master", None), progress)
             return run(plan, session, told, stop, lambda: write_metrics(options, plan.lake))
 
     with _ended_by_signals(stop):
@@ -191,7 +188,7 @@ def _plan(options: argparse.Namespace) -> Plan | int:
     if inputs.controllers:
         import console.lake.controllers  # noqa: F401 - its source is known then
     if inputs.request_topics:
-        from console.lake.topics import topics_of
+        from console.lake.sources import topics_of
 
         try:
             topics, login = topics_of(inputs.request_topics, os.environ)
@@ -206,16 +203,15 @@ def inputs_of(where: str) -> Inputs:
     """What the lake's `sources.yaml` names; nothing where there is none. FileProblems, OSError."""
     from console.contexts.lake_files import lake_files
     from console.history.inputs import Inputs
+    from console.history.lake import Lake
     from console.lake.sources import FILE, read_sources
 
     files = lake_files(where)
-    file = Path(where) / FILE
-    try:
-        if files is not None:
-            return read_sources(files.read(f"{where}/{FILE}").decode(), f"{where}/{FILE}", Path.cwd())
-        return read_sources(file.read_text(encoding="utf-8"), str(file), Path(where).absolute())
-    except FileNotFoundError:
+    lake = Lake.at_path(where, files)
+    text = lake.own_file(FILE)
+    if text is None:
         return Inputs()
+    return read_sources(text.decode(), lake.path(FILE), Path(lake.where) if files is None else Path.cwd())
 
 
 def _guarded(job: str, do: Callable[[], Report]) -> Report | None:

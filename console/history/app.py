@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -20,21 +20,19 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from console.history import sources
 from console.history.clocks import check_clocks
+from console.history.derived import compare, judge, make_usage
 from console.history.errors import LeaseLost
-from console.history.files import iso_now, new_run_id
+from console.history.files import Lock, iso_now, new_run_id
 from console.history.gold import Known, Renewal, new_keys, news_of
 from console.history.inputs import UnreadableInput, owned
-from console.history.judged import compare, judge
-from console.history.lake import Lake
-from console.history.maintain import EVERY, MANY_FILES, maintain
-from console.history.plans import BRONZE_OF, SOURCES, MetadataLogs, RequestLogs, Settings
-from console.history.progress import Listener, Steps, silent
+from console.history.plans import SOURCES, MetadataLogs, RequestLogs, Settings
 from console.history.runs import (
     GOLD,
+    Listener,
     Plan,
     Report,
+    Steps,
     begin_of,
     begins,
     begun,
@@ -54,11 +52,9 @@ from console.history.runs import (
 )
 from console.history.schema import CLUSTER_PART, DRIFT, HISTORY, JOURNAL, POLICY_VIOLATION, REQUEST, TABLES
 from console.history.spark import for_few_rows, for_many_rows
-from console.history.tables import Batch, Tables, of_clusters, taken
-from console.history.topics import Topic, logged_in, topic_rows
+from console.history.streams import formats, logged_in, topic_rows
+from console.history.tables import EVERY, MANY_FILES, Batch, Tables, maintain, of_clusters, taken
 from console.history.transforms.drift import A_PAIR
-from console.history.usage import make_usage
-from console.model.numbers import json_text
 
 MANY = 20_000
 """Rows of a batch for which plans are worth to be compiled."""
@@ -68,36 +64,34 @@ _CHANGE = [column.name for column in JOURNAL.columns if column.name != "read_ts"
 
 
 class Application:
-    """One application on one lake. root: of the lake, as Spark names it. note: goes into each commit. report: what it
-    did is added to it. keep_days: see `maintain`. topics: of request logs. is_alone: whether it still has the lake's
-    lock."""
+    """One application on a plan's lake, in a session. settings: of its sources. report: what it did is added to it.
+    is_alone: whether it still has the lake's lock."""
 
     def __init__(
         self,
-        spark: SparkSession,
-        lake: Lake,
-        root: str,
+        plan: Plan,
         settings: Settings,
-        note: Mapping[str, Any],
+        spark: SparkSession,
         report: Report,
-        keep_days: float | None = None,
-        topics: Sequence[Topic] = (),
         is_alone: Callable[[], bool] = lambda: True,
     ) -> None:
+        self._plan = plan
         self._spark = spark
-        self._lake = lake
-        self._root = root.rstrip("/")
+        self._lake = plan.lake
         self._settings = settings
         self._report = report
-        self._keep_days = keep_days
-        self._topics = {each.stream: each for each in topics}
+        self._topics = {each.stream: each for each in plan.topics}
         self._told: Callable[[str], None] = lambda _: None
         self._again: int | None = None
-        self.tables = Tables(spark, lake, root, dict(note))
+        self.tables = Tables(spark, plan.lake, plan.root, {"run": report.run_id, "kac": kac_version()})
         self._known = Known(self.tables)
         self._alone = threading.Lock()
         self._is_alone = is_alone
-        for each in sources.formats():
+        if is_of_another(plan.lake):
+            self._forget(GOLD)
+        if is_undone(plan.lake):
+            self._forget(RequestLogs.name)
+        for each in formats():
             spark.dataSource.register(each)
         self.tables.create_bronze()
 
@@ -174,7 +168,7 @@ class Application:
             rows = topic_rows(self._spark, self._topics[name], begin)
         else:
             now = msgspec.structs.replace(self._settings, begin=begins(self._lake))
-            settings = json_text(msgspec.to_builtins(now))
+            settings = msgspec.json.encode(now).decode()
             rows = self._spark.readStream.format(name).option("settings", settings).load()
 
         def each(batch: DataFrame, number: int) -> None:
@@ -185,7 +179,7 @@ class Application:
                 self.tables.spark = spark
                 do(name, batch, Batch(str(query), number, {"stream": name}))
 
-        stream = rows.writeStream.queryName(name).option("checkpointLocation", f"{self._root}/checkpoints/{name}")
+        stream = rows.writeStream.queryName(name).option("checkpointLocation", f"{self.tables.root}/checkpoints/{name}")
         return stream.trigger(**trigger).foreachBatch(each).start()
 
     def _check_lock(self) -> None:
@@ -207,14 +201,14 @@ class Application:
             for_many_rows(self._spark)
             counts = {table.name: len(self._lake.table(table).files) for table in TABLES.values()}
             if done is not None or max(counts.values()) > MANY_FILES:
-                maintain(self.tables, counts, self._keep_days)
+                maintain(self.tables, counts, self._plan.keep_days)
         self._lake.files.replace(path, str(time.time()).encode())
 
     # -- batches -------------------------------------------------------------------------------------------------------
 
     def _put(self, name: str, rows: DataFrame, batch: Batch) -> None:
         """A batch of a source, into its bronze table."""
-        table = TABLES[BRONZE_OF.get(name, REQUEST.name)]
+        table = TABLES[SOURCES[name].table] if name in SOURCES else REQUEST
         # How many rows it has is known once they are read.
         for_many_rows(self.tables.spark)
         seen = Observation()
@@ -257,10 +251,14 @@ class Application:
         except UnreadableInput:
             notes = (note for note in self._lake.notes(REQUEST) if note.get("stream") == RequestLogs.name)
             former = next((note for note in notes if note["version"] <= before and "end" in note), None)
-            end = RequestLogs.NOTHING if former is None else former["end"]
+            end = RequestLogs.beginning if former is None else former["end"]
             self.tables.undo(REQUEST, before, {"stream": RequestLogs.name, "end": end, "is_undone": True})
-            self._lake.files.remove(self._lake.path(f"checkpoints/{RequestLogs.name}"))
+            self._forget(RequestLogs.name)
             raise
+
+    def _forget(self, stream: str) -> None:
+        """Let a stream begin again from nothing: gold is made again, sources go on where bronze's commits say."""
+        self._lake.files.remove(self._lake.path(f"checkpoints/{stream}"))
 
     def _make(self, _: str, keys: DataFrame, batch: Batch) -> None:
         """A batch of keys that came to bronze, into silver and gold."""
@@ -321,19 +319,16 @@ Session = Callable[[], AbstractContextManager[SparkSession]]
 """Starts Spark for a context."""
 
 
-def update(plan: Plan, session: Session, progress: Listener = silent) -> Report:
+def update(plan: Plan, session: Session, progress: Listener = lambda _: None) -> Report:
     """Takes in once what is new, and makes what follows from it. LakeBusy; UnreadableInput, LakeError, OSError."""
     report = Report(new_run_id(), "update", iso_now(), versions=versions())
     with settings_of(plan) as settings:
         wanted = news(plan.lake, settings) or ([GOLD] if plan.topics else [])
         if not wanted:
             return ended(report)
-        with plan.lake.alone(report.run_id, "update") as lock:
-            if lock.former is not None:
-                report.notes.append(f"took over the lock of a run that died: {lock.former}")
-            with recorded(plan.lake, report), session() as spark, in_words(), logged_in(spark, plan.login):
-                app = application(plan, settings, spark, report, lock.is_held)
-                steps = Steps("update", len(wanted) + len(plan.topics) + 1, progress)
+        with plan.lake.alone(report.run_id, report.job) as lock:
+            with _application(plan, settings, report, session, lock) as (app, _):
+                steps = Steps(report.job, len(wanted) + len(plan.topics) + 1, progress)
                 for name in (*wanted[:-1], *(each.stream for each in plan.topics), GOLD):
                     with steps.step(name) as read:
                         app.take(name)
@@ -342,8 +337,7 @@ def update(plan: Plan, session: Session, progress: Listener = silent) -> Report:
                 app.maintain()
                 with steps.step("rules"):
                     app.judge()
-            with settings_of(plan) as after:
-                news(plan.lake, after)  # what is in the lake is deleted where it was landed
+            news(plan.lake, settings)  # what is in the lake is deleted where it was landed
     return report
 
 
@@ -357,28 +351,28 @@ def run(
     """Goes on until `stop` is set. told: gets a line for what fails, and for each batch that wrote something.
     now_and_then: called every some seconds, once what was done until then is kept. LakeBusy, LakeError."""
     report = Report(new_run_id(), "run", iso_now(), versions=versions())
-    with settings_of(plan) as settings, plan.lake.alone(report.run_id, "run") as lock:
-        if lock.former is not None:
-            told(f"took over the lock of a run that died: {lock.former}")
-        with recorded(plan.lake, report) as keep, session() as spark, in_words(), logged_in(spark, plan.login):
-            app = application(plan, settings, spark, report, lock.is_held)
+    with (
+        settings_of(plan) as settings,
+        plan.lake.alone(report.run_id, report.job) as lock,
+        _application(plan, settings, report, session, lock) as (app, keep),
+    ):
+        for note in report.notes:
+            told(note)
 
-            def kept() -> None:
-                keep()
-                now_and_then()
+        def kept() -> None:
+            keep()
+            now_and_then()
 
-            app.go_on(plan.every, told, stop, kept)
+        app.go_on(plan.every, told, stop, kept)
     return report
 
 
-def application(
-    plan: Plan, settings: Settings, spark: SparkSession, report: Report, is_alone: Callable[[], bool]
-) -> Application:
-    """The application in a session, which fills in a report."""
-    lake = plan.lake
-    if is_of_another(lake):
-        lake.files.remove(lake.path(f"checkpoints/{GOLD}"))
-    if is_undone(lake):
-        lake.files.remove(lake.path(f"checkpoints/{RequestLogs.name}"))
-    note = {"run": report.run_id, "kac": kac_version()}
-    return Application(spark, lake, plan.root, settings, note, report, plan.keep_days, plan.topics, is_alone)
+@contextmanager
+def _application(
+    plan: Plan, settings: Settings, report: Report, session: Session, lock: Lock
+) -> Iterator[tuple[Application, Callable[[], None]]]:
+    """The application in a session of Spark, with what keeps its report while it goes on."""
+    if lock.former is not None:
+        report.notes.append(f"took over the lock of a run that died: {lock.former}")
+    with recorded(plan.lake, report) as keep, session() as spark, in_words(), logged_in(spark, plan.login):
+        yield Application(plan, settings, spark, report, lock.is_held), keep

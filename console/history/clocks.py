@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
+from zoneinfo import ZoneInfo, available_timezones
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from console.history.inputs import UnreadableInput
-from console.history.requests.zone import FURTHEST, QUARTER, fitting_zones, wrong_steps
+from console.history.requests.log_files import QUARTER
 from console.history.schema import ALTER_REQUEST, ENTITY, KRAFT_RECORD, REQUEST
-from console.history.tables import Tables, of_clusters, taken
+from console.history.tables import Tables, keyed, of_clusters, taken
 from console.history.transforms.change_event import NAMING, records_of
 from console.history.transforms.kraft_changes import Placed, placed_facts
-from console.history.transforms.rows import rows_of
+from console.history.transforms.rows import arrow_of, parted, rows_of
 
 MOST_ENTITIES = 1_000
 """Of the requests' last."""
@@ -35,6 +35,17 @@ _SCHEMA = pa.schema(
         *(("correlation_id", pa.int64()), ("client_id", pa.string())),
     ]
 )
+FURTHEST = 26 * 4
+"""Quarters between the zones that are furthest apart."""
+LEAST_REQUESTS = 2
+"""Requests that have to agree that a zone is wrong."""
+_MOST_ASKED_FOR = (
+    "UTC",
+    *("Europe/Berlin", "Europe/London", "Europe/Helsinki", "Europe/Moscow", "America/New_York", "America/Chicago"),
+    *("America/Denver", "America/Los_Angeles", "America/Sao_Paulo", "Asia/Dubai", "Asia/Kolkata", "Asia/Singapore"),
+    *("Asia/Shanghai", "Asia/Tokyo", "Australia/Sydney", "Pacific/Auckland"),
+)
+"""Which of several zones that fit are named first."""
 Zones = Mapping[tuple[str, int], str]
 """Of the logs that are read, by cluster and broker."""
 
@@ -51,9 +62,8 @@ def check_clocks(tables: Tables, first: datetime, last: datetime, zones: Zones) 
     records = tables.read(KRAFT_RECORD).where(of_clusters(clusters)).where("entity_type IS NOT NULL")
     naming = F.col("record_type").isin(*NAMING)
     names = records.where(naming).select("cluster_id", "entity_id", F.col("entity_key").alias("name")).distinct()
-    keyed = records.where(naming | near).join(F.broadcast(names), ["cluster_id", "entity_id"], "left")
-    keyed = keyed.withColumn("entity_key", F.coalesce("entity_key", "name")).withColumn("of", F.lit("record"))
-    rows = keyed.unionByName(asked, allowMissingColumns=True).where("entity_key IS NOT NULL")
+    written = keyed(records.where(naming | near), names).withColumn("of", F.lit("record"))
+    rows = written.unionByName(asked, allowMissingColumns=True)
     place = F.pmod(F.xxhash64("entity_type", "entity_key"), F.lit(BUCKETS)).alias("place")
     steps = rows.groupBy("cluster_id", place).applyInArrow(_steps, _STEPS).distinct()
     counted = steps.groupBy("cluster_id", "broker_id", "step").agg(
@@ -77,7 +87,7 @@ def _steps(rows: pa.Table) -> pa.Table:
     """By how many quarters of an hour requests were made before their records. rows: of entities, what was asked of
     them and what the log has. A change that fits several numbers of quarters, as one that is made each hour, is left
     out."""
-    records, asked = (rows.filter(pc.equal(rows["of"], name)) for name in ("record", "alter"))
+    records, asked = parted(rows, "record", "alter")
     facts: dict[tuple[str, ...], list[Placed]] = defaultdict(list)
     for cluster_id, of_cluster in records_of(records).items():
         for entity, placed in placed_facts(of_cluster).items():
@@ -92,8 +102,7 @@ def _steps(rows: pa.Table) -> pa.Table:
         steps = {step for fact in of_attribute if (step := _step(fact, op, value, start, end)) is not None}
         if len(steps) == 1:
             made.append((attribute[0], broker_id, steps.pop(), end, number, client_id or ""))
-    columns = list(zip(*made, strict=True)) or [()] * len(_SCHEMA)
-    return pa.table([pa.array(each, of.type) for each, of in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA)
+    return arrow_of(_SCHEMA, made)
 
 
 def _step(fact: Placed, op: str, value: str | None, start: int, end: int) -> int | None:
@@ -125,3 +134,29 @@ def _advice(zone: str, fitting: Sequence[str]) -> str:
     first, *others = fitting[:_NAMED]
     more = f" ({' or '.join(others)} would fit, too)" if others else ""
     return f"Nothing was taken in. It was read as {zone}; write timezone: {first} in sources.yaml{more}."
+
+
+def wrong_steps(requests: Mapping[int, int]) -> int | None:
+    """By how many quarters of an hour a zone is wrong; None: nothing says that it is. Pure.
+
+    requests: how many requests were made so many quarters before their records.
+    """
+    best = max(requests, key=lambda steps: (requests[steps], steps == 0), default=0)
+    is_wrong = best != 0 and requests[best] >= LEAST_REQUESTS and requests[best] > 4 * requests.get(0, 0)
+    return best if is_wrong else None
+
+
+def fitting_zones(zone: str, ends: Iterable[datetime], steps: int) -> list[str]:
+    """The zones in which the clock showed what the lines show, those that are asked for most first.
+
+    zone: what was given. ends: times in UTC that were made with it, `steps` quarters too early.
+    """
+    given = ZoneInfo(zone)
+    moments = [(each.astimezone(given).replace(tzinfo=None), each + steps * QUARTER) for each in ends]
+
+    def fits(name: str) -> bool:
+        clock = ZoneInfo(name)
+        return all(moment.astimezone(clock).replace(tzinfo=None) == shown for shown, moment in moments)
+
+    others = sorted(each for each in available_timezones() if "/" in each and not each.startswith("Etc/"))
+    return [name for name in dict.fromkeys((*_MOST_ASKED_FOR, *others)) if fits(name)]

@@ -1,25 +1,99 @@
 """The log of a Delta table, read: the files of a version, and of files that were removed which may be deleted.
 
 The log is JSON lines of actions, a file for each version, and now and then a checkpoint: the actions that hold, as
-Parquet (Delta's PROTOCOL.md, "Actions", "Checkpoints"). Only what the default protocol has is understood: a table with
-more (deletion vectors, mapped columns) is refused, since reading its files would give rows that were deleted.
+Parquet (Delta's PROTOCOL.md, "Actions", "Checkpoints"), which DuckDB reads. Only what the default protocol has is
+understood: a table with more (deletion vectors, mapped columns) is refused, since reading its files would give rows
+that were deleted.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from functools import cache, partial
+from importlib import import_module
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from console.history.duck import rows
-from console.history.errors import DamagedLake
+from console.history.errors import PACKAGE, DamagedLake, LakeError
 from console.history.files import Filesystem
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+# -- DuckDB -----------------------------------------------------------------------------------------------------------
+
+
+def duckdb() -> ModuleType:
+    """DuckDB's module. LakeError: it is not installed."""
+    for name in ("_duckdb", "duckdb"):  # importing the package around it takes longer than most queries
+        with suppress(ImportError):
+            return import_module(name)
+    raise LakeError(f"Reading a lake needs DuckDB, which is not installed: {PACKAGE}")
+
+
+def connected() -> DuckDBPyConnection:
+    """A connection that fetches no extensions and writes no files. LakeError."""
+    return _database(duckdb()).cursor()
+
+
+@cache
+def _database(module: ModuleType) -> DuckDBPyConnection:
+    """One for the process: to begin one takes longer than to read a small file."""
+    made: DuckDBPyConnection = module.connect(
+        ":memory:",
+        config={
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "temp_directory": "",
+            "threads": "2",
+        },
+    )
+    atexit.register(_end, made)
+    return made
+
+
+def _end(database: DuckDBPyConnection) -> None:
+    """Before Python ends: DuckDB would write pages about what is not freed to standard error."""
+    database.close()
+    _database.cache_clear()
+
+
+def rows(files: Filesystem, path: str, columns: Sequence[str]) -> list[dict[str, Any]]:
+    """These columns of a small Parquet file. LakeError; FileNotFoundError; ValueError: it is no whole Parquet file, or
+    has not these columns."""
+    try:
+        with connected() as connection, _copied(files, path) as place:
+            found = connection.execute(f"SELECT {', '.join(columns)} FROM read_parquet(?)", [place]).fetchall()  # noqa: S608
+    except duckdb().Error as wrong:
+        raise ValueError(str(wrong).partition("\n")[0]) from wrong
+    return [dict(zip(columns, row, strict=True)) for row in found]
+
+
+@contextmanager
+def _copied(files: Filesystem, path: str) -> Iterator[str]:
+    """Where DuckDB can read the file. FileNotFoundError, for which it has no error of its own."""
+    if "://" not in path:
+        Path(path).stat()
+        yield path
+        return
+    data = files.read(path)
+    with NamedTemporaryFile(suffix=".parquet") as copy:
+        copy.write(data)
+        copy.flush()
+        yield copy.name
+
+
+# -- the log ----------------------------------------------------------------------------------------------------------
 
 LOG = "_delta_log"
 READER, WRITER = 1, 2
@@ -98,39 +172,31 @@ class TableFiles:
 
 @dataclass
 class Replayed:
-    """A table after its actions up to a version. files: what is there, by path relative to the table. protocol:
-    versions that readers and writers need."""
+    """A table after its actions up to a version. files: what is there, by path relative to the table."""
 
     columns: tuple[str, ...] = ()
-    partitioned: tuple[str, ...] = ()
-    protocol: tuple[int, int] = (READER, WRITER)
-    features: tuple[str, ...] = ()
     files: dict[str, DataFile] = field(default_factory=dict)
 
     def apply(self, action: Mapping[str, Any]) -> None:
         """One more action. ValueError: it is no action, or one that is not understood."""
-        if (protocol := action.get("protocol")) is not None:
-            self.protocol = int(protocol["minReaderVersion"]), int(protocol["minWriterVersion"])
-            features = [*(protocol.get("readerFeatures") or ()), *(protocol.get("writerFeatures") or ())]
-            self.features = tuple(dict.fromkeys(features))
-            if self.protocol[0] > READER:
-                raise ValueError(self.unusual)
+        if (protocol := action.get("protocol")) is not None and int(protocol["minReaderVersion"]) > READER:
+            raise ValueError(_unusual(protocol))
         if (described := action.get("metaData")) is not None:
             self.columns = tuple(each["name"] for each in json.loads(described["schemaString"])["fields"])
-            self.partitioned = tuple(described["partitionColumns"])
             if dict(described["configuration"] or {}).get(_MAPPING, "none") != "none":
                 raise ValueError("it has mapped columns, which kac does not read")
         if (added := action.get("add")) is not None:
             if added.get("deletionVector"):
                 raise ValueError("it has deletion vectors, which kac does not read")
-            path = _within(added["path"])
-            values = dict(added["partitionValues"])
-            count = int(json.loads(added["stats"])["numRecords"])
-            size, written = int(added["size"]), int(added["modificationTime"])
-            self.files[path] = DataFile(values, count, size, written, added["stats"])
+            self.files[_within(added["path"])] = DataFile(
+                dict(added["partitionValues"]),
+                int(json.loads(added["stats"])["numRecords"]),
+                int(added["size"]),
+                int(added["modificationTime"]),
+                added["stats"],
+            )
         if (gone := action.get("remove")) is not None:
-            path = _within(gone["path"])
-            self.files.pop(path, None)
+            self.files.pop(_within(gone["path"]), None)
 
     def commit(self, text: bytes) -> None:
         """The actions of one more commit. ValueError: as `apply`."""
@@ -139,16 +205,16 @@ class Replayed:
         for line in text.splitlines():
             self.apply(json.loads(line))
 
-    @property
-    def unusual(self) -> str:
-        """What is not of the default protocol, in a line; empty: nothing."""
-        if self.protocol[0] <= READER and self.protocol[1] <= WRITER:
-            return ""
-        features = f" ({', '.join(self.features)})" if self.features else ""
-        return (
-            f"another program gave it Delta's protocol {self.protocol[0]}, {self.protocol[1]}{features}, and kac reads "
-            f"and writes {READER}, {WRITER}: drop the features there (ALTER TABLE … DROP FEATURE)"
-        )
+
+def _unusual(protocol: Mapping[str, Any]) -> str:
+    """What is not of the default protocol, in a line."""
+    versions = f"{protocol['minReaderVersion']}, {protocol['minWriterVersion']}"
+    features = dict.fromkeys([*(protocol.get("readerFeatures") or ()), *(protocol.get("writerFeatures") or ())])
+    named = f" ({', '.join(features)})" if features else ""
+    return (
+        f"another program gave it Delta's protocol {versions}{named}, and kac reads and writes {READER}, {WRITER}: "
+        "drop the features there (ALTER TABLE … DROP FEATURE)"
+    )
 
 
 def replayed(files: Filesystem, folder: str, version: int, known: Listed | None = None) -> Replayed:
@@ -212,8 +278,8 @@ def commits(files: Filesystem, folder: str) -> Iterator[Mapping[str, Any]]:
     """What the commits that are kept say of themselves (`commitInfo`), newest first, with `version`."""
     for version in reversed(listed(files, folder).commits):
         with suppress(FileNotFoundError, ValueError):
-            for line in files.read(f"{folder}/{log_file(version)}").splitlines():
-                if (info := json.loads(line).get("commitInfo")) is not None:
+            for action in _actions(files, folder, version):
+                if (info := action.get("commitInfo")) is not None:
                     yield {**info, "version": version}
 
 
@@ -226,10 +292,15 @@ def parts_since(files: Filesystem, folder: str, version: int) -> list[Mapping[st
     found: dict[tuple[tuple[str, str | None], ...], Mapping[str, str | None]] = {}
     with reading(folder, LOG):
         for each in later:
-            for line in files.read(f"{folder}/{log_file(each)}").splitlines():
-                if (added := json.loads(line).get("add")) is not None:
+            for action in _actions(files, folder, each):
+                if (added := action.get("add")) is not None:
                     found[tuple(added["partitionValues"].items())] = added["partitionValues"]
     return list(found.values())
+
+
+def _actions(files: Filesystem, folder: str, version: int) -> list[dict[str, Any]]:
+    """Those of a commit. FileNotFoundError, ValueError."""
+    return [json.loads(line) for line in files.read(f"{folder}/{log_file(version)}").splitlines()]
 
 
 @contextmanager

@@ -6,9 +6,18 @@ import hashlib
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 from urllib.parse import unquote
 
-from console.model.codes import AlterOp, ResourceType, ScramMechanism
+from console.model.codes import (
+    AclOperation,
+    AclResourceType,
+    AlterOp,
+    PatternType,
+    Permission,
+    ResourceType,
+    ScramMechanism,
+)
 
 # Ids of clusters: which ids the lake accepts, and the name of a cluster's folder. Pure.
 #
@@ -148,6 +157,14 @@ def acl_resource(key: str) -> tuple[str, str, str]:
 def acl_attr(permission: str, operation: str, principal: str, host: str) -> str:
     """An ACL as an attribute of its resource pattern: ``ALLOW READ User:a from *``."""
     return f"{permission} {operation} {principal} from {host}"
+
+
+def acl_of(fields: Mapping[str, Any]) -> tuple[str, str]:
+    """Key and attribute of an ACL, by the fields that Kafka's messages and records have of it. ValueError: a code is no
+    number."""
+    upon = AclResourceType(fields["resourceType"]).name, PatternType(fields["patternType"]).name
+    what = Permission(fields["permissionType"]).name, AclOperation(fields["operation"]).name
+    return acl_key(*upon, fields["resourceName"]), acl_attr(*what, fields["principal"], fields["host"])
 
 
 def acl_parts(attr: str) -> tuple[str, str, str, str]:

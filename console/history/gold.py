@@ -32,14 +32,13 @@ from console.history.schema import (
     SNAPSHOT,
     Table,
 )
-from console.history.tables import Batch, Tables, TooMany, given, of_clusters, taken
-from console.history.transforms.change_event import NAMING, Bronze, change_event
+from console.history.tables import Batch, Tables, TooMany, given, keyed, of_clusters, taken
+from console.history.transforms.change_event import NAMING, TOLERANCE, Bronze, change_event
 from console.history.transforms.coverage import LOG, Covered, Polls
 from console.history.transforms.history import NEVER, gaps, history
 from console.history.transforms.kraft_changes import FIRST_OFFSETS, SINCE_BEFORE, Epochs
 from console.history.transforms.quota_usage import HOUR
-from console.history.transforms.reported import TOLERANCE
-from console.history.transforms.rows import differing, newest, rows_of
+from console.history.transforms.rows import differing, holding, rows_of
 
 Entity = tuple[str, str, str]
 """By `ENTITY`'s columns."""
@@ -258,8 +257,7 @@ class _Group(NamedTuple):
 
     def holding(self, what: str, table: Table) -> pa.Table:
         """Of the rows of a table, with `made`, those that hold."""
-        rows = newest(self.of(what).select([*table.names, "made"]), table.newest)
-        return rows.filter(pc.is_valid(rows[table.there]))
+        return holding(self.of(what), table)
 
 
 class Renewal:
@@ -276,10 +274,9 @@ class Renewal:
         found = {*news.entities, *((cluster, type_, key) for (cluster, _), (type_, key) in named.items())}
         clusters = news.clusters
         self._known.learn(clusters, whole=news.whole)
-        late = {
-            cluster for cluster in clusters if any(each.is_late for each in self._poll_times(news).get(cluster, ()))
-        }
-        new = {cluster for cluster in {each[0] for each in found} if not self._known.has_events(cluster)}
+        times = self._known.poll_times(news)
+        late = {cluster for cluster in clusters if any(each.is_late for each in times.get(cluster, ()))}
+        new = {each[0] for each in found} - self._known.with_events
         touched = Touched().more(news.whole | late | new, found)
         if len(touched.entities) > MOST_ENTITIES:
             touched = touched.more(each[0] for each in touched.entities)
@@ -287,7 +284,7 @@ class Renewal:
         if touched.clusters:
             make_events = _made_events(self._known.epochs, touched)
             self._known.cover(touched, self._write(CHANGE_EVENT, self._bronze(touched), make_events, touched, SEEN))
-        touched = self._spread(touched, news, before)
+        touched = self._spread(touched, news.clusters, times, before)
         gaps_of = frozenset(self._known.polled if news.polls else touched.clusters & self._known.polled)
         if touched.clusters or gaps_of:
             covers = {each: self._known.covers.get(each) for each in touched.clusters | gaps_of}
@@ -352,10 +349,8 @@ class Renewal:
                 F.col("entity_key").isin(keys) | F.col("entity_id").isin([id_ for _, id_, _ in ids])
             )
             names = given(self._tables.spark, ids, _NAMES)
-        keyed = records.join(F.broadcast(names), ["cluster_id", "entity_id"], "left")
-        keyed = keyed.withColumn("entity_key", F.coalesce("entity_key", "name")).where("entity_key IS NOT NULL")
         read = {
-            "record": keyed,
+            "record": keyed(records, names),
             "state": self._tables.read(SNAPSHOT).where("kind IN ('state', 'absent')"),
             "journal": self._tables.read(JOURNAL),
             "alter": self._tables.read(REQUEST)
@@ -391,15 +386,16 @@ class Renewal:
 
     # -- what polls and the log now reach ------------------------------------------------------------------------------
 
-    def _poll_times(self, news: News) -> Mapping[str, list[PollTimes]]:
-        """The polls of the clusters that have news, by cluster."""
-        return self._known.poll_times(self._batch.number, news)
-
-    def _spread(self, touched: Touched, news: News, before: Mapping[str, Covered | None]) -> Touched:
+    def _spread(
+        self,
+        touched: Touched,
+        clusters: frozenset[str],
+        times: Mapping[str, Iterable[PollTimes]],
+        before: Mapping[str, Covered | None],
+    ) -> Touched:
         """With what follows from further polls and a log that goes on."""
-        times = self._poll_times(news)
         since: list[tuple[str, int]] = []
-        for cluster in sorted(news.clusters - touched.whole):
+        for cluster in sorted(clusters - touched.whole):
             try:
                 at = reached(before[cluster], self._known.covers.get(cluster), times.get(cluster, ()))
             except All:
@@ -478,7 +474,8 @@ class Known:
     """What the application knows of clusters: it follows from the tables, is read once, and goes on with the batches.
 
     epochs: of each cluster's log. covers: the time that the log covers. last_told: when others than the log told of a
-    change last. polled: the clusters of which there are polls. last_poll: the latest of any cluster. In microseconds.
+    change last. polled: the clusters of which there are polls. last_poll: the latest of any cluster. with_events: the
+    clusters that `change_event` has rows of. Times are in microseconds.
     """
 
     def __init__(self, tables: Tables) -> None:
@@ -489,8 +486,7 @@ class Known:
         self.polled: frozenset[str] = frozenset()
         self.last_poll = 0
         self._covers_read: set[str] = set()
-        self._with_events: set[str] = set()
-        self._poll_times: tuple[int, dict[str, list[PollTimes]]] = (-1, {})
+        self.with_events: set[str] = set()
 
     def learn(self, clusters: frozenset[str], whole: frozenset[str]) -> None:
         """Read what is not known of clusters. whole: of these the log has something of time before."""
@@ -508,10 +504,6 @@ class Known:
             self.epochs |= {each: Epochs(snapshots[each], first.get(each)) for each in wanted}
         if unread := clusters - self._covers_read:
             self._read_covers(unread)
-
-    def has_events(self, cluster_id: str) -> bool:
-        """Whether `change_event` has anything of it."""
-        return cluster_id in self._with_events
 
     def cover(self, touched: Touched, seen: Mapping[str, Any] | None) -> None:
         """Go on with the covered time, by what was just made. Changes of some entities only add to it: a log that goes
@@ -542,33 +534,22 @@ class Known:
         """Learn from rows of `_marks`. Returns the time that they say the log covers, by cluster."""
         marks_of: dict[str, list[tuple[int | None, int | None, int, int]]] = defaultdict(list)
         for cluster, at, uncertainty, first, last, told in marks:
-            self._with_events.add(cluster)
+            self.with_events.add(cluster)
             self.last_told[cluster] = max(self.last_told.get(cluster, 0), told or 0)
             if first is not None:
                 marks_of[cluster].append((at, uncertainty, first, last))
         return {cluster: _covered(found) for cluster, found in marks_of.items()}
 
-    def poll_times(self, number: int, news: News) -> dict[str, list[PollTimes]]:
-        """The polls of clusters that have news, as far as `reached` needs them; read once for a batch."""
-        if self._poll_times[0] == number:
-            return self._poll_times[1]
-        found: dict[str, list[PollTimes]] = {}
-        if not self._tables.is_empty(SNAPSHOT):
-            self._poll_times = number, self._read_poll_times(news)
-        else:
-            self._poll_times = number, found
-        return self._poll_times[1]
-
-    def _read_poll_times(self, news: News) -> dict[str, list[PollTimes]]:
+    def poll_times(self, news: News) -> dict[str, list[PollTimes]]:
+        """The polls of clusters that have news, as far as `reached` needs them."""
+        if self._tables.is_empty(SNAPSHOT):
+            return {}
         beats = self._tables.read(SNAPSHOT).where("kind = 'heartbeat'")
-        bounds = [
-            (
-                cluster,
-                min((at for (of, _), (at, _) in news.polls.items() if of == cluster), default=None),
-                self._bound(cluster),
-            )
-            for cluster in sorted(news.clusters)
-        ]
+        bounds = []
+        for cluster in sorted(news.clusters):
+            first = min((at for (of, _), (at, _) in news.polls.items() if of == cluster), default=None)
+            covered = self.covers.get(cluster)
+            bounds.append((cluster, first, None if covered is None else covered.reaches))
         bounded = beats.join(F.broadcast(given(self._tables.spark, bounds, _BOUNDS)), "cluster_id", "left")
         at = F.unix_micros("observed_ts")
         counted = bounded.groupBy("cluster_id", "entity_type").agg(
@@ -586,10 +567,6 @@ class Known:
         self.polled = frozenset(row[0] for row in rows)
         self.last_poll = max((row[2] for row in rows), default=0)
         return made
-
-    def _bound(self, cluster_id: str) -> int | None:
-        covered = self.covers.get(cluster_id)
-        return None if covered is None else covered.reaches
 
 
 _LOGGED = f"CASE WHEN source IN {LOG} THEN unix_micros(event_ts) END"

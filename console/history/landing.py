@@ -7,7 +7,7 @@ import os
 import stat
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
@@ -21,6 +21,7 @@ from console.history.files import Filesystem
 from console.history.journals import journal_stats
 from console.history.lake import Lake
 from console.history.schema import SNAPSHOT, arrow_schema
+from console.history.transforms.rows import batch_of
 from console.model.journal_lines import SUFFIX as JOURNAL_SUFFIX
 from console.model.journal_lines import segment_folder, segment_number
 
@@ -192,12 +193,4 @@ def _rows(line: bytes, path: Path | str) -> pa.RecordBatch:
         raise BadLanding(f"{path} has rows of the kind {min(unknown)!a}, of a newer kac: use that one, or delete it")
     if any(row[0] in _ABOUT and None in row[2 : 2 + _ABOUT[row[0]]] for row in poll.rows):
         raise BadLanding(f"{path} has a state of nothing: it is no file of polls; delete it")
-    schema = arrow_schema(SNAPSHOT)
-    count = len(poll.rows)
-    columns: Sequence[Sequence[object]] = list(zip(*poll.rows, strict=True)) or [()] * 7
-    head = [
-        pa.repeat(pa.scalar(poll.cluster_id), count),
-        pa.repeat(pa.scalar(poll.at), count).cast(schema.field(1).type),
-    ]
-    rest = (pa.array(column, field.type) for column, field in zip(columns, list(schema)[2:], strict=True))
-    return pa.RecordBatch.from_arrays([*head, *rest], schema=schema)
+    return batch_of(arrow_schema(SNAPSHOT), ((poll.cluster_id, poll.at, *row) for row in poll.rows))

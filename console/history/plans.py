@@ -3,41 +3,47 @@ found out before Java is started."""
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime, timedelta
 from functools import cached_property
+from glob import glob
+from itertools import combinations
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 import pyarrow as pa
 
 from console.history.files import borrowed
-from console.history.inputs import (
-    REMEMBERED,
-    Inputs,
-    UnreadableInput,
-    folders_of,
-    owned,
-    plan_request_logs,
-)
+from console.history.inputs import Inputs, RequestLog, UnreadableInput, folders_of, owned
 from console.history.journals import journal_stats, journals_at, read_journal
 from console.history.kraft.decoder import Trouble
 from console.history.kraft.metadata_log import NoMetadataLogError, Split, plan_log, read_splits
 from console.history.landing import JOURNAL, POLLS, brought, delete, delivered, journal_tags, read_polls
-from console.history.requests.counted import COUNTED
-from console.history.requests.files import LogChangedError
-from console.history.requests.forms import Form
-from console.history.requests.parts import (
+from console.history.redact import Damaged
+from console.history.requests.counted import COUNTED, Whose, damaged_row
+from console.history.requests.lines import Form, clocks
+from console.history.requests.log_files import (
     FEW,
     BrokerLog,
+    CutInPlaceError,
+    LogChangedError,
     Part,
+    Plan,
+    Progress,
+    Span,
     form_of_part,
     parts_of,
+    plan,
     read_part,
     unread_form,
     with_zone,
+    zone_problem,
 )
 from console.history.schema import KRAFT_RECORD, arrow_schema
 from console.history.transforms.change_event import tagged
@@ -46,30 +52,6 @@ Offset = dict[str, Any]
 """How far a source was read, as JSON."""
 MAX_BAD_RATIO = 0.01
 """How much of a part may be unreadable by default."""
-
-
-class Source(Protocol):
-    """A source of the lake."""
-
-    def initial(self) -> Offset:
-        """Where a new checkpoint begins."""
-        ...
-
-    def newest(self, start: Offset) -> Offset:
-        """Where what is there now ends; `start` where nothing is new. UnreadableInput, OSError."""
-        ...
-
-    def parts(self, start: Offset, end: Offset) -> Sequence[Any]:
-        """What tasks read, of what lies between two offsets."""
-        ...
-
-    def read(self, part: Any) -> Iterator[pa.RecordBatch]:
-        """The rows of a part."""
-        ...
-
-    def committed(self, offset: Offset) -> None:
-        """What lies before this offset is in the lake."""
-        ...
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -83,32 +65,45 @@ class Settings(msgspec.Struct, frozen=True):
     begin: dict[str, Offset] = {}
     store_file: str = ""
 
-    @staticmethod
-    def of(given: Any) -> Settings:
-        """From JSON."""
-        return msgspec.convert(given, Settings)
-
 
 class TooMuchIsBad(UnreadableInput):
     """More of a part is unreadable than may be."""
 
 
-class BaseSource:
-    """What sources have in common."""
+class Source(ABC):
+    """A source of the lake. name: of its format, and of its stream. table: of bronze. beginning: the offset before all
+    that it has."""
+
+    name: ClassVar[str]
+    table: ClassVar[str]
+    beginning: ClassVar[Offset] = {}
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+
+    def initial(self) -> Offset:
+        """Where a new checkpoint begins."""
+        return self._settings.begin.get(self.name, self.beginning)
+
+    @abstractmethod
+    def newest(self, start: Offset) -> Offset:
+        """Where what is there now ends; `start` where nothing is new. UnreadableInput, OSError."""
+
+    @abstractmethod
+    def parts(self, start: Offset, end: Offset) -> Sequence[Any]:
+        """What tasks read, of what lies between two offsets."""
+
+    @abstractmethod
+    def read(self, part: Any) -> Iterator[pa.RecordBatch]:
+        """The rows of a part."""
+
+    def committed(self, offset: Offset) -> None:  # noqa: B027 - of most nothing is left behind
+        """What lies before this offset is in the lake."""
 
     @property
     def _lent(self) -> bytes:
         """How the lake's bucket is reached now: for tasks a part of their own, since keys end."""
         return Path(self._settings.store_file).read_bytes() if self._settings.store_file else b""
-
-    def _begin(self, name: str, otherwise: Offset) -> Offset:
-        return self._settings.begin.get(name, otherwise)
-
-    def committed(self, offset: Offset) -> None:
-        """Nothing is left behind."""
 
     def _judge(self, what: str, bad: int, total: int, where: str) -> None:
         """Raise TooMuchIsBad."""
@@ -120,8 +115,10 @@ class BaseSource:
             )
 
 
-class HidingSource(BaseSource):
-    """Of whose rows secrets are hidden by the lake's key."""
+class RecordSource(Source):
+    """Of records of metadata logs, whose secrets are hidden by the lake's key."""
+
+    table = KRAFT_RECORD.name
 
     @cached_property
     def _key(self) -> bytes:
@@ -131,19 +128,24 @@ class HidingSource(BaseSource):
         """With the key, which goes to the tasks so: its file is where this is pickled."""
         return {**self.__dict__, "_key": self._key}
 
+    def _damaged(self, troubles: Sequence[Trouble]) -> Iterator[pa.RecordBatch]:
+        """What could not be read, as rows."""
+        if troubles:
+            rows = [
+                {"cluster_id": each.cluster_id, "quarantined": {"source": self.name, **asdict(each)}}
+                for each in troubles
+            ]
+            yield pa.RecordBatch.from_pylist(rows, schema=arrow_schema(KRAFT_RECORD))
+
 
 # -- metadata logs -----------------------------------------------------------------------------------------------------
 
 
-class MetadataLogs(HidingSource):
+class MetadataLogs(RecordSource):
     """The metadata logs of `inputs`. Its offset has, by cluster, the log's own offset, the folders, and what is damaged
     behind it."""
 
-    name, table = "kraft_log", KRAFT_RECORD.name
-
-    def initial(self) -> Offset:
-        """The beginning of every log."""
-        return self._begin(self.name, {})
+    name = "kraft_log"
 
     def newest(self, start: Offset) -> Offset:
         """Behind the last transaction of each log that has ended."""
@@ -191,12 +193,7 @@ class MetadataLogs(HidingSource):
         troubles = list(known or ())
         if split is not None:
             yield from map(tagged, read_splits([split], self._key, troubles.append))
-        if troubles:
-            rows = [
-                {"cluster_id": each.cluster_id, "quarantined": {"source": self.name, **asdict(each)}}
-                for each in troubles
-            ]
-            yield pa.RecordBatch.from_pylist(rows, schema=arrow_schema(KRAFT_RECORD))
+        yield from self._damaged(troubles)
 
 
 def _damage(folders: Sequence[str], cluster_id: str, start: int) -> tuple[Trouble, ...]:
@@ -219,22 +216,18 @@ def _other_folder(cluster_id: str, folders: Iterable[str], former: Iterable[str]
 # -- request logs ------------------------------------------------------------------------------------------------------
 
 
-class RequestLogs(BaseSource):
+class RequestLogs(Source):
     """The request logs of `inputs`. Its offset says how far each file was read, by what is in it and not by its name,
     and which parts the batch that ends there is made of."""
 
     name, table = "request_log", "request"
-    NOTHING: ClassVar[Offset] = {"read": {}, "parts": []}
-
-    def initial(self) -> Offset:
-        """The beginning of every file."""
-        return self._begin(self.name, self.NOTHING)
+    beginning: ClassVar[Offset] = {"read": {}, "parts": []}
 
     def newest(self, start: Offset) -> Offset:
         """Behind the last whole line of each file."""
         planned = plan_request_logs(start["read"], owned(self._settings.inputs))
         if self._settings.max_bad_ratio < 1:
-            self._refuse_forms(each for each in planned.logs if not start["read"].get(f"{REMEMBERED}{_whose(each)}"))
+            self._refuse_forms(each for each in planned.logs if not start["read"].get(_whose(each)))
         parts = parts_of(planned.logs)
         if not parts:
             return start
@@ -275,6 +268,99 @@ class RequestLogs(BaseSource):
         self._judge("lines", damaged, lines, part.path)
 
 
+REMEMBERED_DAYS = 30
+"""How long a file is remembered that is not there any more. One that comes back later would be counted again."""
+OVERLAP = timedelta(minutes=1)
+"""How long two files of one broker may be written to at the same time: around a rotation it is less than a second."""
+_BROKERS_ADDRESS = re.compile(rb'"connection\\{0,9}":\\{0,9}"([^"\\]{1,200}?:\d+)-')
+
+
+class PlannedLogs(NamedTuple):
+    """What to read, and what to remember once it is read."""
+
+    logs: tuple[BrokerLog, ...]
+    remember: Mapping[str, Any]
+
+
+def plan_request_logs(inputs: Mapping[str, Any], logs: Sequence[RequestLog]) -> PlannedLogs:
+    """inputs: what the last run remembered. UnreadableInput: no file is found, a file is cut or of two brokers, a zone
+    is unknown. LogChangedError: a file was deleted just now; OSError."""
+    brokers: list[BrokerLog] = []
+    remember: dict[str, Any] = {}
+    owners: dict[str, str] = {}
+    for log in logs:
+        owner = f"{log.cluster_id}/{log.broker_id}"
+        known = {**inputs.get(owner, {}), **remember.get(owner, {})}
+        found = _plan(log, known, owner)
+        if problem := zone_problem(log.time_zone):
+            raise UnreadableInput(f"The request log of broker {log.broker_id}: {problem}.")
+        for place, path in found.places.items():
+            if owners.setdefault(place, owner) != owner:
+                raise UnreadableInput(
+                    f"{path} is given as the request log of {owners[place]} and of {owner} (cluster/broker): its "
+                    "requests would count twice. Name files of each broker that no other one has."
+                )
+        remember[owner] = _still_known(found, remember.get(owner, {}))
+        if found.spans:
+            brokers.append(BrokerLog(log.cluster_id, log.broker_id, found.spans, log.time_zone, log.paths))
+    _refuse_two_brokers(brokers)
+    return PlannedLogs(tuple(brokers), remember)
+
+
+def _plan(log: RequestLog, known: Progress, owner: str) -> Plan:
+    try:
+        return plan(_found(log), known, owner=owner)
+    except EOFError as wrong:
+        raise UnreadableInput(f"A packed request log is cut: {wrong}. Wait until it is whole.") from wrong
+    except CutInPlaceError as wrong:
+        raise UnreadableInput(f"{wrong}.") from wrong
+    except FileNotFoundError as gone:
+        raise LogChangedError.of(str(gone.filename or gone), "is not there any more") from gone
+
+
+def _still_known(found: Plan, before: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What is remembered of files, less those that are long gone. before: of the same broker's other files, from this
+    run. seen: the last day they were there, since 1970."""
+    today = int(time.time()) // 86_400
+    dated = {
+        identity: {
+            **each,
+            "seen": today if identity in found.there else before.get(identity, {}).get("seen", each.get("seen", today)),
+        }
+        for identity, each in found.progress.items()
+    }
+    return {identity: each for identity, each in dated.items() if today - each["seen"] <= REMEMBERED_DAYS}
+
+
+def _refuse_two_brokers(brokers: Iterable[BrokerLog]) -> None:
+    """UnreadableInput: two files are given as one broker's, and were written by two. Their lines are of the same time,
+    and the addresses that clients were connected to have nothing in common."""
+    files: dict[tuple[str, int], list[tuple[Span, datetime, datetime, set[bytes]]]] = defaultdict(list)
+    for broker in brokers:
+        for span in broker.spans:
+            times = [at.replace(tzinfo=None) for sample in (span.head, span.tail) for _, at in clocks(0, sample)]
+            addresses = {*_BROKERS_ADDRESS.findall(span.head), *_BROKERS_ADDRESS.findall(span.tail)}
+            if times and addresses:
+                files[broker.cluster_id, broker.broker_id].append((span, min(times), max(times), addresses))
+    for (cluster_id, broker_id), found in files.items():
+        for (one, first, last, addresses), (other, its_first, its_last, its_addresses) in combinations(found, 2):
+            if not addresses & its_addresses and min(last, its_last) - max(first, its_first) > OVERLAP:
+                of_two = b" and ".join((min(addresses), min(its_addresses))).decode("utf-8", "replace")
+                raise UnreadableInput(
+                    f"{one.path} and {other.path} are both given as the request log of broker {broker_id} of "
+                    f"{cluster_id}, but have lines of the same time from two brokers ({of_two}). Name each broker's "
+                    "own files."
+                )
+
+
+def _found(log: RequestLog) -> list[str]:
+    """Files of this machine by pattern; a URI names one file."""
+    found = [path for pattern in log.paths for path in ([pattern] if "://" in pattern else glob(pattern))]  # noqa: PTH207 - absolute patterns, which Path.glob takes not
+    if not found:
+        raise UnreadableInput(f"No request log of broker {log.broker_id} is at {', '.join(log.paths)}.")
+    return sorted(set(found))
+
+
 def _whose(log: BrokerLog | Part) -> str:
     return f"{log.cluster_id}/{log.broker_id}"
 
@@ -287,36 +373,24 @@ def _in_form(whose: str, where: str, form: Form) -> str:
 
 
 def _lost(part: Part, why: str) -> pa.RecordBatch:
-    lost = {
-        "cluster_id": part.cluster_id,
-        "source": RequestLogs.name,
-        "file": Path(part.path).name,
-        "byte_pos": part.start,
-        "reason": f"{part.end - part.start:,} bytes are lost: {why}",
-        "sha256": "",
-        "sample": "",
-    }
-    return pa.RecordBatch.from_pylist(
-        [{"cluster_id": part.cluster_id, "lines": 0, "damaged": 0, "quarantined": lost}], schema=COUNTED
-    )
+    lost = Damaged(part.start, f"{part.end - part.start:,} bytes are lost: {why}", "", "")
+    row = damaged_row(Whose(part.cluster_id, part.broker_id, Path(part.path).name), lost, lines=0)
+    return pa.RecordBatch.from_pylist([row], schema=COUNTED)
 
 
 # -- polls and journals ------------------------------------------------------------------------------------------------
 
 
-class Polls(BaseSource):
+class Polls(Source):
     """Landed files of polls. Its offset names the files of the batch that ends there: they are deleted once it is in
     the lake."""
 
     name, table = "polls", "snapshot"
+    beginning: ClassVar[Offset] = {"files": []}
 
     @property
     def _folder(self) -> str:
         return f"{self._settings.lake}/{POLLS}"
-
-    def initial(self) -> Offset:
-        """Before all files."""
-        return self._begin(self.name, {"files": []})
 
     def newest(self, start: Offset) -> Offset:
         """Behind the files that are there."""
@@ -341,19 +415,16 @@ class Polls(BaseSource):
                 delete(files, path)
 
 
-class Journals(BaseSource):
+class Journals(Source):
     """kac's journals: those of `inputs`, and those that hosts have delivered. Its offset has what each journal was like
     when it was read. A change's end may be written long after its beginning: what changed is read as a whole."""
 
     name, table = "journals", "journal"
+    beginning: ClassVar[Offset] = {"at": 0, "seen": {}}
 
     @property
     def _folder(self) -> str:
         return f"{self._settings.lake}/{JOURNAL}"
-
-    def initial(self) -> Offset:
-        """Before all journals."""
-        return self._begin(self.name, {"at": 0, "seen": {}})
 
     def newest(self, start: Offset) -> Offset:
         """The journals as they are."""
@@ -385,17 +456,5 @@ class Journals(BaseSource):
                 delete(files, path)
 
 
-SOURCES: dict[str, Callable[[Settings], Source]] = {}
+SOURCES: dict[str, type[Source]] = {each.name: each for each in (MetadataLogs, RequestLogs, Polls, Journals)}
 """By the name of their format, and of their stream."""
-BRONZE_OF: dict[str, str] = {}
-"""The bronze table of each."""
-
-
-def add_source(source: Any) -> None:
-    """Make a source known: a class as those of this module, with `name` and `table`."""
-    SOURCES[source.name] = source
-    BRONZE_OF[source.name] = source.table
-
-
-for _each in (MetadataLogs, RequestLogs, Polls, Journals):
-    add_source(_each)

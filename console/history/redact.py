@@ -14,6 +14,7 @@ import pkgutil
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 HIDDEN = "[hidden]"
 """What brokers write in their request log in place of a secret."""
@@ -59,6 +60,21 @@ def mask(text: str) -> str:
     The fixed parts of a request log's line stay readable."""
     parts = enumerate(_FRAME.split(text[:MASKED_CHARS]))
     return "".join(part if at % 2 else "".join(map(_masked, part)) for at, part in parts)
+
+
+class Damaged(NamedTuple):
+    """What may be written down of a line that can't be read. sha256: of its bytes, in hex; sample: masked."""
+
+    byte_pos: int
+    reason: str
+    sha256: str
+    sample: str
+
+    @staticmethod
+    def of(place: int, data: bytes, reason: str) -> Damaged:
+        """Of these bytes."""
+        sample = mask(data[: 5 * MASKED_CHARS].decode("utf-8", "replace"))
+        return Damaged(place, reason, hashlib.sha256(data).hexdigest(), sample)
 
 
 def _masked(char: str) -> str:

@@ -1,5 +1,6 @@
-"""Runs of the application on a lake, without Spark: whether there is anything to do, what a run is given, and the
-record of what it did."""
+"""Runs of the application on a lake, without Spark: whether there is anything to do, what a run is given, how far it
+is, and the record of what it did.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +8,21 @@ import hashlib
 import json
 import platform
 import re
+import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from console.history import delta_log
 from console.history.errors import LakeError, SparkFailed
 from console.history.files import iso_now
-from console.history.inputs import Inputs, UnreadableInput
+from console.history.inputs import Inputs, Topic, UnreadableInput
 from console.history.lake import Lake
-from console.history.plans import BRONZE_OF, MAX_BAD_RATIO, SOURCES, Offset, RequestLogs, Settings
+from console.history.plans import MAX_BAD_RATIO, SOURCES, Offset, RequestLogs, Settings
 from console.history.policy_files import (
     BASELINE_FILE,
     POLICIES_FILE,
@@ -31,9 +34,6 @@ from console.history.policy_files import (
 from console.history.schema import BRONZE, DRIFT, HISTORY, POLICY_VIOLATION, REQUEST, TABLES, Table
 from console.history.spark import interrupted
 from console.model.yaml_places import FileProblem
-
-if TYPE_CHECKING:
-    from console.history.topics import Topic
 
 GOLD = "gold"
 """The stream from bronze."""
@@ -64,20 +64,24 @@ class Report:
 # -- whether anything is new ------------------------------------------------------------------------------------------
 
 
+def batches(lake: Lake, stream: str) -> tuple[int | None, int | None]:
+    """The last batch of a stream that was planned, and the last that was ended; None: there is none."""
+    logs = (lake.files.entries(lake.path(f"checkpoints/{stream}/{log}")) for log in ("offsets", "commits"))
+    planned, ended = (max((int(each.name) for each in log if each.name.isdigit()), default=None) for log in logs)
+    return planned, ended
+
+
 def committed(lake: Lake, stream: str) -> list[Offset] | None:
     """How far a stream is: the offset of each of its sources. None: it has no checkpoint, or a batch that was not
     ended."""
-    logs = (lake.files.entries(lake.path(f"checkpoints/{stream}/{log}")) for log in ("offsets", "commits"))
-    planned, ended = ((int(each.name) for each in log if each.name.isdigit()) for log in logs)
-    last = max(planned, default=None)
-    return None if last is None or last != max(ended, default=None) else offsets(lake, stream, last)
+    planned, ended = batches(lake, stream)
+    return None if planned is None or planned != ended else offsets(lake, stream, planned)
 
 
 def begun(lake: Lake, stream: str) -> int | None:
     """The batch of a stream that was begun and not ended; None: there is none."""
-    logs = (lake.files.entries(lake.path(f"checkpoints/{stream}/{log}")) for log in ("offsets", "commits"))
-    planned, done = (max((int(each.name) for each in log if each.name.isdigit()), default=None) for log in logs)
-    return None if planned == done else planned
+    planned, ended = batches(lake, stream)
+    return None if planned == ended else planned
 
 
 def offsets(lake: Lake, stream: str, batch: int) -> list[Offset]:
@@ -102,7 +106,7 @@ def news(lake: Lake, settings: Settings) -> list[str]:
 
 def has_checkpoint(lake: Lake, stream: str) -> bool:
     """Whether a stream was ever begun."""
-    return bool(lake.files.entries(lake.path(f"checkpoints/{stream}/offsets")))
+    return batches(lake, stream)[0] is not None
 
 
 def is_behind(lake: Lake) -> bool:
@@ -215,7 +219,7 @@ def settings_of(plan: Plan) -> Iterator[Settings]:
 
 def begins(lake: Lake) -> dict[str, Offset]:
     """Where sources go on that have no checkpoint."""
-    return {name: at for name in SOURCES if (at := begin_of(lake, name, BRONZE_OF[name])) is not None}
+    return {name: at for name, of in SOURCES.items() if (at := begin_of(lake, name, of.table)) is not None}
 
 
 def begin_of(lake: Lake, stream: str, table: str) -> Offset | None:
@@ -244,10 +248,9 @@ def recorded(lake: Lake, report: Report) -> Iterator[Callable[[], None]]:
         report.status, report.message = "failed", message_of(wrong) or type(wrong).__name__
         raise
     finally:
-        _count(lake, report, counted)
         ended(report)
         with suppress(OSError):
-            lake.put_run(report.run_id, asdict(report))
+            keep()
 
 
 def nothing_done() -> Report:
@@ -330,3 +333,74 @@ def versions() -> dict[str, str]:
     with suppress(PackageNotFoundError):
         found["pyspark"] = version("pyspark")
     return found
+
+
+# -- how far an application is -----------------------------------------------------------------------------------------
+
+SECONDS_BETWEEN = 0.25
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a job is.
+
+    step: what it does now: a stream's name. number, steps: its place among the steps, from 1. done, total: tasks that
+    Spark has planned of what runs now (the total may grow); 0 and 0 before any is known. rows: that a source's step has
+    read, once it ended.
+    """
+
+    job: str
+    step: str
+    number: int
+    steps: int
+    done: int = 0
+    total: int = 0
+    rows: int | None = None
+    ended: bool = False
+
+
+Listener = Callable[[Progress], None]
+
+
+class Steps:
+    """The steps of one job, told to a listener."""
+
+    def __init__(self, job: str, steps: int, listener: Listener) -> None:
+        self._listener = listener
+        self._at = Progress(job, "", 0, steps)
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[Callable[[int], None]]:
+        """One step, watched for the context; what is given is called with the rows that it read."""
+        self._at = at = replace(self._at, step=name, number=self._at.number + 1)
+        rows: list[int] = []
+        self._listener(at)
+        ended = threading.Event()
+        watch = threading.Thread(target=self._watch, args=(at, ended), name="lake progress", daemon=True)
+        watch.start()
+        try:
+            yield rows.append
+        finally:
+            ended.set()
+            watch.join()
+        self._listener(replace(at, rows=sum(rows) if rows else None, ended=True))
+
+    def _watch(self, at: Progress, ended: threading.Event) -> None:
+        told = (0, 0)
+        while not ended.wait(SECONDS_BETWEEN):
+            if (now := _tasks()) != told:
+                told = now
+                self._listener(replace(at, done=now[0], total=now[1]))
+
+
+def _tasks() -> tuple[int, int]:
+    """Of the stages that run: tasks that are done, and all."""
+    context: Any = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    active: Any = getattr(context, "_active_spark_context", None)
+    # While it starts, and once it is stopped, it is there without its Java.
+    if getattr(active, "_jsc", None) is None:
+        return 0, 0
+    tracker = active.statusTracker()
+    found = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+    stages = [each for each in found if each is not None]
+    return sum(each.numCompletedTasks for each in stages), sum(each.numTasks for each in stages)

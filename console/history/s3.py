@@ -76,10 +76,11 @@ class S3Keys(NamedTuple):
 
 
 class _Loan(msgspec.Struct, frozen=True):
-    """What another process needs to reach the same bucket. named: obstore's settings."""
+    """What another process needs to reach the same bucket: see `S3Files`."""
 
     bucket: str
-    named: dict[str, str]
+    endpoint: str
+    region: str
     keys: S3Keys | None
     cache: str
 
@@ -108,14 +109,14 @@ class S3Files(Filesystem):
     """Seconds, of the lock."""
 
     def __init__(self, bucket: str, endpoint: str, region: str, keys: Callable[[], S3Keys] | None, cache: Path) -> None:
-        named = {"aws_region": region, "aws_endpoint_url": endpoint}
-        self._named = {name: text for name, text in named.items() if text}
-        self._endpoint, self._keys = endpoint or "AWS", keys
-        self._bucket = bucket
+        self._bucket, self._url, self._region, self._keys = bucket, endpoint, region, keys
+        self._endpoint = endpoint or "AWS"
+        # Not all stores have bulk deletion.
+        named = {"aws_region": region, "aws_endpoint_url": endpoint, "aws_disable_bulk_delete": "true"}
         self._cache = cache / hashlib.sha256(f"{self._endpoint}/{bucket}".encode()).hexdigest()[:16]
         self._store = S3Store(
             bucket,
-            config=cast("S3Config", {**self._named, "aws_disable_bulk_delete": "true"}),  # not all stores have it
+            config=cast("S3Config", {name: text for name, text in named.items() if text}),
             client_options={"allow_http": True, "timeout": _WHOLE, "read_timeout": _PACKETS},
             retry_config={"max_retries": _TRIES_AGAIN},
             credential_provider=None if keys is None else self._credential,
@@ -176,8 +177,8 @@ class S3Files(Filesystem):
         provider = None if keys is None else "TemporaryAWSCredentialsProvider" if keys.token else _OF_TWO
         named = {
             "path.style.access": "true",  # as obstore does
-            "endpoint": self._named.get("aws_endpoint_url"),
-            "endpoint.region": self._named.get("aws_region"),
+            "endpoint": self._url,
+            "endpoint.region": self._region,
             "aws.credentials.provider": provider and f"org.apache.hadoop.fs.s3a.{provider}",
             "access.key": keys and keys.access_key,
             "secret.key": keys and keys.secret,
@@ -193,7 +194,7 @@ class S3Files(Filesystem):
 
             def write() -> None:
                 keys = None if self._keys is None else self._keys()
-                loan = _Loan(self._bucket, self._named, keys, str(self._cache.parent))
+                loan = _Loan(self._bucket, self._url, self._region, keys, str(self._cache.parent))
                 Filesystem().replace(file, msgspec.json.encode(loan))
 
             def renew() -> None:
@@ -214,9 +215,9 @@ class S3Files(Filesystem):
     def borrowed(lent: bytes) -> S3Files:
         """See `files.borrowed`."""
         loan = msgspec.json.decode(lent, type=_Loan)
-        endpoint, region = (loan.named.get(name, "") for name in ("aws_endpoint_url", "aws_region"))
         keys = loan.keys
-        return S3Files(loan.bucket, endpoint, region, None if keys is None else lambda: keys, Path(loan.cache))
+        ask = None if keys is None else lambda: keys
+        return S3Files(loan.bucket, loan.endpoint, loan.region, ask, Path(loan.cache))
 
     @contextmanager
     def lock(self, path: str, holder: Holder) -> Iterator[Lock]:
@@ -332,7 +333,7 @@ class S3Files(Filesystem):
             source = "this host" if self._keys is None else self._keys().source  # StoreError: there are none
             if code in _OF_REGION or status == "301" or "Received redirect without LOCATION" in said:
                 region = _found(r"<Region>([a-z0-9-]{1,40})</Region>", said)
-                named = self._named.get("aws_region", "was named")
+                named = self._region or "was named"
                 why = f"the bucket is in another region than {named}. Set AWS_REGION{region and f'={region}'}."
             elif code or status:
                 answered = f"it answered {status} {code}".rstrip()

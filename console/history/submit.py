@@ -6,8 +6,8 @@ import argparse
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,9 @@ from console.history.files import Filesystem
 from console.history.inputs import Inputs
 from console.history.lake import Lake
 from console.history.plans import MAX_BAD_RATIO
-from console.history.runs import Plan, Report, message_of
+from console.history.runs import Plan, message_of
 from console.history.spark import session
 from console.model.numbers import decimal_number, json_text, natural_number, option
-
-
-def lake_at(spark: SparkSession, where: str) -> Lake:
-    """The lake at a path, or in a bucket that Spark reaches by itself; a new one where there is none. LakeError."""
-    return Lake.create(where, files_of_s3a(spark, where) if urlsplit(where).scheme in ("s3", "s3a") else None)
 
 
 def files_of_s3a(spark: SparkSession, where: str) -> Filesystem:
@@ -72,14 +67,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Where the driver has it: Spark's sources are planned by a Python of their own there.
     zipped = str(Path(console.__file__).parents[1])
     with session({"spark.app.name": f"kac lake {given.job}", "spark.executorEnv.PYTHONPATH": zipped}) as spark:
-
-        @contextmanager
-        def here() -> Iterator[SparkSession]:
-            yield spark
-
         try:
-            plan = Plan(lake_at(spark, given.lake), inputs, given.max_bad_ratio, keep_days=given.keep_days)
-            report = _report(plan, here, on=given.job == "run")
+            in_bucket = urlsplit(given.lake).scheme in ("s3", "s3a")
+            lake = Lake.create(given.lake, files_of_s3a(spark, given.lake) if in_bucket else None)
+            plan = Plan(lake, inputs, given.max_bad_ratio, keep_days=given.keep_days)
+            if given.job == "update":
+                report = update(plan, lambda: nullcontext(spark))
+            else:
+                stop = threading.Event()
+                signal.signal(signal.SIGTERM, lambda *_: stop.set())
+                report = run(plan, lambda: nullcontext(spark), _say, stop)
         except Exception as wrong:
             if (said := message_of(wrong)) is None:
                 raise  # Spark's own: its page shows it whole
@@ -87,14 +84,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 1
     sys.stdout.write(json_text(asdict(report)) + "\n")
     return 0
-
-
-def _report(plan: Plan, here: Any, *, on: bool) -> Report:
-    if not on:
-        return update(plan, here)
-    stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    return run(plan, here, _say, stop)
 
 
 def _say(line: str) -> None:

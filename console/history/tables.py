@@ -1,10 +1,12 @@
-"""The lake's tables on Spark: read, appended to once for each batch, streamed. Delta commits, delta-spark by the
-executors' tasks; of rows nothing comes to the driver but what `taken` says."""
+"""The lake's tables on Spark: read, appended to once for each batch, streamed, kept small. Delta commits, delta-spark
+by the executors' tasks; of rows nothing comes to the driver but what `taken` says.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +15,14 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from console.history.lake import Lake
-from console.history.schema import BRONZE, CLUSTER_PART, Table
+from console.history.schema import BRONZE, CHANGE_EVENT, CLUSTER_PART, KRAFT_RECORD, REQUEST, TABLES, Table
+from console.history.transforms.kraft_changes import FIRST_OFFSETS
+from console.history.transforms.rows import arrow_of
 from console.model.numbers import json_text
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamReader
+
 
 PARTITION = "in_"
 """Begins the names of partitions: the columns that they are made of are in the files, too."""
@@ -40,10 +45,7 @@ def taken(keys: DataFrame, most: int) -> list[tuple[Any, ...]]:
 
 def given(spark: SparkSession, keys: Iterable[Sequence[Any]], schema: pa.Schema) -> DataFrame:
     """Keys that the driver has, as a frame."""
-    columns = list(zip(*keys, strict=True)) or [()] * len(schema)
-    return spark.createDataFrame(
-        pa.table([pa.array(each, of.type) for each, of in zip(columns, schema, strict=True)], schema=schema)
-    )
+    return spark.createDataFrame(arrow_of(schema, keys))
 
 
 def empty(spark: SparkSession, ddl: str) -> DataFrame:
@@ -51,9 +53,22 @@ def empty(spark: SparkSession, ddl: str) -> DataFrame:
     return spark.createDataFrame([], ddl)
 
 
+def keyed(records: DataFrame, names: DataFrame) -> DataFrame:
+    """Records of the metadata log with the keys of what they name by an id alone; those of unknown name are left out.
+    names: cluster_id, entity_id, name."""
+    found = records.join(F.broadcast(names), ["cluster_id", "entity_id"], "left")
+    return found.withColumn("entity_key", F.coalesce("entity_key", "name")).where("entity_key IS NOT NULL")
+
+
 def of_clusters(clusters: Iterable[str]) -> Column:
     """Rows of these clusters, in tables whose files are apart by cluster."""
     return F.col(*CLUSTER_PART).isin(sorted(clusters))
+
+
+def _made_last(rows: DataFrame, table: Table) -> DataFrame:
+    """Of rows that replace each other those with the highest `made`."""
+    latest = F.expr(f"max(made) OVER (PARTITION BY {', '.join(table.newest)})")
+    return rows.withColumn("latest", latest).where("made = latest").drop("latest")
 
 
 class Tables:
@@ -111,9 +126,7 @@ class Tables:
         """The rows that hold, of those for which an expression of `Table.newest` holds."""
         rows = self.read(table).where(where)
         if table.newest:
-            keys = ", ".join(table.newest)
-            latest = F.expr(f"max(made) OVER (PARTITION BY {keys})")
-            rows = rows.withColumn("latest", latest).where("made = latest").where(f"{table.there} IS NOT NULL")
+            rows = _made_last(rows, table).where(f"{table.there} IS NOT NULL")
         return rows.select(*table.names)
 
     def stream(self, table: Table) -> DataFrame:
@@ -191,3 +204,55 @@ class Batch:
     def noting(self, **more: Any) -> Batch:
         """The same with more in its note."""
         return replace(self, note={**self.note, **more})
+
+
+# -- what keeps a lake small: few files of many, rows that others have replaced go, and of bronze old ones -------------
+
+# Of bronze these may go: requests by the second (the minutes that were made of them stay, and are not made again),
+# records that are about no entity, unreadable lines, and whole snapshots of a metadata log by which nothing was found
+# to differ: without them the same changes follow. What says something of an entity stays as long as its history.
+
+EVERY = timedelta(days=1)
+"""How often it is done."""
+MANY_FILES = 50
+"""Of a table: fewer are left as they are."""
+KEPT_HOURS = 7 * 24
+"""How long files that hold no more stay for readers: Delta's own least."""
+MOST_SNAPSHOTS = 1_000_000
+
+
+def maintain(tables: Tables, files: dict[str, int], keep_days: float | None) -> None:
+    """Do all of it. files: how many each table has. keep_days: of what no history is made of; None: for ever."""
+    spark = tables.spark
+    if keep_days is not None:
+        _forget(tables, datetime.now(timezone.utc) - timedelta(days=keep_days))
+    for table in TABLES.values():
+        if not tables.exists(table):
+            continue
+        if files.get(table.name, 0) > MANY_FILES:
+            if table.newest:
+                tables.rewrite(_made_last(tables.read(table), table).repartition(*table.partitions), table)
+            elif table in BRONZE:
+                by = " ZORDER BY (cluster_id)" if "in_cluster_id" not in table.partitions else ""
+                spark.sql(f"OPTIMIZE {tables.named(table)}{by}")
+        spark.sql(f"VACUUM {tables.named(table)} RETAIN {KEPT_HOURS} HOURS")
+
+
+def _forget(tables: Tables, before: datetime) -> None:
+    """Delete what no history is made of, of the days before that time."""
+    day = f"in_day < '{before:%Y-%m-%d}'"
+    tables.delete(REQUEST, f"{day} AND alter IS NULL")
+    plain = f"entity_type IS NULL AND NOT in_snapshot AND log_offset >= {FIRST_OFFSETS}"
+    tables.delete(KRAFT_RECORD, f"{day} AND {plain}")
+    if not tables.exists(CHANGE_EVENT):
+        return
+    told = (
+        tables.newest(CHANGE_EVENT, F.col("source") == "kraft_snapshot").select("cluster_id", "log_offset").distinct()
+    )
+    old = tables.read(KRAFT_RECORD).where(f"{day} AND in_snapshot").select("cluster_id", "log_offset").distinct()
+    without = taken(old.join(told, ["cluster_id", "log_offset"], "left_anti"), MOST_SNAPSHOTS)
+    for cluster in {cluster for cluster, _ in without}:
+        ends = ", ".join(str(end) for of, end in without if of == cluster)
+        named = cluster.replace("\\", "\\\\").replace("'", "\\'")
+        where = f"in_cluster_id = '{named}' AND {day} AND in_snapshot AND log_offset IN ({ends})"
+        tables.delete(KRAFT_RECORD, where)

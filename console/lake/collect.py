@@ -25,8 +25,18 @@ from console.history.entities import id_problem
 from console.history.files import LakeBusy, new_run_id, this_process
 from console.history.lake import Lake
 from console.history.landing import Landed, deliver
-from console.lake.last_state import LastStates, Owner, changed_rows
-from console.lake.poll import Observation, Row, State, failed_row, landed, poll_cluster, status_rows
+from console.lake.poll import (
+    LastStates,
+    Observation,
+    Owner,
+    Row,
+    State,
+    changed_rows,
+    failed_row,
+    landed,
+    poll_cluster,
+    status_rows,
+)
 from console.model.failure import Failure
 from console.session.session import Session
 from console.session.snapshot_reader import Refused

@@ -10,11 +10,10 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -26,13 +25,10 @@ from console.contexts import ContextError, load, resolve
 from console.contexts.context import parse_bootstrap
 from console.history.inputs import Controllers, UnreadableInput
 from console.history.kraft.decoder import Trouble
-from console.history.kraft.metadata_log import Fetched, next_offset, read_fetched
-from console.history.plans import HidingSource, Offset, add_source
-from console.history.schema import KRAFT_RECORD, arrow_schema
-from console.history.sources import LakeSource
+from console.history.kraft.metadata_log import LogPlan, plan_fetched, read_splits
+from console.history.plans import SOURCES, Offset, RecordSource, Settings
 from console.history.transforms.change_event import tagged
 
-T = TypeVar("T")
 IDLE_SECONDS = 300.0
 """How long records that change nothing wait to be written down."""
 _IDLE = "NoOpRecord"
@@ -50,12 +46,12 @@ class _Log(NamedTuple):
     log: ControllerLog
 
 
-class ControllerLogs(HidingSource):
+class ControllerLogs(RecordSource):
     """The metadata logs of `inputs.controllers`. Its offset has the log's own, by cluster."""
 
-    name, table = "controllers", KRAFT_RECORD.name
+    name = "controllers"
 
-    def __init__(self, settings: Any) -> None:
+    def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self._open: dict[str, _Log] = {}
         self._idle_since = time.monotonic()
@@ -64,29 +60,24 @@ class ControllerLogs(HidingSource):
         """Goes to the tasks without its connections."""
         return {**super().__getstate__(), "_open": {}}
 
-    def initial(self) -> Offset:
-        """The beginning of every log."""
-        return self._begin(self.name, {})
-
     def newest(self, start: Offset) -> Offset:
         """Behind the last transaction of each log that has ended."""
         now = dict(start)
         for each in self._settings.inputs.controllers:
             at = int(start.get(each.cluster_id, 0))
-            fetched, upto = self._run(each, partial(_read, start=at, cluster_id=each.cluster_id))
-            following = next_offset(fetched, upto)
-            if following > at and (not at or not self._is_idle(fetched, following)):
-                now[each.cluster_id] = following
+            plan = self._fetch(each, at)
+            if plan.next_offset > at and (not at or not self._is_idle(plan)):
+                now[each.cluster_id] = plan.next_offset
         if now != start:
             self._idle_since = time.monotonic()
         return now
 
-    def _is_idle(self, fetched: Fetched, end: int) -> bool:
+    def _is_idle(self, plan: LogPlan) -> bool:
         """Whether nothing but empty records came, and not for long."""
         if time.monotonic() > self._idle_since + IDLE_SECONDS:
             return False
-        troubles: list[Trouble] = []
-        batches = read_fetched(fetched, end, None, troubles.append)
+        troubles = list(plan.troubles)
+        batches = read_splits(plan.splits, None, troubles.append)
         types = {type_ for batch in batches for type_ in batch.column("record_type").to_pylist()}
         return not troubles and types <= {_IDLE}
 
@@ -103,17 +94,15 @@ class ControllerLogs(HidingSource):
         troubles: list[Trouble] = []
         try:
             while start < end:
-                fetched, upto = self._run(named, partial(_read, start=start, cluster_id=of))
-                following = next_offset(fetched, min(upto, end)) if fetched.snapshot_end is None else upto
-                yield from map(tagged, read_fetched(fetched, following, self._key, troubles.append))
-                if following <= start:
+                plan = self._fetch(named, start, end)
+                troubles += plan.troubles
+                yield from map(tagged, read_splits(plan.splits, self._key, troubles.append))
+                if plan.next_offset <= start:
                     break
-                start = following
+                start = plan.next_offset
         finally:
             self.close()
-        if troubles:
-            rows = [{"cluster_id": of, "quarantined": {"source": self.name, **asdict(each)}} for each in troubles]
-            yield pa.RecordBatch.from_pylist(rows, schema=arrow_schema(KRAFT_RECORD))
+        yield from self._damaged(troubles)
 
     def close(self) -> None:
         """Close the connections."""
@@ -122,8 +111,8 @@ class ControllerLogs(HidingSource):
             loop.close()
         self._open = {}
 
-    def _run(self, of: Controllers, do: Callable[[ControllerLog], Awaitable[T]]) -> T:
-        """Ask the controllers. UnreadableInput."""
+    def _fetch(self, of: Controllers, start: int, end: int | None = None) -> LogPlan:
+        """What follows an offset: see `_read`. UnreadableInput."""
         try:
             if of.cluster_id not in self._open:
                 context = resolve(load(os.environ, Path.home()), name=of.context, environ=os.environ)
@@ -133,7 +122,7 @@ class ControllerLogs(HidingSource):
                     made, link, ControllerLog(link, parse_bootstrap(",".join(of.addresses)), of.cluster_id)
                 )
             loop, _, log = self._open[of.cluster_id]
-            return loop.run_until_complete(_awaited(do(log)))
+            return loop.run_until_complete(_read(log, of.cluster_id, start, end))
         except (AdminError, ContextError, ValueError) as wrong:
             said = wrong.failure if isinstance(wrong, AdminError) else wrong
             raise UnreadableInput(f"the controllers of {of.cluster_id}: {said}") from wrong
@@ -148,33 +137,23 @@ async def _closed(link: Link, log: ControllerLog) -> None:
     await asyncio.gather(*left, return_exceptions=True)
 
 
-async def _awaited(found: Awaitable[T]) -> T:
-    return await found
-
-
-async def _read(log: ControllerLog, *, start: int, cluster_id: str) -> tuple[Fetched, int]:
-    """What follows an offset, up to what is committed, or to the end of `_PART_BYTES`; of an open transaction all; and
-    the offset behind it."""
+async def _read(log: ControllerLog, cluster_id: str, start: int, end: int | None) -> LogPlan:
+    """What follows an offset, up to what is committed and before `end`, or to the end of `_PART_BYTES`; of an open
+    transaction all. Of a snapshot all, wherever it ends."""
     found = await log.read(start)
-    fetched = partial(Fetched, cluster_id, ControllerLogs.name, start=start)
+    fetched = partial(plan_fetched, source=ControllerLogs.name, cluster_id=cluster_id, start=start)
     if isinstance(found, Snapshot):
-        return fetched(found.data, snapshot_end=found.end), found.end
+        return fetched(found.data, end=found.end, is_snapshot=True)
     data = bytearray(found.data)
     while found.next < found.high_watermark and len(data) < _MOST_BYTES:
-        if len(data) >= _PART_BYTES and next_offset(fetched(bytes(data)), found.next) > start:
+        if len(data) >= _PART_BYTES and fetched(bytes(data), end=found.next, is_snapshot=False).next_offset > start:
             break
         more = await log.read(found.next)
         if isinstance(more, Snapshot):
             break  # what was read is not there any more; the next round takes the snapshot
         data += more.data
         found = more
-    return fetched(bytes(data)), found.next
+    return fetched(bytes(data), end=found.next if end is None else min(found.next, end), is_snapshot=False)
 
 
-class ControllerLogSource(LakeSource):
-    """Metadata logs, over the network."""
-
-    of = ControllerLogs.name
-
-
-add_source(ControllerLogs)
+SOURCES[ControllerLogs.name] = ControllerLogs

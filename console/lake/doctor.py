@@ -13,10 +13,24 @@ from pathlib import Path
 
 from console.answers.checks import Check, Health
 from console.contexts.lake_files import lake_files
+from console.history.errors import LakeError, NoLake
+from console.history.lake import Lake
+from console.history.schema import TABLES
 from console.history.spark import java_options
-from console.lake.archive import archive_of, usable
-from console.lake.jars import FOLDER, TABLE, Group, groups_of, jar_folder, jars_of, look
-from console.lake.java import Java, candidates, major
+from console.lake.java import (
+    FOLDER,
+    TABLE,
+    Group,
+    Java,
+    archive_of,
+    candidates,
+    groups_of,
+    jar_folder,
+    jars_of,
+    lacking_jars,
+    major,
+    usable,
+)
 from console.lake.spark_session import LEAST_MEMORY, MIB, Machine, spark_log, this_machine
 from console.plan.amounts import size
 
@@ -75,10 +89,10 @@ def _jars(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
     """Those that the lake needs, and others where they are there."""
     needed = groups_of(lake or "", topics=False)
     for group in Group:
-        found = look(environ, {group})
-        there = f"{len(found.there)} of {len(found.there) + len(found.lacking)} in {found.folder}"
+        lacking, count = lacking_jars(environ, {group}), len(jars_of({group}))
+        there = f"{count - len(lacking)} of {count} in {jar_folder(environ)}"
         name = f"jars for {_JARS_FOR[group]}"
-        if not found.lacking:
+        if not lacking:
             yield Check(name, Health.OK, f"{there}; executors of a cluster need them too: spark-submit --jars")
         elif group in needed:
             remedy = f"the next update fetches them; without a network: {FOLDER} names a folder with those of {TABLE}"
@@ -134,10 +148,6 @@ def _room(name: str, folder: Path, remedy: str) -> Check:
 
 
 def _lake(where: str) -> Iterator[Check]:
-    from console.history.errors import LakeError, NoLake
-    from console.history.lake import Lake
-    from console.history.schema import TABLES
-
     try:
         files = lake_files(where)
         lake = Lake.open(where, files)

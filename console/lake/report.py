@@ -11,7 +11,14 @@ from typing import NamedTuple
 
 from console.answers.lake_tables import drift_table, history_table, usage_table
 from console.answers.results import Column, Row, Table
-from console.history.reader.queries import (
+from console.history.reader import (
+    Change,
+    Freshness,
+    Gap,
+    Minute,
+    Tables,
+    Usage,
+    Violation,
     Wanted,
     Window,
     drift,
@@ -23,7 +30,6 @@ from console.history.reader.queries import (
     timeline,
     violations,
 )
-from console.history.reader.tables import Change, Freshness, Gap, Minute, Tables, Usage, Violation
 from console.present.lake import NOTHING, attr_text, pair_text, rate_text, typed_text, value_text
 from console.present.text import clean
 

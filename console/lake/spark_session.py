@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import io
 import os
 import shutil
@@ -18,9 +17,7 @@ from types import MappingProxyType
 from typing import IO, TYPE_CHECKING
 
 from console.history.spark import NotStarted, java_options, session
-from console.lake.archive import archive_of, begin, start_options
-from console.lake.jars import Group, look, spark_jars
-from console.lake.java import NoSpark, find_java
+from console.lake.java import Group, NoSpark, archive_of, begin, find_java, locked, spark_jars, start_options
 from console.log_file import state_directory
 from console.safe_files import open_private, private_folder, write_whole
 
@@ -170,9 +167,7 @@ def lake_session(
     if find_spec("pyspark") is None:
         raise NoSpark("Spark is not installed: pip install 'kafka-admin-console[lake]', then run this again")
     java = find_java(environ)
-    if look(environ, groups).lacking:
-        say("fetching the jars that Spark needs, once")
-    jars = spark_jars(environ, groups, java.program)
+    jars = spark_jars(environ, groups, java.program, say)
     where = master or "local[*]"
     is_local = where.startswith("local")
     machine = this_machine()
@@ -227,29 +222,18 @@ def scratch_folder(base: Path) -> Iterator[Path]:
                 f"{home} is not a folder that only this user can access: delete it, or set TMPDIR to another folder"
             )
         with ExitStack() as held:
-            with _locked(home):  # what another run has just made it has locked, too
+            with locked(home):  # what another run has just made it has locked, too
                 for each in home.glob("run-*"):
-                    with suppress(OSError), _locked(each, wait=False):  # its run is dead
+                    with suppress(OSError), locked(each, wait=False):  # its run is dead
                         shutil.rmtree(each, ignore_errors=True)
                 made = tempfile.TemporaryDirectory(prefix="run-", dir=home, ignore_cleanup_errors=True)
                 folder = Path(held.enter_context(made))
-                held.enter_context(_locked(folder))
+                held.enter_context(locked(folder))
             yield folder
     except OSError as error:
         if error.filename is None or not str(error.filename).startswith(str(home)):
             raise
         raise NoSpark(f"no folder for Spark: {error.strerror or error} ({error.filename})") from None
-
-
-@contextmanager
-def _locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Holds a folder locked for the context. BlockingIOError: another process does, and `wait` is false."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _first_error(path: Path, start: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from console.history import entities
 from console.history.drift_rules import is_of_each_broker, severity_of
-from console.history.reader.tables import Drifted
+from console.history.reader import Drifted
 from console.model.acl import Acl
 from console.model.broker_matrix import BrokerRow, broker_matrix
 from console.model.codes import DEFAULT_CONFIG

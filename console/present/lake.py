@@ -7,8 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from console.history import entities
-from console.history.reader.queries import FleetFreshness
-from console.history.reader.tables import Change, Drifted, Freshness, Gap, Pair, Usage
+from console.history.reader import Change, Drifted, FleetFreshness, Freshness, Gap, Pair, Usage
 from console.plan.amounts import duration, quota
 from console.present.text import clean
 from console.present.values import config_value

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from console.history import entities
-from console.history.reader.tables import Change, Drifted, Usage
+from console.history.reader import Change, Drifted, Usage
 from console.model.acl import Acl
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import ScramUser

@@ -17,8 +17,7 @@ from console.model.throttling import LONGEST_NAME, Client, Logged, LogThrottles,
 from console.triage.facts import RequestLogs
 
 if TYPE_CHECKING:
-    from console.history.requests.forms import Form
-    from console.history.requests.lines import Line
+    from console.history.requests.lines import Form, Line
 
 MOST_BYTES = 8 << 20
 """Read of a log at once: what lies further back is skipped."""
@@ -42,7 +41,7 @@ def _requests(text: bytes) -> Iterator[Line]:
 
 
 def _of_clients(lines: Iterable[Line]) -> Iterator[Logged]:
-    from console.history.requests.logged import is_clients
+    from console.history.requests.lines import is_clients
 
     for found in lines:
         if is_clients(request := found.request):
@@ -88,7 +87,7 @@ class _Tail:
         return about.st_mtime
 
     def _take(self, lines: bytes) -> None:
-        from console.history.requests.forms import MESSAGE, form_of
+        from console.history.requests.lines import MESSAGE, form_of
 
         requests = _requests(lines)
         first = next(requests, None)

@@ -21,7 +21,7 @@ from console.present.failures import failure_text, staged_text
 from console.present.text import clean
 
 if TYPE_CHECKING:
-    from console.history.reader.tables import Tables
+    from console.history.reader import Tables
     from console.journal.history import Due
     from console.language.tokenizer import Span
     from console.model.snapshot import Snapshot
@@ -236,7 +236,7 @@ class OpenLake:
     def _open(self) -> Tables | None:
         from console.contexts.lake_files import lake_files
         from console.history.errors import LakeError, NoLake
-        from console.history.reader.tables import Tables
+        from console.history.reader import Tables
 
         with self._lock:
             try:

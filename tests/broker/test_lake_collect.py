@@ -17,8 +17,7 @@ from console.contexts import Context
 from console.history.journals import journals_at, read_journal
 from console.history.lake import Lake
 from console.lake.collect import collect
-from console.lake.last_state import LastStates
-from console.lake.poll import State
+from console.lake.poll import LastStates, State
 from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ScramMechanism

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +16,13 @@ from console.admin.cluster import describe_quorum
 from console.admin.errors import AdminError
 from console.admin.link import Link
 from console.admin.metadata_log import ControllerLog, LogPart, Snapshot
-from console.admin.settings import Address, ConnectionSettings
-from console.history.kraft.metadata_log import Fetched, next_offset, read_fetched
+from console.admin.settings import Address, ConnectionSettings, show_address
+from console.contexts.configured import BOOTSTRAP
+from console.history.inputs import Controllers, Inputs
+from console.history.kraft.metadata_log import LogPlan, plan_fetched, read_splits
+from console.history.plans import Offset, Settings
 from console.history.redact import HIDDEN
+from console.lake.controllers import ControllerLogs
 from console.model.changes import AlterConfigs, ChangeRequest, ConfigOp, CreateTopics, NewTopic, Status
 from console.model.codes import SET
 from console.model.config import broker_resource, topic_resource
@@ -81,6 +86,30 @@ async def test_the_log_is_what_the_files_have_and_a_snapshot_what_came_before(
     assert PLANTED not in str(told)
 
 
+async def test_a_lake_takes_in_what_the_files_have(
+    cluster: KafkaCluster, client: AdminClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(BOOTSTRAP, cluster.bootstrap)
+    (tmp_path / "key").write_bytes(KEY)
+    named = Controllers(cluster.cluster_id, tuple(map(show_address, cluster.controller_addresses)))
+    source = ControllerLogs(Settings("", Inputs(controllers=(named,)), str(tmp_path / "key")))
+    await _change(client, 1)
+
+    def take(start: Offset) -> tuple[list[dict[str, Any]], Offset]:
+        end = source.newest(start)
+        parts = source.parts(start, end)
+        return [row for part in parts for batch in source.read(part) for row in batch.to_pylist()], end
+
+    first, after = await asyncio.to_thread(take, source.initial())
+    await _change(client, 2)
+    more, end = await asyncio.to_thread(take, after)
+    assert first
+    assert any(each["entity_key"] == "orders" and "retention.ms" in each["payload"] for each in more)
+    kept = _in_files(cluster, end[cluster.cluster_id])
+    wanted = [kept[_place(each)] for each in (*first, *more)]
+    assert [{name: each[name] for name in of} for each, of in zip((*first, *more), wanted, strict=True)] == wanted
+
+
 async def test_reading_goes_on_with_the_next_leader(cluster: KafkaCluster, client: AdminClient) -> None:
     _, following = await client.run(_caught_up, cluster, 0)
     quorum = await client.run(describe_quorum)
@@ -99,7 +128,7 @@ async def test_reading_goes_on_with_the_next_leader(cluster: KafkaCluster, clien
                 assert time.monotonic() < began + PATIENCE
                 part = await log.read(at, wait=0.5)
                 assert isinstance(part, LogPart)
-                found += _rows(cluster, Fetched(cluster.cluster_id, "here", part.data, at), part.next)
+                found += _rows(_planned(cluster, part, at))
                 at = part.next
             return found
         finally:
@@ -170,17 +199,19 @@ async def _one(
     finally:
         if close:
             await log.close()
-    if isinstance(part, Snapshot):
-        fetched = Fetched(cluster.cluster_id, "here", part.data, start, part.end)
-        return _rows(cluster, fetched, part.end), part.end
-    fetched = Fetched(cluster.cluster_id, "here", part.data, start)
-    following = next_offset(fetched, part.next)
-    return _rows(cluster, fetched, following), following
+    plan = _planned(cluster, part, start)
+    return _rows(plan), plan.next_offset
 
 
-def _rows(cluster: KafkaCluster, fetched: Fetched, end: int) -> list[dict[str, Any]]:
-    assert fetched.cluster_id == cluster.cluster_id
-    batches = list(read_fetched(fetched, end, KEY, lambda trouble: pytest.fail(str(trouble))))
+def _planned(cluster: KafkaCluster, part: LogPart | Snapshot, start: int) -> LogPlan:
+    is_snapshot = isinstance(part, Snapshot)
+    end = part.end if isinstance(part, Snapshot) else part.next
+    return plan_fetched(part.data, "here", cluster.cluster_id, start, end, is_snapshot=is_snapshot)
+
+
+def _rows(plan: LogPlan) -> list[dict[str, Any]]:
+    assert plan.troubles == ()
+    batches = list(read_splits(plan.splits, KEY, lambda trouble: pytest.fail(str(trouble))))
     return [row for batch in batches for row in batch.to_pylist()]
 
 

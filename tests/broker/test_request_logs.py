@@ -15,7 +15,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition  # type: ignore[i
 from console.admin import changes
 from console.admin.client import AdminClient
 from console.history.requests.lines import Damaged, Line, altered
-from console.history.requests.parts import BrokerLog, parts_of, plan
+from console.history.requests.log_files import BrokerLog, parts_of, plan
 from console.model.acl import Acl
 from console.model.changes import (
     AlterConfigs,

@@ -31,8 +31,7 @@ def spark_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def spark(spark_folder: Path) -> Iterator[SparkSession]:
     """Spark with Delta on two cores of this machine, in UTC, with two partitions after a shuffle."""
     from console.history.spark import for_few_rows, session
-    from console.lake.jars import Group, spark_jars
-    from console.lake.java import find_java
+    from console.lake.java import Group, find_java, spark_jars
 
     settings = {
         "spark.master": "local[2]",

@@ -23,8 +23,7 @@ from console.history.lake import Lake
 from console.history.runs import Plan, message_of
 from console.history.spark import session
 from console.history.tables import Tables
-from console.lake.jars import Group, spark_jars
-from console.lake.java import find_java
+from console.lake.java import Group, find_java, spark_jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

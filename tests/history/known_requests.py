@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from console.history.requests.files import opened_as_planned
 from console.history.requests.lines import Damaged, Line, one_line
-from console.history.requests.parts import BrokerLog, Part, parts_of, plan, read_part
+from console.history.requests.log_files import BrokerLog, Part, opened_as_planned, parts_of, plan, read_part
 from tests.history.request_lines import alter_configs, alter_scram, fetch, metadata, produce
 
 ODD_CLIENT = 'we "quote" \\ and {"requestApiKeyName":"FETCH"} thïs\t☃'

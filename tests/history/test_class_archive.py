@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from console.lake.archive import Archive, archive_of, begin, make, start_options, usable
-from console.lake.java import Java
+from console.lake.java import Archive, Java, archive_of, begin, make, start_options, usable
 
 WRITES = """#!/bin/sh
 for word do case "$word" in -XX:SharedArchiveFile=*) echo classes > "${word#*=}";; esac; done

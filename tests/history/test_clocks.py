@@ -14,11 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.history.app import update
+from console.history.clocks import FURTHEST, fitting_zones, wrong_steps
 from console.history.errors import LakeError, SparkFailed
 from console.history.files import Filesystem
 from console.history.inputs import Inputs, MetadataLog, RequestLog
 from console.history.lake import Lake
-from console.history.requests.zone import FURTHEST, QUARTER, fitting_zones, wrong_steps
+from console.history.requests.log_files import QUARTER
 from console.history.runs import Plan, Report
 from tests.history.lake_tables import held
 from tests.history.request_lines import Logged, alter_configs, log_of

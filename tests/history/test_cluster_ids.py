@@ -25,7 +25,7 @@ from console.history.kraft.metadata_log import LOG_FOLDER, NoMetadataLogError
 from console.history.lake import Lake
 from console.history.plans import MetadataLogs, Settings
 from console.lake.collect import Claim, Report, collect, refused_claims
-from console.lake.last_state import LastStates, Owner
+from console.lake.poll import LastStates, Owner
 
 HONEST = "5L6g3nShT-eMCtK--X86sw"
 AS_PATHS = [

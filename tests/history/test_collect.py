@@ -27,8 +27,7 @@ from console.history.journals import read_journal
 from console.history.lake import Lake
 from console.journal.records import Answered, Ended, Entry, Intent, intent_line, note_line
 from console.lake.collect import Report, collect, keep_collecting
-from console.lake.last_state import LastStates
-from console.lake.poll import TYPES, Resource, Value
+from console.lake.poll import TYPES, LastStates, Resource, Value
 from console.model.changes import ScramUser, Status
 from console.model.codes import ScramMechanism
 from console.model.config import broker_resource, topic_resource

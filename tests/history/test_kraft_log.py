@@ -17,12 +17,10 @@ from hypothesis import strategies as st
 
 from console.history.kraft.decoder import ROW_SCHEMA, ChangedWhileReadError, Trouble
 from console.history.kraft.metadata_log import (
-    Fetched,
     LogPlan,
     NoMetadataLogError,
-    next_offset,
+    plan_fetched,
     plan_log,
-    read_fetched,
     read_splits,
 )
 from tests.support.metadata_log import (
@@ -335,14 +333,27 @@ def fetched_in_pieces(batches: Sequence[bytes], pieces: int) -> tuple[list[int],
         while following == start and upto < len(batches):
             upto = min(upto + pieces, len(batches))
             until = firsts[upto] if upto < len(batches) else end
-            fetched = Fetched("c", "controller", b"".join(batches[first:upto]), start)
-            following = next_offset(fetched, until)
+            whole = b"".join(batches[first:upto])
+            plan = plan_fetched(whole, "controller", "c", start, until, is_snapshot=False)
+            following = plan.next_offset
         if following == start:
             break
-        read = read_fetched(fetched, following, KEY, pytest.fail)
+        assert plan.troubles == ()
+        read = read_splits(plan.splits, KEY, pytest.fail)
         found += [row["log_offset"] for each in read for row in each.to_pylist()]
         start = following
     return found, start
+
+
+def test_what_is_damaged_of_a_fetched_log_is_told_of_once() -> None:
+    whole, damaged = batch(0, [topic("a"), topic("b")]), bytearray(batch(2, [topic("c")]))
+    damaged[-1] ^= 1
+    plan = plan_fetched(whole + damaged, "controller", "c", 1, 3, is_snapshot=False)
+    rows = [row for each in read_splits(plan.splits, KEY, pytest.fail) for row in each.to_pylist()]
+    assert [(row["log_offset"], row["file"]) for row in rows] == [(1, "controller")]
+    assert [each.reason for each in plan.troubles] == ["batch at offset 2: wrong checksum"]
+    assert plan.next_offset == 3
+    assert plan_fetched(b"", "controller", "c", 3, 3, is_snapshot=False).next_offset == 3
 
 
 def test_bytes_that_look_like_a_transaction_are_none(new_folder: Path) -> None:

@@ -23,7 +23,7 @@ from console.embedded.spec import ClusterSpec
 from console.history.errors import LakeError, SparkFailed
 from console.history.lake import Lake
 from console.history.landing import Landed, deliver
-from console.history.progress import Progress
+from console.history.runs import Progress
 from console.history.schema import HISTORY, SNAPSHOT
 from console.lake.progress import Lines, fraction, shown
 
@@ -227,7 +227,7 @@ class Typed:
             with suppress(OSError):
                 if entry.name.isdigit() and f"KAC_TEST_MARK={self.mark}".encode() in (entry / "environ").read_bytes():
                     command = (entry / "cmdline").read_bytes()
-                    if b"console.lake.archive" not in command and b"-Xshare:dump" not in command:
+                    if b"console.lake.java" not in command and b"-Xshare:dump" not in command:
                         found.append(int(entry.name))
         return found
 

@@ -10,9 +10,9 @@ import pytest
 
 from console.history.app import Application
 from console.history.lake import Lake
-from console.history.maintain import MANY_FILES, maintain
 from console.history.runs import GOLD
 from console.history.schema import REQUEST, TABLES
+from console.history.tables import MANY_FILES, maintain
 from tests.history import golden
 from tests.history.golden import worlds
 from tests.history.lake_tables import different, gold_of, held

@@ -17,7 +17,7 @@ from console.history.inputs import Inputs, Journals, MetadataLog, RequestLog, Un
 from console.history.kraft.metadata_log import LOG_FOLDER
 from console.history.lake import Lake
 from console.history.landing import POLLS, Landed, deliver
-from console.history.plans import BRONZE_OF, SOURCES, MetadataLogs, RequestLogs, Settings, Source, TooMuchIsBad
+from console.history.plans import SOURCES, MetadataLogs, RequestLogs, Settings, Source, TooMuchIsBad
 from console.history.plans import Polls as PollsSource
 from console.history.schema import TABLES, arrow_schema
 from tests.history.request_lines import log_of, produce
@@ -48,7 +48,7 @@ class Reading:
         return len(first)
 
     def _read(self, end: Any) -> list[dict[str, Any]]:
-        schema = arrow_schema(TABLES[BRONZE_OF[self.source.name]])  # type: ignore[attr-defined]
+        schema = arrow_schema(TABLES[self.source.table])
         parts, at_a_task = self.source.parts(self.at, end), pickle.loads(pickle.dumps(self.source))
         batches = [each for part in parts for each in at_a_task.read(part)]
         assert all(each.schema == schema for each in batches)

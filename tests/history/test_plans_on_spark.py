@@ -49,7 +49,7 @@ def test_rows_come_to_the_driver_and_from_it_in_one_module() -> None:
 
 
 def test_no_second_engine_makes_rows() -> None:
-    names = ("plans.py", "sources.py", "gold.py", "usage.py", "judged.py", "landing.py", "clocks.py", "maintain.py")
+    names = ("plans.py", "streams.py", "gold.py", "derived.py", "landing.py", "clocks.py", "tables.py")
     read = [
         (name, node)
         for name, tree in trees(*names)
@@ -60,7 +60,7 @@ def test_no_second_engine_makes_rows() -> None:
     for name, node in read:
         found = [node.module or ""] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names]
         assert not {each.partition(".")[0] for each in found} & NO_SECOND_ENGINE, name
-        assert not any(each.startswith("console.history.duck") for each in found), name
+        assert not any(each.startswith("console.history.delta_log") for each in found), name
 
 
 # -- an update, as Spark's event log has it ----------------------------------------------------------------------------

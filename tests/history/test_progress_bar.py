@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from console.history.progress import Progress
+from console.history.runs import Progress
 from console.lake.progress import shown
 
 

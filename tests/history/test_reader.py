@@ -22,7 +22,11 @@ from console.history import delta_log
 from console.history.errors import DamagedLake, LakeError, NoLake
 from console.history.files import Filesystem
 from console.history.lake import Lake
-from console.history.reader.queries import (
+from console.history.reader import (
+    Change,
+    Drifted,
+    Pair,
+    Tables,
     Wanted,
     Window,
     drift,
@@ -35,7 +39,6 @@ from console.history.reader.queries import (
     timeline,
     violations,
 )
-from console.history.reader.tables import Change, Drifted, Pair, Tables
 from console.history.schema import DRIFT, HISTORY, KRAFT_RECORD, POLICY_VIOLATION, QUOTA_USAGE, SNAPSHOT
 from console.present.lake import fleet_text
 from console.present.lake_rows import change_lines, of_change
@@ -411,8 +414,8 @@ def test_an_hour_of_usage_that_was_made_again_counts_once(tmp_path: Path) -> Non
     again = [(*row[:8], row[8] * 2, *row[9:]) for row in rows if NOON - 60 * MINUTE <= row[2] < NOON]
     delta_lake.put(lake, QUOTA_USAGE, sample_lake.arrow("quota_usage", again))
     script = f"""if True:
-        from console.history.reader.queries import *
-        from console.history.reader.tables import Tables
+        from console.history.reader import *
+        from console.history.reader import Tables
         tables = Tables({lake.where!r})
         window = Window({CLUSTER!r})
         top = hottest(tables, window)[0]
@@ -517,7 +520,7 @@ def test_without_duckdb_it_is_said_how_to_get_it(tmp_path: Path, monkeypatch: py
 
 
 def test_reading_loads_neither_arrow_nor_spark() -> None:
-    script = """import sys, console.history.reader.queries
+    script = """import sys, console.history.reader
 assert not {"duckdb", "_duckdb"} & sys.modules.keys(), "imported before it is asked for"
 print([name for name in ("pyarrow", "pyspark", "pandas", "kio") if name in sys.modules])"""
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

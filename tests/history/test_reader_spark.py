@@ -12,10 +12,9 @@ import pytest
 
 from console.history.delta_log import listed
 from console.history.lake import Lake
-from console.history.reader.queries import Wanted, Window, drift, hottest, minutes, timeline
-from console.history.reader.tables import Change, Drifted, Pair, Tables
+from console.history.reader import Change, Drifted, Pair, Tables, Wanted, Window, drift, hottest, minutes, timeline
 from console.history.schema import DRIFT, HISTORY, QUOTA_SUGGESTION, QUOTA_USAGE, REQUEST, TABLES, Table
-from console.history.status import status
+from console.lake.results import status
 from tests.support import delta_lake, sample_lake
 from tests.support.delta_lake import arrow_rows
 from tests.support.sample_lake import CLUSTER, EVIL, NOON, OTHER

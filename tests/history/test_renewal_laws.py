@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from console.history.gold import All, PollTimes, _covered, reached
 from console.history.schema import CHANGE_EVENT, HISTORY, POLICY_VIOLATION, QUOTA_SUGGESTION, Table, arrow_schema
+from console.history.transforms.change_event import TOLERANCE
 from console.history.transforms.coverage import Covered, Polls
 from console.history.transforms.history import history
 from console.history.transforms.kraft_changes import SINCE_BEFORE, Event, sha256
-from console.history.transforms.reported import TOLERANCE
 from console.history.transforms.rows import differing, newest, rows_of, table_of
 from tests.history.gold_rows import covers_of
 

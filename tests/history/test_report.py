@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from console.cli import main as cli
-from console.history.reader.tables import Change, Gap, Minute
+from console.history.reader import Change, Gap, Minute
 from console.lake.report import changes_figure, rate_figure, text
 from tests.support import sample_lake
 from tests.support.sample_lake import CLUSTER, NOON, OTHER

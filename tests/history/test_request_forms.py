@@ -19,13 +19,11 @@ from hypothesis import strategies as st
 
 from console.history.inputs import Inputs, RequestLog, UnreadableInput
 from console.history.plans import RequestLogs, Settings, TooMuchIsBad
-from console.history.requests import forms
+from console.history.requests import lines as forms
 from console.history.requests.counted import Whose, counted
-from console.history.requests.files import LONGEST_LINE
-from console.history.requests.forms import Form, form_of
-from console.history.requests.lines import NO_TIME, OLD, Damaged, Line, clocks, one_line
-from console.history.requests.parts import BrokerLog, plan
-from console.history.topics import rows_of_records
+from console.history.requests.lines import NO_TIME, OLD, Damaged, Form, Line, clocks, form_of, one_line
+from console.history.requests.log_files import LONGEST_LINE, BrokerLog, plan
+from console.history.streams import rows_of_records
 from console.session.request_log_tail import RequestLogTails
 from tests.history.known_requests import all_rows
 from tests.history.request_lines import Logged, alter_configs, fetch, metadata, produce

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 from console.history.requests.counted import added_up
-from console.history.requests.files import LogChangedError
-from console.history.requests.parts import BrokerLog, Part, parts_of, plan, read_part
+from console.history.requests.log_files import BrokerLog, LogChangedError, Part, parts_of, plan, read_part
 from console.history.schema import REQUEST_1S, arrow_schema
 from tests.history.known_requests import BEFORE, MORE, S0, SALT, SALTED, expected, log, noise
 from tests.history.request_lines import log_of, produce

@@ -17,9 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.history.requests import files
+from console.history.requests import log_files as files
 from console.history.requests.counted import Whose, counted
-from console.history.requests.files import opened
 from console.history.requests.lines import (
     NO_END,
     NO_JSON,
@@ -31,8 +30,18 @@ from console.history.requests.lines import (
     clocks,
     one_line,
 )
-from console.history.requests.parts import BrokerLog, Plan, parts_of, plan
-from console.history.requests.zone import AmbiguousHourError, Twice, fold_at, jump, shown_twice
+from console.history.requests.log_files import (
+    AmbiguousHourError,
+    BrokerLog,
+    Plan,
+    Twice,
+    fold_at,
+    jump,
+    opened,
+    parts_of,
+    plan,
+    shown_twice,
+)
 from tests.history.known_requests import all_rows, lines_in, lines_of
 from tests.history.request_lines import Logged, alter_configs, fetch, log_of, produce
 
@@ -180,7 +189,7 @@ def test_a_log_that_grows_turns_and_is_packed_is_read_once(tmp_path: Path) -> No
     live, first = tmp_path / "request.log", produce(1).line.encode()
     live.write_bytes(first[:100])
     nothing = plan([str(live)], {})
-    assert nothing == Plan((), {}, 0)
+    assert nothing == Plan((), {})
     live.write_bytes(first + first[:40])
     one = plan([str(live)], nothing.progress)
     assert read(one) == [("request.log", 0)]
@@ -194,7 +203,7 @@ def test_a_log_that_grows_turns_and_is_packed_is_read_once(tmp_path: Path) -> No
     two = plan(paths, one.progress)
     assert read(two) == [("request.log", 0), ("request.log.1.gz", len(first)), ("request.log.1.gz", 2 * len(first))]
     three = plan(paths, json.loads(json.dumps(two.progress)))
-    assert three == Plan((), two.progress, 2)
+    assert three == Plan((), two.progress)
 
 
 def test_a_copy_of_a_file_is_the_file(tmp_path: Path) -> None:

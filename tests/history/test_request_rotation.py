@@ -21,11 +21,19 @@ import pyarrow as pa
 import pytest
 from msgspec import structs
 
-from console.history.inputs import Inputs, RequestLog, UnreadableInput, plan_request_logs
-from console.history.plans import RequestLogs, Settings
-from console.history.requests import files
-from console.history.requests.files import LogChangedError, opened_as_planned
-from console.history.requests.parts import BrokerLog, CutInPlaceError, Part, parts_of, plan, read_part
+from console.history.inputs import Inputs, RequestLog, UnreadableInput
+from console.history.plans import RequestLogs, Settings, plan_request_logs
+from console.history.requests import log_files as files
+from console.history.requests.log_files import (
+    BrokerLog,
+    CutInPlaceError,
+    LogChangedError,
+    Part,
+    opened_as_planned,
+    parts_of,
+    plan,
+    read_part,
+)
 from tests.history.request_lines import produce
 
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from kafka import KafkaProducer  # type: ignore[import-untyped]
 
-from console.history.inputs import RequestLog, UnreadableInput, plan_request_logs
-from console.history.requests.files import LogChangedError
+from console.history.inputs import RequestLog, UnreadableInput
+from console.history.plans import plan_request_logs
 from console.history.requests.lines import Line
-from console.history.requests.parts import parts_of
+from console.history.requests.log_files import LogChangedError, parts_of
 from tests.history.known_requests import lines_of
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.real_clusters import running

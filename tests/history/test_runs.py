@@ -220,7 +220,10 @@ Traceback (most recent call last):
     [
         ("console.history.plans.TooMuchIsBad: 2 of 100 lines", "2 of 100 lines"),
         ("console.history.inputs.UnreadableInput: a packed log is cut.", "a packed log is cut."),
-        ("console.history.requests.files.LogChangedError: /l is gone: it was rotated", "/l is gone: it was rotated"),
+        (
+            "console.history.requests.log_files.LogChangedError: /l is gone: it was rotated",
+            "/l is gone: it was rotated",
+        ),
         ("console.history.kraft.decoder.ChangedWhileReadError: /m was deleted", "/m was deleted"),
         ("console.history.landing.BadLanding: /l/x is cut; delete it", "/l/x is cut; delete it"),
         ("UnreadableInput: first\nmore\nLakeError: last: of all", "last: of all"),

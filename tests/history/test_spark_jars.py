@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from console.lake import jars as subject
-from console.lake.jars import FOLDER, Group, Jar, groups_of, jars_of, look, spark_jars, table
-from console.lake.java import NoSpark
+from console.lake import java as subject
+from console.lake.java import FOLDER, Group, Jar, NoSpark, groups_of, jars_of, lacking_jars, spark_jars, table
 
 CONTENT = b"a jar"
 ONE = Jar(Group.DELTA, "org.example", "one", "1.0", sha256(CONTENT).hexdigest())
@@ -67,7 +66,7 @@ def test_what_a_lake_needs() -> None:
 
 def test_a_folder_that_has_them_is_copied_once(tmp_path: Path) -> None:
     environ = given(tmp_path)
-    assert look(environ, {Group.DELTA}).lacking == (ONE,)
+    assert lacking_jars(environ, {Group.DELTA}) == (ONE,)
     [path] = spark_jars(environ, {Group.DELTA}, NO_JAVA)
     assert path.read_bytes() == CONTENT
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700

@@ -72,7 +72,7 @@ START = """
 import os, sys
 from pathlib import Path
 from console.history.spark import NotStarted, session
-from console.lake.jars import Group, spark_jars
+from console.lake.java import Group, spark_jars
 from console.lake.java import find_java
 
 folder = Path(sys.argv[1])
@@ -242,8 +242,7 @@ def test_a_java_that_does_not_start_is_said(tmp_path: Path) -> None:
 def test_under_spark_submit_the_session_that_is_there_gets_the_settings(tmp_path: Path) -> None:
     from importlib.util import find_spec
 
-    from console.lake.jars import Group, spark_jars
-    from console.lake.java import find_java
+    from console.lake.java import Group, find_java, spark_jars
     from console.lake.spark_session import write_package
 
     script = tmp_path / "script.py"

@@ -14,8 +14,7 @@ import pytest
 from console.history.inputs import Inputs, MetadataLog, RequestLog
 from console.history.lake import Lake
 from console.history.schema import TABLES
-from console.lake.jars import Group, spark_jars
-from console.lake.java import find_java
+from console.lake.java import Group, find_java, spark_jars
 from console.lake.spark_session import write_package
 from tests.history.known_requests import BEFORE, noise
 from tests.history.request_lines import log_of

@@ -12,10 +12,9 @@ import pytest
 
 from console.cli import main as cli
 from console.history.lake import Lake
-from console.history.reader.tables import Gap
+from console.history.reader import Gap
 from console.history.schema import HISTORY, KRAFT_RECORD, REQUEST
-from console.history.status import LAST_RUNS, Status, status
-from console.lake.results import prometheus_text
+from console.lake.results import LAST_RUNS, Status, prometheus_text, status
 from tests.support import delta_lake, sample_lake
 from tests.support.delta_lake import arrow_rows
 from tests.support.sample_lake import CLUSTER, NOON

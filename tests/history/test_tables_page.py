@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from console.cli.manual.lake_tables import page
 from console.history.schema import PARTS, TABLES
-from console.history.schema_page import page
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_the_page_is_fresh() -> None:
     fresh = (ROOT / "docs" / "lake-tables.md").read_text(encoding="utf-8") == page()
-    assert fresh, "run: python -m console.history.schema_page > docs/lake-tables.md"
+    assert fresh, "run: python -m console.cli.manual.pages tables > docs/lake-tables.md"
 
 
 def test_every_column_is_on_it() -> None:

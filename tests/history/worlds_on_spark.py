@@ -15,7 +15,7 @@ from console.history.kraft.decoder import ROW_SCHEMA
 from console.history.lake import Lake
 from console.history.plans import Settings
 from console.history.runs import GOLD as GOLD_STREAM
-from console.history.runs import Report
+from console.history.runs import Plan, Report
 from console.history.schema import (
     ALTER_REQUEST,
     JOURNAL,
@@ -40,7 +40,7 @@ def application(spark: Any, where: Path, files: Mapping[str, str] | None = None)
     for name, text in (files or {}).items():
         (where / name).write_text(text, encoding="utf-8")
     settings = Settings(lake.where, Inputs(), lake.path("hmac.key"))
-    return Application(spark, lake, lake.where, settings, {"run": "test"}, Report("test", "test", ""))
+    return Application(Plan(lake, Inputs()), settings, spark, Report("test", "test", ""))
 
 
 def bronze_of(step: Mapping[str, Rows], number: int) -> dict[Table, pa.Table]:

@@ -12,9 +12,8 @@ from typing import Any
 import pyarrow as pa
 from crc32c import crc32c
 
-from console.history.kraft.decoder import Report
+from console.history.kraft.decoder import Field, RecordSchema, Report, known_schemas
 from console.history.kraft.metadata_log import LogPlan, plan_log, read_splits
-from console.history.kraft.schemas import Field, RecordSchema, known_schemas
 
 _FIXED = {
     "int8": "b",

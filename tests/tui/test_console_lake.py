@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from console.history.lake import Lake
-from console.history.reader.tables import Tables
+from console.history.reader import Tables
 from console.history.schema import DRIFT, HISTORY
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.quota import QuotaEntity

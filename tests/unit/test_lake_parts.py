@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from console.answers.lake_tables import LakeFilter, lake_filter
 from console.history import entities
-from console.history.reader.tables import Change, Drifted, Minute, Pair, Usage
+from console.history.reader import Change, Drifted, Minute, Pair, Usage
 from console.history.redact import HIDDEN
 from console.model.acl import Acl
 from console.model.changes import ScramUser

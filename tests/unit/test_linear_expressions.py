@@ -70,10 +70,6 @@ _MADE: dict[str, tuple[Expression, ...]] = {
         Expression("drift_rules", pattern, 0, frozenset({"search"}))
         for _, pattern in importlib.import_module("console.history.drift_rules").BY_PATTERN
     ),
-    _own("console.lake.java", "pattern"): tuple(
-        Expression("java", pattern, 0, frozenset({"search"}))
-        for pattern in (r'version "([^"]+)"', r"java\.home = (.+)")
-    ),
 }
 """Expressions that are made at run time of what is not an operator's: examples."""
 _OPERATORS = {

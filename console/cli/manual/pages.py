@@ -1,6 +1,7 @@
 """The pages made from the parsers and the registry of verbs.
 
-``python -m console.cli.manual.pages commands > docs/commands.md``, and ``… man > docs/kac.1``.
+``python -m console.cli.manual.pages commands > docs/commands.md``, and ``… man > docs/kac.1``,
+``… tables > docs/lake-tables.md``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from console.cli.main import COMMANDS, EXAMPLES, Command, command_parser, parser
+from console.cli.manual import lake_tables
 from console.language.interpret import OPERATIONS_OF
 from console.language.verbs import ENTITY_USAGE, EVERYWHERE, KINDS, VERBS, Verb, Where
 from console.model.quota import CLIENT_KEYS, IP_KEYS
@@ -264,4 +266,4 @@ def _text(text: str) -> str:
 
 
 if __name__ == "__main__":
-    put({"commands": reference, "man": page}[sys.argv[1]]())
+    put({"commands": reference, "man": page, "tables": lake_tables.page}[sys.argv[1]]())

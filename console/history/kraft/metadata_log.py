@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 
 from console.history.entities import id_problem
-from console.history.kraft.batches import HEADER_BYTES, Batch, Damage, Window, walk
+from console.history.kraft.batches import HEADER_BYTES, Batch, Window, walk
 from console.history.kraft.decoder import ChangedWhileReadError, Decoder, Origin, Range, Report, Trouble
 
 LOG_FOLDER = "__cluster_metadata-0"
@@ -29,13 +29,18 @@ class NoMetadataLogError(ValueError):
 @dataclass(frozen=True, order=True)
 class LogFile:
     """A segment or a snapshot. offset: of a segment its first record's, of a snapshot the one that it ends at. then:
-    where the next segment of its folder begins; None: it is the last."""
+    where the next segment of its folder begins; None: it is the last. data: of what is in memory and in no file."""
 
     offset: int
     path: str
     cluster_id: str
     is_snapshot: bool
-    then: int | None
+    then: int | None = None
+    data: bytes | None = field(default=None, repr=False, compare=False)
+
+    def opened(self) -> BinaryIO:
+        """Its bytes. FileNotFoundError, OSError."""
+        return Path(self.path).open("rb") if self.data is None else BytesIO(self.data)
 
 
 def log_files(folders: Iterable[str], cluster_id: str | None) -> list[LogFile]:
@@ -67,7 +72,7 @@ def _files_in(folder: Path, cluster_id: str | None) -> list[LogFile]:
         raise NoMetadataLogError(f"{folder}: {problem}")
     then = dict(pairwise(offset for offset, _ in segments))
     of_log = [LogFile(offset, str(folder / name), cluster, False, then.get(offset)) for offset, name in segments]
-    return of_log + [LogFile(offset, str(folder / name), cluster, True, None) for offset, name in snapshots]
+    return of_log + [LogFile(offset, str(folder / name), cluster, True) for offset, name in snapshots]
 
 
 def _cluster_id(folder: Path) -> str:
@@ -148,6 +153,16 @@ def plan_log(
     return _Plan(start_offset, _ALL if end_offset is None else end_offset, split_bytes).of(files)
 
 
+def plan_fetched(data: bytes, source: str, cluster_id: str, start: int, end: int, *, is_snapshot: bool) -> LogPlan:
+    """The same of bytes that were fetched for the offset `start`: whole batches, all of them committed, up to the
+    offset `end`, the first of which may begin before; or a whole snapshot that ends there. source: of which listener,
+    for messages and for the column `file`."""
+    offset = end if is_snapshot else int.from_bytes(data[:8], "big", signed=True)
+    plan = _Plan(start, end, SPLIT_BYTES).of([LogFile(offset, source, cluster_id, is_snapshot, data=data)])
+    # What is damaged there is so the next time, too: it is reported once, and what follows it is read.
+    return replace(plan, next_offset=end if plan.open_at is None else max(start, min(plan.open_at, end)))
+
+
 class _Plan:
     """The plan of a cluster's files, of one folder or of several controllers'."""
 
@@ -185,7 +200,7 @@ class _Plan:
 
     def _segment(self, file: LogFile) -> None:
         try:
-            with Path(file.path).open("rb") as opened:
+            with file.opened() as opened:
                 for part in walk(opened, file.offset):
                     if isinstance(part, Window):
                         fresh = [batch for batch in part.batches if self._cover(batch.first, batch.last)]
@@ -224,7 +239,7 @@ class _Plan:
         batches: list[Batch] = []
         is_complete = False
         try:
-            with Path(file.path).open("rb") as opened:
+            with file.opened() as opened:
                 for part in walk(opened, 0):
                     if not isinstance(part, Window):
                         reason = part.reason or "the file ends within a batch"
@@ -338,7 +353,7 @@ def read_splits(splits: Iterable[Split], key: bytes | None, report: Report) -> I
 
 def _bytes_of(split: Split) -> bytes:
     try:
-        with Path(split.file.path).open("rb") as file:
+        with split.file.opened() as file:
             file.seek(split.at)
             data = file.read(split.end - split.at)
     except FileNotFoundError as gone:
@@ -351,58 +366,3 @@ def _bytes_of(split: Split) -> bytes:
             f"{split.file.path} was truncated while it was read. Nothing of it was ingested; run it again"
         )
     return data
-
-
-# -- a log that was fetched: whole committed batches, or a whole snapshot, in memory ---------------------------------
-
-
-@dataclass(frozen=True)
-class Fetched:
-    """What came from `start` on. source: of which listener, for messages and for the column `file`.
-
-    snapshot_end: the offset that a snapshot ends at; None for the log.
-    """
-
-    cluster_id: str
-    source: str
-    data: bytes
-    start: int = 0
-    snapshot_end: int | None = None
-
-    @cached_property
-    def transactions(self) -> Settled:
-        """How its transactions ended; found once, by a walk over all of it."""
-        windows = (part for part in self.parts() if isinstance(part, Window))
-        found = (each for window in windows for each in markers(window) if each[0] >= self.start)
-        return settle(found, self.start)
-
-    def parts(self) -> Iterator[Window | Damage]:
-        """The whole batches, and what is damaged. The first may begin before `start`."""
-        if self.data:
-            yield from walk(BytesIO(self.data), int.from_bytes(self.data[:8], "big", signed=True))
-
-
-def next_offset(fetched: Fetched, end: int) -> int:
-    """Where the next read begins, of what ends at `end`: before a transaction that has no end yet, else there."""
-    if fetched.snapshot_end is not None:
-        return fetched.snapshot_end
-    open_at = fetched.transactions.open_at
-    return end if open_at is None else max(fetched.start, open_at)
-
-
-def read_fetched(fetched: Fetched, end: int, key: bytes | None, report: Report) -> Iterator[pa.RecordBatch]:
-    """Batches with `kraft_record`'s columns without `run_id`, of offsets from `start` to before `end`, without records
-    of aborted transactions; key, report: as for `read_splits`."""
-    decoder = Decoder(key, report)
-    origin = Origin(fetched.cluster_id, fetched.source, fetched.snapshot_end)
-    if fetched.snapshot_end is not None:
-        yield from decoder.rows(fetched.data, origin)
-        return
-    dropped = [(-1, fetched.start - 1), *fetched.transactions.aborted, (end, _ALL)]
-    for part in fetched.parts():
-        if isinstance(part, Window):
-            whole = part.data[: part.batches[-1].end - part.at]
-            yield from decoder.rows(whole, replace(origin, byte_pos=part.at), dropped)
-        elif part.reason is not None:
-            reason = f"batch at offset {part.offset}: {part.reason}"
-            report(Trouble.of(fetched.cluster_id, fetched.source, part.at, reason, part.data))

@@ -16,8 +16,7 @@ from console.history.entities import (
     CONFIG_OPS,
     CONFIG_TYPES,
     MECHANISMS,
-    acl_attr,
-    acl_key,
+    acl_of,
     config_key,
     named,
     quota_key,
@@ -25,7 +24,6 @@ from console.history.entities import (
     scram_value,
 )
 from console.history.redact import HIDDEN, is_secret
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.numbers import commas
 
 Body = Mapping[str, Any]
@@ -117,9 +115,7 @@ def _delete_acls(_: Body, response: Body) -> Iterator[Change]:
 
 
 def _acl(acl: Body, op: str, pattern_type: int, error: int) -> Change:
-    resource_type, permission = AclResourceType(acl["resourceType"]), Permission(acl["permissionType"])
-    key = acl_key(resource_type.name, PatternType(pattern_type).name, acl["resourceName"])
-    attr = acl_attr(permission.name, AclOperation(acl["operation"]).name, acl["principal"], acl["host"])
+    key, attr = acl_of({**acl, "patternType": pattern_type})
     return _plain("acl", key, attr, op, ACL_SET if op == "set" else None, error)
 
 

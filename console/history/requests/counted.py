@@ -13,19 +13,24 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from console.history.redact import Damaged
 from console.history.requests.alters import ALTER_APIS
-from console.history.requests.lines import BEHIND, NO_FIGURE, Damaged, Line, altered, damaged_line, head_of, one_line
-from console.history.requests.logged import (
+from console.history.requests.lines import (
+    BEHIND,
     INT_MAX,
+    NO_FIGURE,
     NOT_USUAL,
     OWN_ERRORS,
+    Line,
     Request,
     Response,
+    altered,
     decode,
     has_error,
+    head_of,
     is_clients,
+    one_line,
 )
-from console.history.requests.zone import to_utc
 from console.history.schema import ALTER_REQUEST, QUARANTINE, REQUEST, REQUEST_1S, Table, arrow_schema
 
 CHUNK_BYTES = 64 << 20
@@ -61,7 +66,7 @@ def _of_keys(rows: pa.Table) -> pa.Table:
 
 
 class Whose(NamedTuple):
-    """What lines do not say. file: its name without its folder; fold_at: see `zone.to_utc`."""
+    """What lines do not say. file: its name without its folder; fold_at: see `to_utc`."""
 
     cluster_id: str
     broker_id: int
@@ -160,7 +165,7 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
         # Of both that are of 32 bits and not negative, nothing is left behind these bits.
         if (came | went) >> _BITS or throttled > INT_MAX or not 0.0 <= local <= _MOST_MS:
             lines -= 1
-            chunk.damaged.append(damaged_line(place, json, NO_FIGURE))
+            chunk.damaged.append(Damaged.of(place, json, NO_FIGURE))
             continue
         if second is not current or is_later is not (place >= fold):
             current, is_later = second, place >= fold
@@ -193,8 +198,7 @@ def _batches(whose: Whose, chunk: _Chunk) -> Iterator[pa.RecordBatch]:
         if alters:
             yield _batch("alter", _columns(ALTER_REQUEST, alters))
     if chunk.damaged:
-        same = {"cluster_id": whose.cluster_id, "source": SOURCE, "file": whose.file}
-        yield _batch("quarantined", _columns(QUARANTINE, [same | each._asdict() for each in chunk.damaged]))
+        yield _batch("quarantined", _columns(QUARANTINE, [_quarantined(whose, each) for each in chunk.damaged]))
     bad = len(chunk.damaged)
     counts = {"cluster_id": whose.cluster_id, "lines": chunk.lines + bad, "damaged": bad}
     yield pa.RecordBatch.from_pylist([counts], schema=COUNTED)
@@ -210,6 +214,16 @@ def _batch(kind: str, columns: Sequence[pa.Array]) -> pa.RecordBatch:
 
 def _columns(table: Table, rows: Sequence[Mapping[str, Any]]) -> list[pa.Array]:
     return [pa.array([row[field.name] for row in rows], field.type) for field in _fields(table)]
+
+
+def _quarantined(whose: Whose, damaged: Damaged) -> dict[str, Any]:
+    return {"cluster_id": whose.cluster_id, "source": SOURCE, "file": whose.file, **damaged._asdict()}
+
+
+def damaged_row(whose: Whose, damaged: Damaged, *, lines: int) -> dict[str, Any]:
+    """A row of `COUNTED` of one line, or of a part that is gone (lines: 0)."""
+    counts = {"cluster_id": whose.cluster_id, "lines": lines, "damaged": lines}
+    return {**counts, "quarantined": _quarantined(whose, damaged)}
 
 
 def _seconds(whose: Whose, chunk: _Chunk) -> list[pa.Array]:
@@ -245,6 +259,18 @@ def _alters(whose: Whose, lines: Sequence[Line]) -> list[dict[str, Any]]:
 def _encodable(value: Any) -> Any:
     """JSON may have halves of characters, which no other encoding has."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def to_utc(at: pa.Array, places: pa.Array, zone: str, fold_at: int | None) -> pa.Array:
+    """Moments with microseconds in UTC. at, places: the lines' times without zone, and their bytes. fold_at: from this
+    byte on, times that the clock shows twice are of the second pass. A time that the clock leaves out is taken as if
+    it had not yet been put forward."""
+    utc = pa.timestamp("us", "UTC")
+    earlier = pc.assume_timezone(at, zone, ambiguous="earliest", nonexistent="earliest").cast(utc)
+    if fold_at is None:
+        return earlier
+    later = pc.assume_timezone(at, zone, ambiguous="latest", nonexistent="earliest").cast(utc)
+    return pc.if_else(pc.greater_equal(places, fold_at), later, earlier)
 
 
 def _in_utc(whose: Whose, clocks: Sequence[datetime], places: Sequence[int]) -> pa.Array:

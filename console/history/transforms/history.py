@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from console.history.entities import CLUSTER, DEFAULT, UNOBSERVED
 from console.history.schema import HISTORY
+from console.history.transforms.change_event import TOLERANCE, changed_list, principals
 from console.history.transforms.coverage import LOG, Covered, Polls, coverage_gaps
 from console.history.transforms.kraft_changes import SINCE_BEFORE, Event, sha256
-from console.history.transforms.reported import TOLERANCE, changed_list, principals
 from console.history.transforms.rows import Row, rows_of, table_of
 
 NEVER = Polls({}, ())

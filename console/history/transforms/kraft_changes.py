@@ -19,8 +19,7 @@ from console.history.entities import (
     ACL_SET,
     CONFIG_TYPES,
     MECHANISMS,
-    acl_attr,
-    acl_key,
+    acl_of,
     config_key,
     named,
     quota_key,
@@ -28,7 +27,6 @@ from console.history.entities import (
     scram_value,
 )
 from console.history.redact import HIDDEN
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 
 Entity = tuple[str, str]
 """Type and key, as `console.history.entities` spells them."""
@@ -78,13 +76,6 @@ class Names:
                 self.topics[record.fields["topicId"]] = record.fields["name"]
             elif record.type == "AccessControlEntryRecord":
                 self.acls[record.fields["id"]] = acl_of(record.fields)
-
-
-def acl_of(f: Mapping[str, Any]) -> tuple[str, str]:
-    """Key and attribute of an ACL, from the fields of its record."""
-    upon = named(AclResourceType.NAMES, f["resourceType"]), named(PatternType.NAMES, f["patternType"])
-    what = named(Permission.NAMES, f["permissionType"]), named(AclOperation.NAMES, f["operation"])
-    return acl_key(*upon, f["resourceName"]), acl_attr(*what, f["principal"], f["host"])
 
 
 def facts(type_: str, f: Mapping[str, Any], hmac: str | None, names: Names) -> Iterator[Fact]:

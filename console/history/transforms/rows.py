@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from console.history.schema import Table, arrow_schema
 
@@ -27,15 +28,30 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
 
 def table_of(table: Table, rows: Iterable[Sequence[Any]]) -> pa.Table:
     """The rows as Arrow, with the table's columns in order."""
-    schema = arrow_schema(table)
+    return arrow_of(arrow_schema(table), rows)
+
+
+def arrow_of(schema: pa.Schema, rows: Iterable[Sequence[Any]]) -> pa.Table:
+    """The rows as Arrow, with the schema's columns in order."""
+    return pa.table(_arrays(schema, rows), schema=schema)
+
+
+def batch_of(schema: pa.Schema, rows: Iterable[Sequence[Any]]) -> pa.RecordBatch:
+    """The same as one batch."""
+    return pa.RecordBatch.from_arrays(_arrays(schema, rows), schema=schema)
+
+
+def _arrays(schema: pa.Schema, rows: Iterable[Sequence[Any]]) -> list[pa.Array]:
     columns = list(zip(*rows, strict=True)) or [()] * len(schema)
-    return pa.table(
-        [
-            pa.array(column, pa.int64() if pa.types.is_timestamp(field.type) else field.type).cast(field.type)
-            for column, field in zip(columns, schema, strict=True)
-        ],
-        schema=schema,
-    )
+    return [
+        pa.array(column, pa.int64() if pa.types.is_timestamp(field.type) else field.type).cast(field.type)
+        for column, field in zip(columns, schema, strict=True)
+    ]
+
+
+def parted(rows: pa.Table, *names: str) -> tuple[pa.Table, ...]:
+    """Rows of several tables in one, by what the column `of` says."""
+    return tuple(rows.filter(pc.equal(rows["of"], name)) for name in names)
 
 
 # -- rows that replace others ------------------------------------------------------------------------------------------
@@ -50,6 +66,12 @@ def newest(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
         at[key] = max(number, at.get(key, number))
     kept = (number == at[key] for key, number in zip(keyed, made, strict=True))
     return rows.filter(pa.array(kept, pa.bool_())).drop_columns(["made"])
+
+
+def holding(rows: pa.Table, table: Table) -> pa.Table:
+    """Of a table's rows, with `made`, those that hold."""
+    held = newest(rows.select([*table.names, "made"]), table.newest)
+    return held.filter(pc.is_valid(held[table.there]))
 
 
 def differing(table: Table, made: pa.Table, former: pa.Table) -> pa.Table:

@@ -27,10 +27,9 @@ from console.history.requests.alters import ALTER_APIS
 from console.journal.file import journal_path
 from console.journal.records import Answered, Ended, Entry, Intent, intent_line, note_line
 from console.lake.collect import PollResult, Progress, poll_context, write_down
-from console.lake.demo.metadata_log import MetadataLog
-from console.lake.demo.request_log import RequestLogs, request_of
+from console.lake.demo.logs import MetadataLog, RequestLogs, request_of
 from console.lake.demo.story import CLIENTS, HOSTS, HOURS, NOT_POLLED, POLL_EVERY, STORY, StoryChange
-from console.lake.last_state import LastStates
+from console.lake.poll import LastStates
 from console.lake.sources import FILE as SOURCES
 from console.model.changes import ChangeRequest, Status
 from console.model.config import ConfigEntry, own_source

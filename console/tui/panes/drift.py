@@ -6,8 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from console.history import entities
-from console.history.reader.queries import SCOPES, drift
-from console.history.reader.tables import Drifted
+from console.history.reader import SCOPES, Drifted, drift
 from console.model.codes import BROKER
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
@@ -23,7 +22,7 @@ from widgets.row_source import Column
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
-    from console.history.reader.tables import Tables
+    from console.history.reader import Tables
 
 START = "start"
 """Stands for the scope of the baseline where there is no lake: what was when watching began."""

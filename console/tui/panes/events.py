@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
-from console.history.reader.queries import PAGE, Wanted, first_polls, timeline
+from console.history.reader import PAGE, Wanted, first_polls, timeline
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.present.columns import clock
@@ -35,7 +35,7 @@ from console.tui.places import pane_named
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
-    from console.history.reader.tables import Tables
+    from console.history.reader import Tables
 
 Row = Event | PastRow
 

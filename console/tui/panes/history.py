@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from console.answers.history_results import local
 from console.answers.lake_tables import LakeFilter
 from console.history.entities import DEFAULT, quota_key
-from console.history.reader.queries import PAGE, Wanted, first_polls, timeline, with_acls
-from console.history.reader.tables import Change
+from console.history.reader import PAGE, Change, Wanted, first_polls, timeline, with_acls
 from console.language.statements import Entity
 from console.language.unparse import subject_text
 from console.model.codes import BROKER_LOGGER
@@ -32,7 +31,7 @@ from widgets.row_source import Column
 from widgets.row_table import RowTable, TextSearch
 
 if TYPE_CHECKING:
-    from console.history.reader.tables import Tables
+    from console.history.reader import Tables
 
 SHOWN = frozenset({*Kind} - {Kind.LEADER, Kind.ISR, Kind.GROUP})
 """What of the events is shown: what lasts. The pane of events has all."""

@@ -24,7 +24,7 @@ from widgets.cells import cell_width
 from widgets.row_table import BadQuery, parse_query
 
 if TYPE_CHECKING:
-    from console.history.reader.tables import Freshness, Gap, Tables
+    from console.history.reader import Freshness, Gap, Tables
     from console.session.lake_staging import Wish
 
 
@@ -157,7 +157,7 @@ class LakeView(DetailsView[Row]):
 
     def _tell(self, tables: Tables, cluster: str) -> LakeAnswer:
         from console.history.errors import LakeError
-        from console.history.reader.queries import SHOWN, freshness, gaps
+        from console.history.reader import SHOWN, freshness, gaps
         from console.history.schema import TABLES
 
         (fresh,) = freshness(tables, cluster, of=(TABLES[self.TABLE],))

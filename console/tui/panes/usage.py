@@ -8,8 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from console.answers.lake_tables import LakeFilter
-from console.history.reader.queries import Window, hottest, minutes
-from console.history.reader.tables import Usage
+from console.history.reader import Usage, Window, hottest, minutes
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues
 from console.plan.edits import Edit
 from console.present.lake import level_text, pair_text
@@ -24,7 +23,7 @@ from widgets.row_source import Column
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
-    from console.history.reader.tables import Tables
+    from console.history.reader import Tables
 
 BARS = 8
 PLOT_HEIGHT = 14

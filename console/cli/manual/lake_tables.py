@@ -1,14 +1,13 @@
-"""Prints docs/lake-tables.md, the page on the tables: ``python -m console.history.schema_page``."""
+"""Makes docs/lake-tables.md, the page on the tables of a lake."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 
 from console.history.schema import LAYERS, PARTS, TABLES, Column, Table
 
 _HEAD = """\
-<!-- Made by python -m console.history.schema_page; do not edit. -->
+<!-- Made by python -m console.cli.manual.pages tables; do not edit. -->
 # The tables of a lake
 
 [lake.md](lake.md) describes how they are filled. Times are UTC with microseconds; each column has its unit.
@@ -53,7 +52,3 @@ def _column(column: Column) -> str:
 
 def _names(columns: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in columns)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())
