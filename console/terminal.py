@@ -15,6 +15,8 @@ from typing import TextIO, cast
 
 from widgets.cells import cell_width, clean, wrapped
 
+THEMES = ("dark", "light", "ansi")
+"""The names of the screen's themes: settings, options and the language know them without a screen."""
 HANDLER = "kac-plain"
 """The name of the error handler for encoding, once `register` has run."""
 

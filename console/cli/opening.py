@@ -12,9 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.model.themes import THEMES
 from console.present.text import clean
-from console.terminal import complain, folded, put, stdout, waiting, width_of
+from console.terminal import THEMES, complain, folded, put, stdout, waiting, width_of
 
 if TYPE_CHECKING:
     from console.admin.client import AdminClient

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from console.model.themes import THEMES
+from console.terminal import THEMES
 
 PANES = (
     "brokers",

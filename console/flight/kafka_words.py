@@ -16,30 +16,31 @@ VALUES = frozenset(_VALUES.split())
 """Internal topics, types of entities, groups, listeners and features, states, and values of configs."""
 
 _CONFIG_WORDS = """
-abort acknowledge acks acl add advertised after algorithm allow alter always api append assertion assignment assignors
-aud audience auth authentication authorizer auto background backlog backoff batch before between bootstrap broker
-buffer builder bytes cache cached callback certificate certificates chain changes check checkpoint cipher claim class
-cleanable cleaner cleanup client clientCnxnSocket clock cmd codec cold commit compaction compression config connect
-connection connections consumer control controlled controller coordinator copier copy cordoned count create creation
-credentials crl custom data dedupe default delay delegation delete delivery difference dir dirs dirty disable dn
-downconversion duration early election eligible enable enabled encoder endpoint engine exp expected expiration expired
-expiry factory factor failed failure feature fetch fetchers file flight flush follower format generation group groups
-gzip handler heartbeat high host hours id identification idle imbalance impl implementation in include incremental
-index initial initialize insync inter internal interval io ip isolation isr iss issuer iterations jaas jitter jmx join
-jti jwks jwt kafka kerberos key keyfactory keymanager keystore kinit lag last leader length level lifetime limit
-linger list listen listener listeners load local location lock locks log login lz4 manager map mapping master match
-max mechanism mechanisms message messages metadata metric metrics migration millis min minutes ms name names nbf
-network new node num oauthbearer ocsp offset offsets old on out overrides partition partitions passphrase password
-path pending per percentage performance period persister phase plane policy polling pool port preallocate prefix
-principal private process producer protocol protocols provider providers prune purgatory purge queued quorum quota
-rack random rate ratio read reader reauth rebalance receive record recording records recovery refresh regex
-registration relogin remote remove renew replica replicas replication reporter reporters request requests required
-reserved reset response retention retries retriever retry roles roll rules sample samples san sasl scheduler scope
-second seconds secret secs secure security segment selector send server servers service session sessions set setup
-share shutdown size skew slots snapshot snapshots socket ssl standby start startup state storage streams sub suites
-sync system task tasks telemetry template thread threads threshold throttled ticket tiered time timed timeout
-timestamp to token topic topics total transaction transactional trustmanager truststore ttl two txn type unclean
-unstable update url validator verification version versions voters wait watermark window write zookeeper zstd
+abort acceptable acknowledge acks acl add advertised after algorithm allow alter always api append assertion
+assignment assignor assignors aud audience auth authentication authorizer auto aware background backlog backoff batch
+before between bootstrap broker buffer builder bytes cache cached callback certificate certificates chain changes
+check checkpoint cipher claim class cleanable cleaner cleanup client clientCnxnSocket clock cmd codec cold commit
+compaction compression config connect connection connections consumer control controlled controller coordinator copier
+copy cordoned count create creation credentials crl custom data deadletterqueue decompressed dedupe default delay
+delegation delete delivery description difference dir dirs dirty disable dlq dn downconversion duration early election
+eligible enable enabled encoder endpoint engine errors exp expected expiration expired expiry factor factory failed
+failure feature fetch fetchers file flight flush follower format generation group groups gzip handler heartbeat high
+host hours id identification idle imbalance impl implementation in include incremental index initial initialize insync
+inter internal interval io ip isolation isr iss issuer iterations jaas jitter jmx join jti jwks jwt kafka kerberos key
+keyfactory keymanager keystore kinit lag last leader length level lifetime limit linger list listen listener listeners
+load local location lock locks log login lz4 manager map mapping master match max mechanism mechanisms message
+messages metadata metric metrics migration millis min minutes ms name names nbf network new node num oauthbearer ocsp
+offload offset offsets old on out overrides partition partitions passphrase password path pending per percentage
+performance period persister phase plane plugin policy polling pool port preallocate prefix principal private process
+producer protocol protocols provider providers prune purgatory purge queued quorum quota rack random rate ratio read
+reader reauth rebalance receive record recording records recovery refresh regex registration relogin remote remove
+renew replica replicas replication reporter reporters request requests required reserved reset response retention
+retries retriever retry roles roll rules sample samples san sasl scheduler scope second seconds secret secs secure
+security segment selector send server servers service session sessions set setup share shutdown size skew slots
+snapshot snapshots socket ssl standby start startup state storage streams sub suites sync system tags task tasks
+telemetry template thread threads threshold throttled ticket tiered time timed timeout timestamp to token topic topics
+topology total transaction transactional trustmanager truststore ttl two txn type unclean unstable unverified update
+url validator verification version versions voters wait warmup watermark window write zookeeper zstd
 """
 CONFIG_WORDS = frozenset(_CONFIG_WORDS.split())
-"""What names of configs are made of, in 2.8 to 4.3, between dots, dashes and underscores."""
+"""What names of configs are made of, in 2.8 to 4.4, between dots, dashes and underscores."""

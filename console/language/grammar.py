@@ -55,9 +55,9 @@ from console.language.statements import (
 )
 from console.language.tokenizer import Places, RawStatement, Span, Word, scan
 from console.language.verbs import CHANGE, INTERACTIVE, KINDS, PANES, VERBS, Where, verbs_for
-from console.model.themes import THEMES
 from console.plan.amounts import parse_duration
 from console.plan.risk_rules import NAMES
+from console.terminal import THEMES
 
 TAKES_AWAY = frozenset(
     {

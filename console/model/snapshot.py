@@ -33,7 +33,6 @@ from console.model.failure import Failure
 from console.model.observers import Rules, observed, observer_rules
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues
 from console.model.rates import NOT_LOOKED, Rates, with_ends
-from console.model.releases import takes_host_ranges
 
 if TYPE_CHECKING:
     from console.model.lag_trend import LagTrend
@@ -240,6 +239,8 @@ def without_quorum(snapshot: Snapshot) -> Snapshot:
 def host_ranges(snapshot: Snapshot) -> bool:
     """Whether the cluster's brokers take a range of addresses for the host of an ACL, as far as their versions were
     read."""
+    from console.model.releases import takes_host_ranges
+
     return takes_host_ranges(each.supported_features for each in snapshot.versions.values())
 
 
