@@ -199,6 +199,10 @@ def _hour(at: datetime) -> datetime:
 # -- opening a lake: each table is pinned to one version -------------------------------------------------------------
 
 
+MOST_ROWS = 250_000
+"""That a question may have for an answer: a small file can hold millions that are equal."""
+
+
 class Unreadable(LakeError):
     """A file of the lake can't be read."""
 
@@ -320,11 +324,16 @@ class Tables:
         return self.ask(f"SELECT {columns} FROM {rows.sql} {of.sql} {rest}", [*rows.parameters, *of.parameters, *more])  # noqa: S608
 
     def ask(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """All rows of a result. Unreadable: a file is damaged or missing."""
+        """All rows of a result. Unreadable: a file is damaged or missing. LakeError: there are too many."""
         with self._lock, self._reading():
             if self._connection is None:
                 raise Unreadable(self.where, "it was closed")
-            return self._connection.execute(sql, list(parameters)).fetchall()
+            found = self._connection.execute(sql, list(parameters)).fetchmany(MOST_ROWS + 1)
+        if len(found) > MOST_ROWS:
+            raise LakeError(
+                f"The lake at {self.where} has more than {MOST_ROWS:,} rows of this: ask for one cluster, or for less"
+            )
+        return found
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -619,7 +628,7 @@ def drift(
     where = Where().equal("scope", scope).like("attr", key)
     columns = """cluster_id, scope, entity_key, attr, majority_value, this_value, peers, differing, epoch_us(since),
  severity"""
-    order = f"ORDER BY {_BY_SEVERITY}, scope, attr, entity_key, cluster_id"
+    order = f"ORDER BY {_BY_SEVERITY}, scope, attr, entity_key, cluster_id LIMIT {MOST_ROWS + 1}"
     found = tables.select(columns, DRIFT, Part.of(cluster_id), where, order)
     return [Drifted(*(*row[:8], time(row[8]), row[9])) for row in found]
 
@@ -628,7 +637,7 @@ def violations(tables: Tables, cluster_id: str | None = None) -> list[Violation]
     """Violations of policies, by severity; with those that ended."""
     columns = """cluster_id, policy_id, entity_key, attr, actual, expected, severity, epoch_us(first_seen),
  epoch_us(last_seen)"""
-    order = f"ORDER BY {_BY_SEVERITY}, policy_id, entity_key, attr"
+    order = f"ORDER BY {_BY_SEVERITY}, policy_id, entity_key, attr LIMIT {MOST_ROWS + 1}"
     found = tables.select(columns, POLICY_VIOLATION, Part.of(cluster_id), None, order)
     return [Violation(*(*row[:7], known_time(row[7]), time(row[8]))) for row in found]
 

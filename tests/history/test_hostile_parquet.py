@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from console.history.errors import LakeError
 from console.history.lake import Lake
-from console.history.reader.queries import Wanted, drift, timeline
-from console.history.reader.tables import Tables
+from console.history.reader import Tables, Wanted, drift, timeline
 from console.history.schema import DRIFT, HISTORY, Table
 from tests.support import sample_lake
 from tests.support.sample_lake import CLUSTER
@@ -49,6 +48,15 @@ def test_a_page_of_millions_of_rows_is_a_page(tmp_path: Path) -> None:
     with closing(Tables(lake.where)) as opened:
         assert len(timeline(opened, Wanted(), PAGE)) == PAGE
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MOST_MEMORY >> 10
+
+
+def test_all_of_millions_of_rows_is_refused(tmp_path: Path) -> None:
+    lake = sample_lake.make_lake(str(tmp_path / "lake"))
+    inflate(file_of(lake, DRIFT), ROWS)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with closing(Tables(lake.where)) as opened, pytest.raises(LakeError, match="more than 250,000 rows"):
+        drift(opened)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2 * MOST_MEMORY >> 10
 
 
 @pytest.fixture(scope="module")
