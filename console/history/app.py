@@ -274,6 +274,8 @@ class Application:
         quotas = touched.whole | {each[0] for each in touched.entities if each[1] == "quota"}
         if news.hours or quotas:
             make_usage(self.tables, news.hours, quotas, batch)
+        if (newest := self._known.newest) is not None:
+            self._report.lag_ms = max(0, round(time.time() * 1000) - newest // 1000)
 
     def judge(self) -> None:
         """Makes what follows from all of `history`, where that is not as it was judged."""

@@ -488,6 +488,12 @@ class Known:
         self._covers_read: set[str] = set()
         self.with_events: set[str] = set()
 
+    @property
+    def newest(self) -> int | None:
+        """When the newest change or poll was, in microseconds; None: there is none."""
+        ends = (*(each.last for each in self.covers.values()), *self.last_told.values(), self.last_poll)
+        return max(ends) or None
+
     def learn(self, clusters: frozenset[str], whole: frozenset[str]) -> None:
         """Read what is not known of clusters. whole: of these the log has something of time before."""
         if wanted := {each for each in clusters if each not in self.epochs or each in whole}:

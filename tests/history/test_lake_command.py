@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -239,7 +240,9 @@ def test_a_run_is_told_and_leaves_no_java_behind(tmp_path: Path) -> None:
     built = Typed(["update", "--lake", lake.where, "--master", "local[1]", "--output", "json"], tmp_path / "state")
     out, err = built.process.communicate(timeout=600)
     assert built.process.returncode == 0, err
-    assert json.loads(out)["rows"].items() >= {"snapshot": 50, "change_event": 50, "history": 50}.items()
+    told = json.loads(out)
+    assert told["rows"].items() >= {"snapshot": 50, "change_event": 50, "history": 50}.items()
+    assert abs(told["lag_ms"] / 1000 - time.time()) < 600  # its polls are of the first microseconds of 1970
     assert "starting Spark" in err.splitlines()
     assert re.search(r"update 1/3 polls: 50 rows", err)
     assert "WARN" not in err
