@@ -276,5 +276,5 @@ async def test_the_theme_is_the_terminals_until_one_is_chosen(monkeypatch: pytes
         await it.press("2")
         assert it.app.theme == DARK.name
         await it.command("theme pink")
-        assert "dark" in it.text
+        await it.shows("dark")
         assert "ansi" in it.text
