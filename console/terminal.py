@@ -164,7 +164,7 @@ def folded(text: str, width: int | None) -> list[str]:
             lines.append(line)
             continue
         inner = line.lstrip()
-        indent = len(line) - len(inner)
+        indent = min(len(line) - len(inner), width // 2)
         label = _LABEL.match(inner)
         hang = indent + (label.end() if label is not None and label.end() else 2)
         hang = hang if hang <= width // 2 else indent + 2 if indent + 2 <= width // 2 else 0

@@ -58,6 +58,9 @@ class Listener:
         return data
 
     def rest(self) -> str:
-        """What was held back: nothing came behind it."""
+        """What was held back, and is a key: nothing came behind it. Of an answer that has begun the rest is waited
+        for."""
+        if self._held.startswith(_BEGINNING) and not self.is_done:
+            return ""
         held, self._held = self._held, ""
         return held

@@ -171,10 +171,10 @@ class LeanDriver(LinuxDriver):
 
     def start_application_mode(self) -> None:
         """Start, and hear of resizes: what a terminal shows after one is its own affair."""
+        self._asked_at = time.monotonic()  # from now on the input is read
         super().start_application_mode()  # type: ignore[no-untyped-call]
         if self.listener is not None and not self.listener.is_done:
             super().write(ASK)
-            self._asked_at = time.monotonic()
         tell = signal.getsignal(signal.SIGWINCH)
 
         def resized(number: int, frame: Any) -> None:

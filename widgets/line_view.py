@@ -351,6 +351,11 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._tell_highlighted()
 
     @property
+    def is_first_chosen(self) -> bool:
+        """Whether the cursor is on the first line, and did not only fall there."""
+        return self._cursor == 0 and (self._wanted_key is None or self._wanted_key == self.cursor_key)
+
+    @property
     def is_near_top(self) -> bool:
         """Whether the first line can be seen together with the cursor, which is seen now."""
         return self._cursor < self._page and self._cursor in self.visible_range

@@ -376,12 +376,19 @@ async def offsets_at_broker(
 
     async def ask(some: Sequence[Place]) -> Mapping[Place, tuple[int, int] | Failure]:
         answer = await _offsets_answered(link, broker_id, {place: wanted[place] for place in some}, asker, stable)
-        return {place: _failure_of(place, code) if code else (code, offset) for place, (code, offset) in answer.items()}
+        # A partition's own refusal, as where another broker leads it, is no error of the batch.
+        return {
+            place: _failure_of(place, code) if code == ErrorCode.unknown_server_error else (code, offset)
+            for place, (code, offset) in answer.items()
+        }
 
     try:
         found = await Halving(place_text).read(list(wanted), ask)
     except AdminError as error:
         return error.failure
+    failures = [each for each in found.values() if isinstance(each, Failure)]
+    if failures and len(failures) == len(found):
+        return failures[0]
     return {place: each for place, each in found.items() if not isinstance(each, Failure)}
 
 

@@ -3,14 +3,14 @@ ISR, records that were deleted before their time. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from console.model.acl import Acl
-from console.model.authorizer import pattern_of, patterns_on, within_whole
+from console.model.authorizer import EVERYBODY, pattern_of, patterns_on, within_whole
 from console.model.broker_keys import TOPIC_SYNONYMS
 from console.model.cluster import Partition, Topic
 from console.model.codes import BROKER, TOPIC, Permission
@@ -175,19 +175,32 @@ def _acl_changes(before: Look, now: Look) -> Iterator[AclChange]:
     after = before.snapshot.read_at["acls"]
     patterns = {pattern_of(each) for each in old}
     ranges = host_ranges(now.snapshot)
-    for acl in sorted(was - became):
-        takes = acl.permission != DENY and not _is_said(acl, became, ranges)
+    left, former = _by_principal(became), _by_principal(was)
+    # The latest are kept: of a copy of another cluster's there are thousands, and each is compared with many.
+    for acl in sorted(was - became)[-MOST:]:
+        takes = acl.permission != DENY and not _is_said(acl, left, ranges)
         yield AclChange(acl, False, takes, after, now.at)
-    for acl in sorted(became - was):
+    for acl in sorted(became - was)[-MOST:]:
         wider = patterns_on(acl.resource_type, acl.resource_name)
         first = pattern_of(acl) not in patterns and not any(each in patterns for each in wider)
-        denies = acl.permission == DENY and not _is_said(acl, was, ranges)
+        denies = acl.permission == DENY and not _is_said(acl, former, ranges)
         yield AclChange(acl, True, denies or first, after, now.at, first and acl.permission != DENY)
 
 
-def _is_said(acl: Acl, others: Iterable[Acl], ranges: bool) -> bool:
-    """Whether another ACL says all that this one does."""
-    return any(each.permission == acl.permission and within_whole(acl, each, ranges=ranges) for each in others)
+def _by_principal(acls: Iterable[Acl]) -> Mapping[str, list[Acl]]:
+    found: dict[str, list[Acl]] = {}
+    for each in acls:
+        found.setdefault(each.principal, []).append(each)
+    return found
+
+
+def _is_said(acl: Acl, others: Mapping[str, Sequence[Acl]], ranges: bool) -> bool:
+    """Whether another ACL, of its principal or of everyone, says all that this one does."""
+    return any(
+        each.permission == acl.permission and within_whole(acl, each, ranges=ranges)
+        for principal in {acl.principal, EVERYBODY}
+        for each in others.get(principal, ())
+    )
 
 
 # -- leaders -----------------------------------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ STATES = (
     ("live", "answers arrive; paused: nothing is read; connecting: no answer yet"),
     ("! STALE", "no broker has answered since then: what is shown, without colours, is as of that time"),
     ("as of", "when a part was read that is older than one refresh"),
-    ("3 newer ↑", "events that came in above the screen; on the first row the cursor follows the newest"),
+    ("3 newer ↑", "what came in above the screen; in Events the first row follows the newest"),
 )
 LETTERS = (
     ("O D", "override: set here; default: inherited, or not set"),

@@ -96,3 +96,21 @@ async def test_a_server_without_placements_is_asked_for_one_topic(capsys: pytest
         running.call(lambda cluster: cluster.counters.reset())
         await kac(capsys, running, "topics", "--list")
         assert running.call(lambda cluster: cluster.counters.by_api())["describe_configs"] == 1
+
+
+def _refused(answer: Any) -> Any:
+    """Configs of topics that the user may not see."""
+    return replace(answer, results=tuple(replace(each, error_code=29, configs=()) for each in answer.results))
+
+
+async def test_where_configs_may_not_be_seen_one_topic_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profile = Profile(release="3.9", answers={"describe_configs": _refused})
+    monkeypatch.setitem(PROFILES, "refusing", profile)  # type: ignore[arg-type]
+    with run_in_thread(ClusterSpec(brokers=4, profile="refusing")) as running:
+        running.call(seed)
+        running.call(lambda cluster: cluster.counters.reset())
+        listed = await kac(capsys, running, "topics", "--list", "--under-replicated-partitions")
+        assert {each["name"] for each in listed["topics"]} == {"stretched", "also", "short"}
+        assert running.call(lambda cluster: cluster.counters.by_api())["describe_configs"] == 1

@@ -133,3 +133,10 @@ async def test_the_newest_is_followed_until_the_cursor_leaves_it(cluster: Thread
         await change(33)
         assert table.cursor_index == 0
         assert "newer" not in it.text
+
+        # What came under the cursor by itself is named before its way back is staged.
+        await it.press("enter")
+        await it.shows("again stages its way back")
+        assert not it.app.session.plan.staged
+        await it.press("enter")
+        await it.until(lambda: len(it.app.session.plan.staged) == 1)

@@ -177,9 +177,13 @@ class EventsView(LakeView[Row]):
     # -- what can be done ----------------------------------------------------------------------------------------------
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
-        """Stage the way back."""
+        """Stage the way back; of a row that came under the cursor by itself not before it was said."""
         message.stop()
         row = self.row()
+        if row is not None and self._has_followed:
+            self._has_followed = False
+            self.host.say(f"newer: {clean(self.words(row), 40)}; ⏎ again stages its way back", "pending")
+            return
         if isinstance(row, Event):
             wishes = way_back(row)
             if all(isinstance(wish.edit, NoEdit) for wish in wishes):

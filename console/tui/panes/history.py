@@ -228,6 +228,7 @@ class HistoryView(LakeView[PastRow]):
         self.table.set_rows(self._all)
         if was_near_top:
             self.table.show_top()  # what came in above is seen
+        self._look_at_newest()
 
     # -- what can be done ----------------------------------------------------------------------------------------------
 

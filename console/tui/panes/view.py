@@ -357,6 +357,8 @@ class TableView(View, Generic[Row]):
         self._all: ListRows[Row] = ListRows((), self.key, self.cells)
         self._sort: tuple[str, bool] | None = None
         self._newest: Hashable | None = None
+        self._has_followed = False
+        """Whether another row came under the cursor by itself, since it was moved last."""
 
     def compose(self) -> ComposeResult:
         """The breadcrumbs and the table."""
@@ -408,10 +410,12 @@ class TableView(View, Generic[Row]):
         shown = RowView(self._all, places) if self._filter or self.only_trouble else self._all
         calm = self.only_trouble and self.known() and not unread(self.snapshot, {self.NEEDS})
         self.table.empty = self.trouble.calm(self.CALM, self._filter) if calm else self.empty_text()
-        follows = self.NEWEST_FIRST and self._sort is None and self.table.cursor_index == 0
+        follows = self.NEWEST_FIRST and self._sort is None and self.table.is_first_chosen
+        before = self.table.cursor_key
         self.table.set_rows(shown)
         if follows:
             self.table.action_first()
+            self._has_followed |= before not in (None, self.table.cursor_key)
         self._look_at_newest()
 
     def _look_at_newest(self) -> None:
@@ -431,6 +435,7 @@ class TableView(View, Generic[Row]):
     def on_line_view_highlighted(self) -> None:
         """Going up sees what is newer."""
         if self.NEWEST_FIRST:
+            self._has_followed &= self.table.cursor_index == 0
             self._look_at_newest()
             self.tell_where()
 
