@@ -278,22 +278,30 @@ class Application:
             self._report.lag_ms = max(0, round(time.time() * 1000) - newest // 1000)
 
     def judge(self) -> None:
-        """Makes what follows from all of `history`, where that is not as it was judged."""
-        with self._alone:
-            new = unjudged(self._lake)
-            if new is None:
-                return
-            self.tables.spark = self._spark
-            for_few_rows(self._spark)
-            rules = rules_of(self._lake)
-            there = {each.parts[name] for each in self._lake.table(HISTORY).files.values() for name in CLUSTER_PART}
-            clusters = {each for each in there if each is not None and (new.clusters is None or each in new.clusters)}
-            batch = Batch(self._report.run_id, new.version)
+        """Make what follows from all of `history`, where that is not as it was judged. Batches may come in between: the
+        version that was looked at first is noted, so what they bring is judged the next time."""
+        new = unjudged(self._lake)
+        if new is None:
+            return
+        rules = rules_of(self._lake)
+        batch = Batch(self._report.run_id, new.version)
+        there = {each.parts[name] for each in self._lake.table(HISTORY).files.values() for name in CLUSTER_PART}
+        clusters = {each for each in there if each is not None and (new.clusters is None or each in new.clusters)}
+        with self._between_batches():
             # Two clusters are not compared with each other, and of most entities one is like no other.
             if len(there) > A_PAIR or rules.baseline or new.rules or self._has_brokers(clusters):
                 compare(self.tables, rules.baseline, batch.noting(rules=rules.digests[DRIFT.name]))
+        with self._between_batches():
             noted = batch.noting(rules=rules.digests[POLICY_VIOLATION.name], history=new.version)
             judge(self.tables, clusters, rules.policies, noted)
+
+    @contextmanager
+    def _between_batches(self) -> Iterator[None]:
+        """No stream makes a batch for the context; plans are for few rows."""
+        with self._alone:
+            self.tables.spark = self._spark
+            for_few_rows(self._spark)
+            yield
 
     def _has_brokers(self, clusters: Iterable[str]) -> bool:
         """Whether there is anything to compare in clusters by themselves."""
