@@ -250,10 +250,19 @@ async def test_a_level_that_takes_settings_away_gives_them_back(session: Session
     (lines,) = effects(session.plan.staged, session.snapshot).values()
     assert any("(broker 2: 2, broker 4: 3)" in line for line in lines)
     done = await applied(session)
-    assert list(await own()) == [""]
+
+    async def is_of_default() -> bool:
+        """Once each broker has the change."""
+        return list(await own()) == [""]
+
+    await until(is_of_default)
     for text in (f"set broker 2 {min_isr}=2", f"unset broker <default> {min_isr}"):
         assert (await staged(session, text)).refused
     assert done.change is not None
     assert not (await stage_revert(session, done.change)).staging.refused
     await applied(session, "isr-above-replication")
-    assert await own() == before
+
+    async def is_as_before() -> bool:
+        return await own() == before
+
+    await until(is_as_before)
