@@ -59,9 +59,10 @@ test-brokers: dev-venv  ## what else needs real brokers, or is slow
 	@$(BIN)/python -m tests.support.kafka_jars
 	$(call again,$(SLOW) -m '(broker or slow) and not long and not core' --ignore tests/history)
 
-test-pipeline: dev-venv  ## the pipeline on Spark, which takes all cores
+# Two sessions of Spark at a time; the tests of a file share one.
+test-pipeline: dev-venv  ## the pipeline on Spark
 	@$(BIN)/python -m tests.support.kafka_jars
-	$(call again,$(PYTEST) -m '(broker or slow) and not long and not core' tests/history --durations 15)
+	$(call again,$(PYTEST) -n 2 --dist loadfile --durations 15 -m '(broker or slow) and not long and not core' tests/history)
 
 test-long: dev-venv  ## what takes hours: every random run at its full length, every contract on real brokers
 	@$(BIN)/python -m tests.support.kafka_jars
