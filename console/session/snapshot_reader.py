@@ -233,7 +233,7 @@ class SnapshotReader:
             except AdminError:
                 return
             if not found.sets:
-                return  # nobody may see them: one topic after another would be asked for nothing
+                return  # the user may not see them: one topic after another would be asked for nothing
             listing, at = replace(found, failures={}), self.clock.now()
             known = refresh.with_configs(self.snapshot, listing, at, described_by=found.described_by)
             self._learn(known, "configs")
