@@ -192,7 +192,10 @@ def rate_text(key: str, value: float | None, limit: float | None = None) -> str:
     if value is None:
         return NOTHING
     sign = "-" if value < 0 else ""
-    return sign + quota(key, float(f"{abs(value):.3g}"), limit).removeprefix("≈ ")
+    figures, space, unit = quota(key, float(f"{abs(value):.3g}"), limit).removeprefix("≈ ").partition(" ")
+    if "." in figures:  # three figures of bytes are more of KiB
+        figures = f"{float(figures.replace(',', '')):.3g}"
+    return sign + figures + space + unit
 
 
 def limit_text(usage: Usage) -> str:

@@ -130,3 +130,11 @@ def test_measured_sizes_have_two_figures_or_more() -> None:
 
 def test_numbers_without_needless_fractions() -> None:
     assert [number(n) for n in (2.0, 1234567, 0.25, 2.5)] == ["2", "1,234,567", "0.25", "2.50"]
+
+
+@given(st.floats(1, 1e11), st.sampled_from([None, 65536.0, 1e6, float(5 << 20), 1e9]))
+def test_a_measured_rate_has_three_figures_and_fits_its_column(value: float, limit: float | None) -> None:
+    text = rate_text("producer_byte_rate", -value, limit)
+    assert len(text) <= 12
+    whole, point, part = text.removeprefix("-").partition(" ")[0].partition(".")
+    assert not point or len((whole + part).lstrip("0")) <= 3
