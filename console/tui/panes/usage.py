@@ -49,7 +49,7 @@ class UsageView(LakeView[Usage]):
         Column("rate", "Highest", width=9, align="right", priority=60, sort_key="R"),
         Column("limit", "Limit", width=9, align="right", priority=91),
         Column("waited", "Waited", width=8, align="right", priority=93, sort_key="W"),
-        Column("headroom", "Headroom", width=9, align="right", priority=70),
+        Column("headroom", "Headroom", width=10, align="right", priority=70),
         Column("level", "Level", min_width=8, max_width=30, priority=50),
     )
     EMPTY = "nothing was used in this window"
