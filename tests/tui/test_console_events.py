@@ -140,3 +140,10 @@ async def test_the_newest_is_followed_until_the_cursor_leaves_it(cluster: Thread
         assert not it.app.session.plan.staged
         await it.press("enter")
         await it.until(lambda: len(it.app.session.plan.staged) == 1)
+
+        # What came there by the user's own filter is not.
+        first = it.app.session.plan.staged
+        await it.press("slash")
+        await it.type("20")
+        await it.press("enter", "enter")
+        await it.until(lambda: it.app.session.plan.staged != first)

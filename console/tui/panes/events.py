@@ -197,6 +197,7 @@ class EventsView(LakeView[Row]):
         """Show other kinds."""
         self._kinds = (self._kinds + 1) % len(GROUPS)
         self.redraw()
+        self._has_followed = False
 
     def target_of(self, row: Row) -> ConfigResource | QuotaEntity | None:
         """What an event is about, where it has configs or quotas."""

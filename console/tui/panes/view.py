@@ -526,6 +526,8 @@ class TableView(View, Generic[Row]):
         parse_query(wanted)
         self._filter = wanted
         self._sift()
+        # The row under the cursor is another one by the user's own hand.
+        self._has_followed = False
         self.tell_where()
 
     def begin(self) -> None:
