@@ -51,6 +51,8 @@ _EVERYWHERE = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     # The logs of these tables are small; by default their state is computed by 50 tasks.
     "spark.databricks.delta.snapshotPartitions": "1",
+    # VACUUM lists a table's folders in as many tasks, whatever there is: by default in 10,000.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
     # With 10, tables that are written by the same batches have their checkpoints in the same ones: +5 s.
     "spark.databricks.delta.properties.defaults.checkpointInterval": "100",
     # DuckDB reads the files as they are: it would see deleted rows, or names that stand for others.

@@ -46,6 +46,23 @@ def test_tables_are_of_the_oldest_protocol(spark: SparkSession, tmp_path: Path) 
     assert spark.read.format("delta").load(where).count() == 10
 
 
+def test_a_vacuum_is_a_few_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    """By default a table's folders are listed in 10,000."""
+    where = tmp_path / "table"
+    spark.range(5).write.format("delta").save(str(where))
+    spark.sparkContext.setJobGroup("vacuum", "vacuum")
+    try:
+        spark.sql(f"VACUUM delta.`{where}` RETAIN 168 HOURS")
+    finally:
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+    stages = [
+        spark.sparkContext.statusTracker().getStageInfo(stage)
+        for job in spark.sparkContext.statusTracker().getJobIdsForGroup("vacuum")
+        for stage in spark.sparkContext.statusTracker().getJobInfo(job).stageIds
+    ]
+    assert 0 < sum(stage.numTasks for stage in stages if stage is not None) < 100
+
+
 def test_settings_follow_the_size_of_a_batch(spark: SparkSession) -> None:
     from console.history.spark import for_few_rows, for_many_rows
 
