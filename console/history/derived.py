@@ -122,9 +122,15 @@ def _violations(policies: Sequence[Policy]) -> Callable[[pa.Table], pa.Table]:
 
 def compare(tables: Tables, baseline: Sequence[Wanted], batch: Batch) -> None:
     """Makes all of `drift` again: what one cluster changes may be odd in another."""
-    history = tables.newest(HISTORY, F.lit(True)).where(F.col("entity_type") != CLUSTER)
+    history = tables.newest(HISTORY, F.lit(True))
+    # Of the cluster itself too: what was not observed says when a first look was.
     first = _first_polls(history, "first_poll")
-    current = history.where("is_current").join(F.broadcast(first), "cluster_id", "left").withColumn("of", F.lit("now"))
+    current = (
+        history.where("is_current")
+        .where(F.col("entity_type") != CLUSTER)
+        .join(F.broadcast(first), "cluster_id", "left")
+        .withColumn("of", F.lit("now"))
+    )
     everywhere = [cluster for (cluster,) in taken(current.select("cluster_id").distinct(), MOST_CLUSTERS)]
     seen = tables.read(SNAPSHOT).where("kind = 'state' AND entity_type = 'broker'").withColumn("of", F.lit("seen"))
     mine = current if baseline else current.where("entity_type = 'broker'")
