@@ -25,6 +25,10 @@ from console.admin.aws_services import (
 from console.admin.jwt import no_token
 from console.model.secret import Secret
 from console.programs import ProgramFailed, output_of
+from console.safe_files import read_text
+
+LARGEST_FILE = 4 << 20
+"""Bytes of one of AWS' files."""
 
 
 def keys_of(ask: Ask, profile: str | None, limit: float) -> AwsKeys:
@@ -86,10 +90,10 @@ def _section(ask: Ask, name: str, kind: str = "profile") -> dict[str, str]:
         parser = ConfigParser(interpolation=None, strict=False, default_section="\0")
         path = ask.file(variable, file)
         try:
-            parser.read_string(path.read_text(encoding="utf-8"))
+            parser.read_string(read_text(path, LARGEST_FILE))
         except FileNotFoundError:
             continue
-        except (OSError, UnicodeDecodeError, ConfigError):
+        except (OSError, ValueError, ConfigError):
             # The parser's own text has the line, which may hold a secret.
             raise no_token(f"{path} can't be read as AWS' files are", "Correct the file.") from None
         if parser.has_section(section):

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
-from console.admin.jwt import no_token
+from console.admin.jwt import no_token, token_in_file
 from console.model.aws_signature import authorization
 from console.model.numbers import json_text
 from console.model.secret import Secret
+from console.safe_files import read_text
 
 INSTANCE = "http://169.254.169.254"
 CONTAINER = "http://169.254.170.2"
@@ -73,8 +74,8 @@ def of_web_identity(role: Role, region: str | None, ask: Ask, limit: float) -> A
     """AssumeRoleWithWebIdentity of AWS' token service: the token in the body is the only credential."""
     source = f"the web identity of role {role.arn[:200]}"
     try:
-        token = (role.identity or Path()).read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
+        token = token_in_file(role.identity or Path())
+    except (OSError, ValueError):
         remedy = "Check AWS_WEB_IDENTITY_TOKEN_FILE, or web_identity_token_file of the profile."
         raise no_token(f"{source}: its token {role.identity} can't be read", remedy) from None
     remedy = "Check that the role trusts this identity and its audience (sts.amazonaws.com)."
@@ -169,7 +170,7 @@ def of_sso(role: SsoRole, profile: str, ask: Ask, limit: float) -> AwsKeys:
     remedy = f"Log in: aws sso login --profile {profile}"
     file = ask.home() / ".aws" / "sso" / "cache" / f"{hashlib.sha1(role.session.encode()).hexdigest()}.json"  # noqa: S324
     try:
-        kept = json.loads(file.read_text(encoding="utf-8"))
+        kept = json.loads(read_text(file, LARGEST_ANSWER))
         token, ends = str(kept["accessToken"]), _time_of(str(kept["expiresAt"]))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise no_token(f"{source}: there is no session in {file}", remedy) from None
@@ -246,8 +247,8 @@ def of_container(ask: Ask, limit: float) -> AwsKeys | None:
     token = ask.get("AWS_CONTAINER_AUTHORIZATION_TOKEN")
     if file := ask.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"):
         try:
-            token = Path(file).read_text(encoding="ascii").strip()
-        except (OSError, UnicodeDecodeError):
+            token = token_in_file(Path(file))
+        except (OSError, ValueError):
             remedy = "Check AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE."
             raise no_token(f"the container's authorization token {file} can't be read", remedy) from None
     if token:

@@ -8,16 +8,19 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from console.admin.errors import AuthenticationFailed
 from console.model.failure import Failure
 from console.model.numbers import json_text
+from console.safe_files import read_text
 
 UNSECURED_LIFE = 3600
 """Seconds (OAuthBearerUnsecuredLoginCallbackHandler)."""
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _LONGEST_SHOWN = 80
+_LARGEST_FILE = 1 << 20
 
 
 class Token(NamedTuple):
@@ -32,6 +35,14 @@ def checked(token: str, what: str) -> str:
     if not _TOKEN.fullmatch(token):
         raise no_token(f"{what} is empty or has invalid characters", "Get a new one.")
     return token
+
+
+def token_in_file(path: Path) -> str:
+    """Return the text of a file that holds a token alone. Raises OSError, and ValueError for what can be none."""
+    text = read_text(path, _LARGEST_FILE).strip()
+    if not text.isascii():
+        raise ValueError("it is no token: it is not in ASCII")
+    return text
 
 
 def no_token(message: str, remedy: str) -> AuthenticationFailed:

@@ -18,6 +18,7 @@ from console.admin.jwt import (
     life_of,
     no_token,
     shown_token,
+    token_in_file,
     unsecured_token,
 )
 from console.admin.settings import SaslSettings
@@ -143,7 +144,7 @@ def token_of_command(command: str, limit: float) -> Token:
 
 def _from_file(path: Path) -> Token:
     try:
-        text = path.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
+        text = token_in_file(path)
+    except (OSError, ValueError):
         raise no_token(f"the token in {path} can't be read", "Check sasl.oauthbearer.token.endpoint.url.") from None
     return Token(checked(text, f"the token in {path}"), None)

@@ -29,6 +29,8 @@ from console.model.secret import Secret
 
 _PEM_BEGIN = re.compile(r"-----BEGIN ([A-Z0-9 ]{1,64}+)-----")
 _CERTIFICATE_LABELS = ("CERTIFICATE", "TRUSTED CERTIFICATE", "X509 CERTIFICATE")
+LARGEST_STORE = 64 << 20
+"""Bytes of a key or trust store."""
 _KEY_LABELS = ("PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY", "DSA PRIVATE KEY")
 
 
@@ -338,10 +340,14 @@ def _read_store(store: Store, role: _StoreRole) -> bytes:
     if store.path is None:
         raise _unusable(store, role, "it has no path", f"Set {role.prefix}.location.")
     try:
-        return store.path.read_bytes()
+        with store.path.open("rb") as file:
+            data = file.read(LARGEST_STORE + 1)
     except OSError as error:
         reason = (error.strerror or "it can't be read").lower()
         raise _unusable(store, role, reason, f"Check {role.prefix}.location and the file's mode.") from None
+    if len(data) > LARGEST_STORE:
+        raise _unusable(store, role, "it is no store: it is too large", f"Check {role.prefix}.location.")
+    return data
 
 
 def _kind_of(data: bytes) -> str | None:

@@ -36,7 +36,9 @@ from console.journal.segments import (
 )
 from console.model.failure import Failure
 from console.model.journal_lines import (
+    LONGEST_LINE,
     BadLine,
+    CutLine,
     Json,
     Mended,
     OperationLine,
@@ -89,15 +91,16 @@ class Problems:
         self.cut: tuple[int, int] | None = None
 
     def whole(self, line: Line) -> bytes:
-        """The line's data. Raises BadLine for one that was cut."""
-        if not line.data.endswith(b"\n"):
-            self.cut = line.where.segment, line.number
-            raise BadLine("it was cut short")
-        return line.data
+        """Return the line's data. Raises BadLine for one that was cut or is too long."""
+        try:
+            return line.raw.whole
+        except CutLine:
+            self.cut = line.segment, line.number
+            raise
 
     def add(self, line: Line, why: BadLine) -> None:
         """A line is no record."""
-        place = line.where.segment, line.number
+        place = line.segment, line.number
         if place == self.cut:
             return
         if len(self.found) < MOST_PROBLEMS:
@@ -107,7 +110,7 @@ class Problems:
 
     def mended(self, line: Line) -> None:
         """This line says that the one before was ended by hand."""
-        self.found.pop((line.where.segment, line.number - 1), None)
+        self.found.pop((line.segment, line.number - 1), None)
 
     def told(self, first: Path) -> tuple[str, ...]:
         """A line for an operator for each. first: the journal's first segment."""
@@ -169,7 +172,16 @@ class JournalFile:
     def _numbered(self, line: Callable[[int], bytes]) -> int:
         with self._writable(SEGMENT_BYTES) as (descriptor, all_), self._reading():
             number = self._last_number(all_) + 1
-            self._write(descriptor, line(number))
+            data = line(number)
+            if len(data) > LONGEST_LINE:
+                raise JournalError(
+                    Failure(
+                        "JOURNAL_LINE_TOO_LONG",
+                        f"its line in the journal would have {len(data) >> 20:,} MiB, more than {LONGEST_LINE >> 20}",
+                        f"Apply it in parts; {NO_JOURNAL}.",
+                    )
+                )
+            self._write(descriptor, data)
         if len(all_) > 1 and all_[-1].size == 0:  # a new segment: what a start has to read stays short
             with suppress(OSError):
                 self._scan(all_)
@@ -235,18 +247,18 @@ class JournalFile:
         with self._reading():
             all_ = self._known_segments()
             for line in lines(all_, Where(_segment_of(all_, number), 0)):
-                change = _CHANGE.match(line.data)
+                change = _CHANGE.match(line.raw.data)
                 if change is None:
                     continue
                 other = int(change["number"])
                 if change["kind"] == b"intent" and other == number:
-                    touches = Touches(slots_of(line.data))
-                elif change["kind"] == b"intent" and other > number and touches(line.data):
+                    touches = Touches(slots_of(line.raw.data))
+                elif change["kind"] == b"intent" and other > number and touches(line.raw.data):
                     wanted.add(other)
                 elif other not in wanted:
                     continue
                 with suppress(BadLine):
-                    found.append(record(line.data))
+                    found.append(record(line.raw.whole))
         return Contents(tuple(found))
 
     def numbers(self) -> tuple[int, int] | None:
@@ -268,9 +280,11 @@ class JournalFile:
                     known.problems.mended(line)
             except BadLine as error:
                 known.problems.add(line, error)
-            if line.data.endswith(b"\n"):
-                read += len(line.data)
-                known.through = Where(line.where.segment, line.where.byte + len(line.data))
+                # It may have a number, which is not given away twice.
+                known.changes.last = max(known.changes.last, _number(line))
+            if line.raw.is_ended:
+                read += line.raw.size
+                known.through = line.after
                 known.read = line.number
         if read > CHECKPOINT_BYTES:
             self._write_checkpoint(all_, known)
@@ -320,10 +334,9 @@ class JournalFile:
         if self._read_to == BEGINNING and (known := self._checkpoint(all_)) is not None:
             self._last, self._read_to = known.changes.last, known.through
         for line in lines(all_, self._read_to):
-            if found := _CHANGE.match(line.data):
-                self._last = max(self._last, int(found["number"]))
-            if line.data.endswith(b"\n"):
-                self._read_to = Where(line.where.segment, line.where.byte + len(line.data))
+            self._last = max(self._last, _number(line))
+            if line.raw.is_ended:
+                self._read_to = line.after
         return self._last
 
     # -- segments and locks --------------------------------------------------------------------------------------------
@@ -459,10 +472,16 @@ def _whole(descriptor: int) -> bool:
     return size == 0 or os.pread(descriptor, 1, size - 1) == b"\n"
 
 
+def _number(line: Line) -> int:
+    """Return the number of a line's change, 0 for none."""
+    found = _CHANGE.match(line.raw.data)
+    return int(found["number"]) if found else 0
+
+
 def _first_number(segment: Segment) -> int | None:
     """The number of the first change that begins in a segment; None where none does."""
     for line in lines([segment], Where(segment.number, 0)):
-        if (found := _CHANGE.match(line.data)) and found["kind"] == b"intent":
+        if (found := _CHANGE.match(line.raw.data)) and found["kind"] == b"intent":
             return int(found["number"])
     return None
 
