@@ -86,6 +86,7 @@ if __name__ == "__main__":
 '''
 _OF_MODEL = (
     "__init__.py",
+    "amounts.py",
     "codes.py",
     "journal_lines.py",
     "numbers.py",

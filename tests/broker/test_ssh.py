@@ -29,7 +29,6 @@ from tests.support.real_clusters import running
 from tests.support.server_properties import SASL_MECHANISMS
 from tests.support.terminal import Terminal
 
-
 KRB5 = "com.sun.security.auth.module.Krb5LoginModule"
 
 
