@@ -275,7 +275,7 @@ class S3Files(Filesystem):
     def _find(self, path: str) -> _Lease | None:
         with suppress(FileNotFoundError), self._explained("GET", path):
             found = obstore.get(self._store, _key(path))
-            # What is too large to name one is not read: it is there, and is none of ours.
+            # What is too large to name one is not read: it is there, and it is not ours.
             text = bytes(found.bytes()) if found.meta["size"] <= LARGEST_HOLDER else b"?"
             return _Lease(text, found.meta["e_tag"] or "", found.meta["last_modified"])
         return None

@@ -84,7 +84,7 @@ def _size(path: Path) -> int:
 
 
 def lines(all_: Sequence[Segment], start: Where, read: int = 0) -> Iterator[Line]:
-    """Every line from a place on. read: how many lines of its segment stand before that place. Raises OSError."""
+    """Yield every line from a place on. read: how many lines of its segment stand before that place. Raises OSError."""
     for segment in all_:
         if segment.number < start.segment:
             continue
