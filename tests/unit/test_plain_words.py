@@ -82,9 +82,9 @@ def test_a_phrase_is_seen_where_it_stands(text: str, found: list[tuple[int, str]
 # -- docstrings of what speaks to brokers and keeps what was changed ---------------------------------------------------
 
 VERBS = (
-    " Add Answer Ask Authenticate Cancel Check Close Compute Connect Count Decode Decompress Delete Describe Do Drop End"
-    " Fetch Fill Forget Give Go Import Keep Label Limit Log Look Make Match Move Name Note Open Pass Prepare Put Raise"
-    " Read Remove Request Resolve Retry Return Run Send Start Take Tell Unpack Use Wait Write Yield "
+    " Add Answer Ask Authenticate Cancel Check Close Compute Connect Count Decode Decompress Delete Describe Do Drop"
+    " End Fetch Fill Forget Give Go Import Keep Label Limit Log Look Make Match Move Name Note Open Pass Prepare Put"
+    " Raise Read Remove Request Resolve Retry Return Run Send Start Take Tell Unpack Use Wait Write Yield "
 )
 """With which a function says what it does; a property may be a noun."""
 ROOMS = ("admin", "journal", "wire")
