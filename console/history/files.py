@@ -163,8 +163,12 @@ class Filesystem:
     def replace(self, path: str, data: bytes) -> None:
         """A file, new or instead of the former: a reader sees one of both, whole."""
         written = Path(path).with_name(f".{Path(path).name}.{secrets.token_hex(4)}")
-        self.create(str(written), data)
-        written.replace(path)
+        try:
+            self.create(str(written), data)
+            written.replace(path)
+        except BaseException:  # a full disk: what is torn would take room for ever
+            written.unlink(missing_ok=True)
+            raise
         _sync_folder(written.parent)
 
     def entries(self, folder: str) -> list[Entry]:

@@ -24,8 +24,11 @@ from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.history.lake import Lake
+from console.history.reader import Gone
 from console.history.schema import HISTORY, KRAFT_RECORD, REQUEST
-from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, DeleteTopics, NewTopic
+from console.lake.doctor import checks
+from console.lake.results import status
+from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, DeleteRecords, DeleteTopics, LogTarget, NewTopic
 from console.model.codes import SET
 from console.model.config import topic_resource
 from tests.history.request_lines import alter_configs, produce
@@ -112,6 +115,33 @@ async def test_a_topic_is_read_as_its_context_says(
     _, said = await refused.communicate()
     assert refused.returncode != 0
     assert b"logs" in said
+
+
+async def test_what_was_deleted_before_it_was_read_is_said(
+    plain_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """By retention or by hand: how many offsets of which partition, in the report and in the lake from then on."""
+    configure(monkeypatch, tmp_path, f'[contexts.here]\n"bootstrap.servers" = "{plain_cluster.bootstrap}"\n')
+    lake = Lake.create(str(tmp_path / "lake"))
+    name_sources(lake, {"id": "x", "context": "here", "request-topic": name})
+    with AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses)) as client:
+        await client.run(send, CreateTopics((NewTopic(name, 1, 1),)), validate_only=False)
+        try:
+            for number, upto in enumerate((None, WAVE + 10, 3 * WAVE)):
+                await ship(AIOKafkaProducer(bootstrap_servers=plain_cluster.bootstrap), name, wave(number))
+                if upto is not None:
+                    await client.run(send, DeleteRecords({LogTarget(name, 0): upto}), validate_only=False)
+                process = await started(lake, "update")
+                assert await process.wait() == 0
+        finally:
+            await client.run(send, DeleteTopics((name,)), validate_only=False)
+    assert [each.lost for each in reversed(status(lake).runs)] == [{}, {f"{name}-0": 10}, {f"{name}-0": WAVE}]
+    assert status(lake).gone == (
+        Gone("x", f"{name}-0", WAVE, "10 offsets are lost: they were deleted before they were read"),
+        Gone("x", f"{name}-0", 2 * WAVE, f"{WAVE} offsets are lost: they were deleted before they were read"),
+    )
+    (check,) = (each for each in checks(os.environ, lake.where) if each.name == "request logs")
+    assert check.found == f"lines were deleted before they were read: {name}-0 (2)"
 
 
 def name_sources(lake: Lake, cluster: dict[str, Any]) -> None:
