@@ -117,6 +117,7 @@ async def test_a_topic_is_read_as_its_context_says(
     assert b"logs" in said
 
 
+@pytest.mark.timeout(3600)
 async def test_what_was_deleted_before_it_was_read_is_said(
     plain_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -125,23 +126,26 @@ async def test_what_was_deleted_before_it_was_read_is_said(
     lake = Lake.create(str(tmp_path / "lake"))
     name_sources(lake, {"id": "x", "context": "here", "request-topic": name})
     with AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses)) as client:
-        await client.run(send, CreateTopics((NewTopic(name, 1, 1),)), validate_only=False)
+        await client.run(send, CreateTopics((NewTopic(name, 2, 1),)), validate_only=False)
         try:
-            for number, upto in enumerate((None, WAVE + 10, 3 * WAVE)):
-                await ship(AIOKafkaProducer(bootstrap_servers=plain_cluster.bootstrap), name, wave(number))
-                if upto is not None:
-                    await client.run(send, DeleteRecords({LogTarget(name, 0): upto}), validate_only=False)
+            for number in range(2):
+                for partition in range(2):
+                    producer = AIOKafkaProducer(bootstrap_servers=plain_cluster.bootstrap)
+                    await ship(producer, name, wave(number), partition)
+                if number:
+                    deleted = {LogTarget(name, 0): WAVE + 10, LogTarget(name, 1): 2 * WAVE}
+                    await client.run(send, DeleteRecords(deleted), validate_only=False)
                 process = await started(lake, "update")
                 assert await process.wait() == 0
         finally:
             await client.run(send, DeleteTopics((name,)), validate_only=False)
-    assert [each.lost for each in reversed(status(lake).runs)] == [{}, {f"{name}-0": 10}, {f"{name}-0": WAVE}]
+    assert [each.lost for each in reversed(status(lake).runs)] == [{}, {f"{name}-0": 10, f"{name}-1": WAVE}]
     assert status(lake).gone == (
         Gone("x", f"{name}-0", WAVE, "10 offsets are lost: they were deleted before they were read"),
-        Gone("x", f"{name}-0", 2 * WAVE, f"{WAVE} offsets are lost: they were deleted before they were read"),
+        Gone("x", f"{name}-1", WAVE, f"{WAVE} offsets are lost: they were deleted before they were read"),
     )
     (check,) = (each for each in checks(os.environ, lake.where) if each.name == "request logs")
-    assert check.found == f"lines were deleted before they were read: {name}-0 (2)"
+    assert check.found == f"lines were deleted before they were read: {name}-0 (1), {name}-1 (1)"
 
 
 def name_sources(lake: Lake, cluster: dict[str, Any]) -> None:
@@ -200,11 +204,11 @@ def as_admin(cluster: KafkaCluster) -> dict[str, Any]:
     }
 
 
-async def ship(producer: AIOKafkaProducer, topic: str, lines: Sequence[Line]) -> None:
+async def ship(producer: AIOKafkaProducer, topic: str, lines: Sequence[Line], partition: int | None = None) -> None:
     await producer.start()
     try:
         for key, value in lines:
-            await producer.send(topic, value, key=key)
+            await producer.send(topic, value, key=key, partition=partition)
         await producer.flush()
     finally:
         await producer.stop()
