@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Literal
 
@@ -179,12 +179,12 @@ def fit(text: str, width: int, align: Align = "left") -> str:
 
 
 def wrapped(line: Sequence[tuple[str, str]], width: int, below: int) -> list[list[tuple[str, str]]]:
-    """Fold styled texts at their blanks: pieces of which the first has `width` cells and all others `below`, two at
-    least, so that any character fits."""
+    """Fold styled texts at their blanks, but not between a number and what it counts: pieces of which the first has
+    `width` cells and all others `below`, two at least, so that any character fits."""
     lines: list[list[tuple[str, str]]] = [[]]
     room = width
     for text, meaning in line:
-        for word in re.findall(r" +|[^ ]+", text):
+        for word in _words(text, below):
             rest = word
             while rest:
                 wide = cell_width(rest)
@@ -202,6 +202,20 @@ def wrapped(line: Sequence[tuple[str, str]], width: int, below: int) -> list[lis
     while len(lines) > 1 and not lines[-1]:
         lines.pop()
     return lines
+
+
+_WORDS = re.compile(r" +|(?P<counted>\(?\d[\d.,]*+ [^\W\d][^ ]*+)|[^ ]++")
+
+
+def _words(text: str, width: int) -> Iterator[str]:
+    """Yield words and the blanks between them; a number with its noun or its unit is one, where it fits."""
+    for found in _WORDS.finditer(text):
+        word = found[0]
+        if found["counted"] and cell_width(word) > width:
+            number, _, noun = word.partition(" ")
+            yield from (number, " ", noun)
+        else:
+            yield word
 
 
 def _head(text: str, width: int) -> str:

@@ -228,8 +228,12 @@ class ColumnView(LineView):
             spans += cell_spans(cells[place.column], place.width, self._columns[place.column])
         return spans
 
-    def _is_cut(self, width: int) -> bool:
-        """Whether a column of texts is narrower than what was measured of them."""
+    def hang(self, index: int, column: int) -> int:  # noqa: ARG002
+        """Return how many cells of a line's cell, its first span, stand before the text that is folded beside them."""
+        return 0
+
+    def is_cut(self, width: int) -> bool:
+        """Tell whether a column of texts is narrower than what was measured of them."""
         placed = self._layout_for(width).placed
         return any(
             place.width < self._natural[place.column]
@@ -237,12 +241,16 @@ class ColumnView(LineView):
             if place.width >= FOLDED_FROM and self._columns[place.column].align == "left"
         )
 
-    def _pieces(self, index: int, width: int, most: int) -> list[Sequence[Span]]:
-        """A line's cells with the texts that are cut in `spans` folded, in at most so many pieces; one below the other
-        they show as much of it as fits."""
+    def pieces(self, index: int, width: int, most: int) -> list[Sequence[Span]]:
+        """Return a line's cells with the texts that are cut in `spans` folded, in at most so many pieces; one below the
+        other they show as much of it as fits."""
         cells = self.cells_at(index)
         placed = self._layout_for(width).placed
-        folded = [_folded(cells[place.column], place.width, self._columns[place.column], most) for place in placed]
+        most = min(most, MOST_LINES)
+        folded = [
+            _folded(cells[place.column], place.width, self._columns[place.column], most, self.hang(index, place.column))
+            for place in placed
+        ]
         pieces: list[Sequence[Span]] = []
         for number in range(max(map(len, folded), default=1)):
             spans: list[Span] = []
@@ -323,15 +331,26 @@ def natural_width(cell: Cell) -> int:
     return sum(cell_width(text) for text, _ in as_spans(cell))
 
 
-def _folded(cell: Cell, width: int, column: Column, most: int) -> list[Cell]:
-    """A cell in at most so many parts that fit its column; what is left over is in the last one, which is cut."""
-    if column.align == "right" or width < FOLDED_FROM or natural_width(cell) <= width or most < 2:
+def _folded(cell: Cell, width: int, column: Column, most: int, hang: int) -> list[Cell]:
+    """A cell in at most so many parts that fit its column; what is left over is in the last one, which is cut. hang:
+    the cells of its first span, beside which the rest is folded."""
+    if column.align == "right" or width - hang < FOLDED_FROM or natural_width(cell) <= width or most < 2:
         return [cell]
     cleaned = [(clean(text), name) for text, name in as_spans(cell)]
-    parts: list[Cell] = [*wrapped(cleaned, width, width)]
+    if hang:
+        first, *text = cleaned
+        folded = fold(text, width - hang, most)
+        return [[first if number == 0 else (" " * hang, ""), *part] for number, part in enumerate(folded)]
+    return [*fold(cleaned, width, most)]
+
+
+def fold(spans: Sequence[Span], width: int, most: int) -> list[list[Span]]:
+    """Return clean texts in at most so many parts of `width` cells; what is left over is in the last one, which is
+    too long then."""
+    parts = wrapped(spans, width, width)
     if len(parts) <= most:
         return parts
-    rest = [span for part in parts[most - 1 :] for span in (*as_spans(part), (" ", ""))]
+    rest = [span for part in parts[most - 1 :] for span in (*part, (" ", ""))]
     return [*parts[: most - 1], rest]
 
 

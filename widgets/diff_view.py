@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from widgets.cells import cell_width, clean, truncate
-from widgets.columns import as_spans, natural_width
+from widgets.columns import FOLDED_FROM, MOST_LINES, as_spans, fold, natural_width
 from widgets.line_view import LineView
 from widgets.row_source import Cell, Span
 
@@ -144,20 +144,33 @@ class DiffView(LineView):
 
     def spans(self, index: int, width: int) -> Sequence[Span]:
         """Return the cells of a title, a change or a text."""
-        spot = self._spot(index)
+        return self.pieces(index, width, 1)[0]
+
+    def pieces(self, index: int, width: int, most: int) -> Sequence[Sequence[Span]]:
+        """Return them with a name or a title that is too long folded beside what stands before it."""
+        spot, most = self._spot(index), min(most, MOST_LINES)
         if spot.below is not None:
-            return [(" " * BELOW_INDENT, ""), (truncate(spot.below[0], width - BELOW_INDENT), spot.below[1])]
+            return [[(" " * BELOW_INDENT, ""), (truncate(spot.below[0], width - BELOW_INDENT), spot.below[1])]]
         if spot.line is None:
             title = [(text, name or "strong") for text, name in as_spans(spot.group.title)]
-            return _with_note([("  ", ""), *_cut(title, width - 2)], spot.group.note, width)
+            first, *rest = _fold(title, width - 2, most)
+            start: list[Span] = [("  ", "")]
+            return [_with_note([*start, *first], spot.group.note, width), *_beside(start, rest)]
         line = spot.line
         start = [*_cut(as_spans(line.status), 3, pad=True), (" ", "")]
         if not line.arrow:
-            return _with_note([*start, *_cut(as_spans(line.name or line.new), width - 4)], line.note, width)
-        name = _cut([(line.name, "")], self._name_width, pad=True)
+            first, *rest = _fold(as_spans(line.name or line.new), width - 4, most)
+            return [_with_note([*start, *first], line.note, width), *_beside(start, rest)]
+        first, *rest = _fold([(line.name, "")], self._name_width, most)
+        name = _cut(first, self._name_width, pad=True)
         old = _cut(as_spans(line.old), self._old_width, pad=True, right=True)
         new = _cut(as_spans(line.new), self._new_width)
-        return _with_note([*start, *name, ("  ", ""), *old, (ARROW, "muted"), *new], line.note, width)
+        whole = _with_note([*start, *name, ("  ", ""), *old, (ARROW, "muted"), *new], line.note, width)
+        return [whole, *_beside(start, rest)]
+
+    def is_cut(self, width: int) -> bool:
+        """Tell whether a name or a title is longer than its room."""
+        return any(len(self.pieces(index, width, MOST_LINES)) > 1 for index in range(self.line_count()))
 
     # -- places ---------------------------------------------------------------------------------------------------
 
@@ -253,6 +266,19 @@ def _cut(spans: Sequence[Span], width: int, *, pad: bool = False, right: bool = 
     if not pad or left <= 0:
         return cut
     return [(" " * left, ""), *cut] if right else [*cut, (" " * left, "")]
+
+
+def _fold(spans: Sequence[Span], width: int, most: int) -> list[list[Span]]:
+    """Return texts in at most so many parts of `width` cells, the last one cut where it is too long."""
+    cleaned = [(clean(text), name) for text, name in spans]
+    parts = fold(cleaned, width, most) if most > 1 and width >= FOLDED_FROM else [cleaned]
+    return [_cut(part, width) for part in parts]
+
+
+def _beside(start: Sequence[Span], parts: Sequence[Sequence[Span]]) -> list[list[Span]]:
+    """Return what goes on below a line, beside what its first part begins with."""
+    blank = " " * sum(cell_width(text) for text, _ in start)
+    return [[(blank, ""), *part] for part in parts]
 
 
 def _with_note(spans: list[Span], note: Cell, width: int) -> list[Span]:

@@ -320,6 +320,10 @@ class LazyTree(ColumnView):
         cells = [*before, label, *node.cells]
         return cells + [""] * (len(self._columns) - len(cells))
 
+    def hang(self, index: int, column: int) -> int:
+        """Return how far a node's label is indented, with its sign."""
+        return len(INDENT) * self._flat[index].depth + len(OPEN) if column == self._tree_column else 0
+
     # -- opening and closing --------------------------------------------------------------------------------------
 
     def _flatten(self) -> None:
@@ -390,6 +394,8 @@ class LazyTree(ColumnView):
         offset = event.get_content_offset(self)
         super().on_click(event)
         if offset is None or event.chain > 1 or (index := self._index_at(offset.y)) is None:
+            return
+        if index == self._index_at(offset.y - 1):  # beside the rest of a label, which has no sign
             return
         place = self._flat[index]
         start = 1 + sum(

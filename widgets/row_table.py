@@ -8,8 +8,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from itertools import compress
 from typing import NamedTuple
 
-from widgets.columns import MOST_LINES, ColumnView
-from widgets.row_source import Cell, Column, ListRows, RowSource, Span
+from widgets.columns import ColumnView
+from widgets.row_source import Cell, Column, ListRows, RowSource
 
 # Fewer rows, or rows in another order, without copying any; and the search that says which.
 #
@@ -191,11 +191,3 @@ class RowTable(ColumnView):
     def cells_at(self, index: int) -> Sequence[Cell]:
         """Return a row's cells."""
         return self._rows.cells(index)
-
-    def is_cut(self, width: int) -> bool:
-        """Tell whether the texts of some row are longer than their columns."""
-        return self._is_cut(width)
-
-    def pieces(self, index: int, width: int, most: int) -> Sequence[Sequence[Span]]:
-        """Return a row in so many lines as its texts take, where there is room for them."""
-        return self._pieces(index, width, min(most, MOST_LINES))

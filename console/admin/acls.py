@@ -25,7 +25,7 @@ BATCHED = 4
 
 
 async def describe_acls(link: Link, filter: AclFilter = _EVERYTHING) -> tuple[Acl, ...]:
-    """All bindings that match the filter, sorted.
+    """Return all bindings that match the filter, sorted.
 
     Raises BrokerError: SECURITY_DISABLED where the brokers have no authorizer, CLUSTER_AUTHORIZATION_FAILED where the
     principal may not DESCRIBE the cluster; and other AdminErrors.
@@ -42,7 +42,7 @@ async def describe_acls(link: Link, filter: AclFilter = _EVERYTHING) -> tuple[Ac
 
 
 async def describe_acls_of(link: Link, filters: Sequence[AclFilter]) -> list[tuple[Acl, ...] | Failure]:
-    """The matches of each filter, sorted, or its failure, in the order of the filters.
+    """Return the matches of each filter, sorted, or its failure, in the order of the filters.
 
     One request if the broker supports DescribeAcls v4; else one for each filter, all in flight at once. Raises
     AdminError if the cluster can't be reached.
@@ -78,7 +78,8 @@ async def _batched(link: Link, filters: Sequence[AclFilter]) -> list[tuple[Acl, 
 
 
 def acls(response: Any) -> tuple[Acl, ...]:
-    """The ACLs of a DescribeAcls response or of one filter's result, sorted. Equal principals and hosts are shared."""
+    """Return the ACLs of a DescribeAcls response or of one filter's result, sorted. Equal principals and hosts are
+    shared."""
     texts: dict[str, str] = {}
     once = texts.setdefault
     found = [
@@ -104,7 +105,7 @@ _NOT_THERE = Failure("NOT_FOUND", "there is no such ACL", "Nothing to do: it is 
 
 
 async def create_acls(link: Link, request: CreateAcls, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome for each binding; an existing one succeeds. Raises AdminError if nothing was sent."""
+    """Return one outcome for each binding; an existing one succeeds. Raises AdminError if nothing was sent."""
     outcomes = refuse_duplicates(request.acls)
     sound = [acl for acl in request.acls if acl not in outcomes]
     if validate_only:
@@ -128,8 +129,8 @@ async def create_acls(link: Link, request: CreateAcls, *, validate_only: bool) -
 
 
 async def delete_acls(link: Link, request: DeleteAcls, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome for each binding: NOT_APPLIED for a missing one; FAILED for one whose filter matches others too, and
-    which is not sent.
+    """Return one outcome for each binding: NOT_APPLIED for a missing one; FAILED for one whose filter matches others
+    too, and which is not sent.
 
     Raises AdminError if nothing was sent.
     """
@@ -166,7 +167,7 @@ async def delete_acls(link: Link, request: DeleteAcls, *, validate_only: bool) -
 
 
 async def _existing_among(link: Link, acls: Sequence[Acl]) -> set[Acl]:
-    """The existing ones of these bindings, perhaps with others."""
+    """Return the existing ones of these bindings, perhaps with others."""
     if len(acls) > _FEW:
         return set(await describe_acls(link))
     found = await describe_acls_of(link, [filter_for(acl) for acl in acls])
@@ -193,7 +194,7 @@ def _creation(kio: ModuleType, acl: Acl) -> Any:
 
 
 def _filter_fields(wanted: AclFilter) -> dict[str, Any]:
-    """The fields of a filter in requests that describe or delete."""
+    """Return the fields of a filter in requests that describe or delete."""
     return {
         "resource_type_filter": wanted.resource_type,
         "resource_name_filter": wanted.resource_name,

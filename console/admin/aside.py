@@ -13,5 +13,5 @@ LONG = 1 << 20
 
 
 async def aside(size: int, decoding: Callable[[], T]) -> T:
-    """What is decoded of so many bytes."""
+    """Return what is decoded of so many bytes."""
     return decoding() if size < LONG else await asyncio.to_thread(decoding)

@@ -22,7 +22,7 @@ _LARGEST_FILE = 1 << 20
 
 
 def assertion(sasl: SaslSettings) -> str:
-    """A new assertion, or the one in ``assertion.file``; files are read each time. Blocks.
+    """Return a new assertion, or the one in ``assertion.file``; files are read each time. Blocks.
 
     Raises AuthenticationFailed, a line with the file and what is wrong with it.
     """
@@ -47,7 +47,7 @@ def assertion(sasl: SaslSettings) -> str:
 
 
 def _template(options: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Header and claims of ``assertion.template.file``: JSON with ``header`` and ``payload``."""
+    """Return header and claims of ``assertion.template.file``: JSON with ``header`` and ``payload``."""
     file = options.get("assertion.template.file")
     if not file:
         return {}, {}

@@ -33,7 +33,7 @@ _REGION = re.compile(
 
 
 def signed_query(keys: AwsKeys, region: str, host: str, now: float) -> dict[str, str]:
-    """The query of a presigned request to this host (SigV4), its signature last. now: seconds since 1970."""
+    """Return the query of a presigned request to this host (SigV4), its signature last. now: seconds since 1970."""
     stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%SZ")
     scope = f"{stamp[:8]}/{region}/{SERVICE}/aws4_request"
     query = {
@@ -50,7 +50,7 @@ def signed_query(keys: AwsKeys, region: str, host: str, now: float) -> dict[str,
 
 
 def mechanism_payload(keys: AwsKeys, region: str, host: str, now: float) -> bytes:
-    """The one message of the mechanism AWS_MSK_IAM (aws-msk-iam-auth, version 2020_10_22)."""
+    """Return the one message of the mechanism AWS_MSK_IAM (aws-msk-iam-auth, version 2020_10_22)."""
     query = signed_query(keys, region, host, now)
     message = {"version": "2020_10_22", "host": host, "user-agent": USER_AGENT}
     message |= {name.lower(): value for name, value in query.items()}
@@ -58,7 +58,7 @@ def mechanism_payload(keys: AwsKeys, region: str, host: str, now: float) -> byte
 
 
 def bearer_token(keys: AwsKeys, region: str, now: float) -> str:
-    """The token of OAUTHBEARER: the presigned URL in base 64 (aws-msk-iam-sasl-signer)."""
+    """Return the token of OAUTHBEARER: the presigned URL in base 64 (aws-msk-iam-sasl-signer)."""
     host = f"kafka.{region}.amazonaws.com"
     query = signed_query(keys, region, host, now)
     return base64url(f"https://{host}/?{_encoded(query)}&User-Agent={USER_AGENT}".encode("ascii"))
@@ -86,19 +86,19 @@ class AwsLogin:
         self._region = ""
 
     async def payload(self, host: str) -> bytes:
-        """The message of AWS_MSK_IAM for a broker. Raises AdminError."""
+        """Return the message of AWS_MSK_IAM for a broker. Raises AdminError."""
         keys = await self._present()
         self._region = self._region_for(host)
         return mechanism_payload(keys, self._region, host, time.time())
 
     async def token(self, host: str) -> str:
-        """A token of OAUTHBEARER for a broker. Raises AdminError."""
+        """Return a token of OAUTHBEARER for a broker. Raises AdminError."""
         keys = await self._present()
         self._region = self._region_for(host)
         return bearer_token(keys, self._region, time.time())
 
     def shown(self) -> str:
-        """Which access key signed, where it comes from, and for which region."""
+        """Return which access key signed, where it comes from, and for which region."""
         if self._keys is None:
             return ""
         return f"signed with access key {self._keys.access_key} of {self._keys.source}, for region {self._region}"
@@ -125,7 +125,7 @@ class AwsLogin:
             return keys
 
     def _found(self) -> AwsKeys:
-        """Blocks. Raises AdminError."""
+        """Look for credentials. Blocks. Raises AdminError."""
         keys = keys_of(self._ask, self._profile, self._limit)
         if self._role is None:
             return keys
@@ -134,7 +134,7 @@ class AwsLogin:
 
 
 def role_in(options: Mapping[str, str]) -> tuple[Role, str | None] | None:
-    """The role of SASL's options, and the region that they name; None without one."""
+    """Return the role of SASL's options, and the region that they name; None without one."""
     arn = options.get("aws.role.arn")
     if arn is None:
         return None
@@ -150,18 +150,18 @@ class IamAuthenticator:
         self._sent = False
 
     async def step(self, _answer: bytes | None) -> SaslStep:
-        """The one message, then None."""
+        """Return the one message, then None."""
         if self._sent:
             return None
         self._sent = True
         return await self._login.payload(self._host)
 
     def shown(self) -> str:
-        """Which access key signed."""
+        """Return which access key signed."""
         return self._login.shown()
 
     def is_over(self) -> bool:
-        """Each login has its own signature, for 15 minutes."""
+        """Return whether it ended: each login has its own signature, for 15 minutes."""
         return False
 
 
@@ -172,17 +172,17 @@ class AwsTokens:
         self._login, self._host = login, host
 
     async def token(self) -> str:
-        """A new token. Raises AdminError."""
+        """Return a new token. Raises AdminError."""
         return await self._login.token(self._host)
 
     def is_over(self) -> bool:
-        """A new one is not."""
+        """Return a new one is not."""
         return False
 
     def extensions(self) -> Mapping[str, str]:
-        """Empty."""
+        """Return none."""
         return {}
 
     def shown(self) -> str:
-        """Which access key signed."""
+        """Return which access key signed."""
         return self._login.shown()

@@ -25,10 +25,14 @@ from console.admin.aws_services import (
 from console.admin.jwt import no_token
 from console.model.secret import Secret
 from console.programs import ProgramFailed, output_of
+from console.safe_files import read_text
+
+LARGEST_FILE = 4 << 20
+"""Bytes of one of AWS' files."""
 
 
 def keys_of(ask: Ask, profile: str | None, limit: float) -> AwsKeys:
-    """The credentials of a profile, or in the order of AWS' own Java client: environment, web identity, profile,
+    """Return the credentials of a profile, or in the order of AWS' own Java client: environment, web identity, profile,
     container, instance. Blocks.
 
     limit: seconds for a command, the token service or a container's service. Raises AuthenticationFailed: what was
@@ -61,7 +65,7 @@ def keys_of(ask: Ask, profile: str | None, limit: float) -> AwsKeys:
 
 
 def region_of(ask: Ask, profile: str | None) -> str | None:
-    """The region of the environment or the profile."""
+    """Return the region of the environment or the profile."""
     named = profile or ask.get("AWS_PROFILE") or "default"
     return ask.get("AWS_REGION") or ask.get("AWS_DEFAULT_REGION") or _section(ask, named).get("region")
 
@@ -77,8 +81,8 @@ def _of_environment(ask: Ask) -> AwsKeys | None:
 
 
 def _section(ask: Ask, name: str, kind: str = "profile") -> dict[str, str]:
-    """The settings of a profile in both files, those of ``credentials`` first, or of a section of another kind; empty
-    if there is none."""
+    """Return the settings of a profile in both files, those of ``credentials`` first, or of a section of another kind;
+    empty if there is none."""
     found: dict[str, str] = {}
     places = [("AWS_CONFIG_FILE", "config", name if (name, kind) == ("default", "profile") else f"{kind} {name}")]
     places += [("AWS_SHARED_CREDENTIALS_FILE", "credentials", name)] if kind == "profile" else []
@@ -86,10 +90,10 @@ def _section(ask: Ask, name: str, kind: str = "profile") -> dict[str, str]:
         parser = ConfigParser(interpolation=None, strict=False, default_section="\0")
         path = ask.file(variable, file)
         try:
-            parser.read_string(path.read_text(encoding="utf-8"))
+            parser.read_string(read_text(path, LARGEST_FILE))
         except FileNotFoundError:
             continue
-        except (OSError, UnicodeDecodeError, ConfigError):
+        except (OSError, ValueError, ConfigError):
             # The parser's own text has the line, which may hold a secret.
             raise no_token(f"{path} can't be read as AWS' files are", "Correct the file.") from None
         if parser.has_section(section):
@@ -100,7 +104,8 @@ def _section(ask: Ask, name: str, kind: str = "profile") -> dict[str, str]:
 def _of_profile(
     settings: Mapping[str, str], name: str, ask: Ask, limit: float, wanted_by: tuple[str, ...] = ()
 ) -> AwsKeys | None:
-    """wanted_by: the profiles whose role is assumed with this one's credentials, the first named first."""
+    """Return the credentials of a profile. wanted_by: the profiles whose role is assumed with this one's credentials,
+    the first named first."""
     access, secret = settings.get("aws_access_key_id"), settings.get("aws_secret_access_key")
     own = (
         AwsKeys(access, Secret(secret), secret_of(settings.get("aws_session_token")), f"profile {name}")
@@ -132,13 +137,13 @@ def _of_profile(
 
 
 def _by_hand(name: str) -> str:
-    """What AWS' own command line can do instead."""
+    """Return what AWS' own command line can do instead."""
     command = f"aws configure export-credentials --profile {shlex.quote(name)} --format env"
     return f'Run: eval "$({command})", and name no profile here.'
 
 
 def _source(settings: Mapping[str, str], name: str, ask: Ask, limit: float, wanted_by: tuple[str, ...]) -> AwsKeys:
-    """The credentials with which a profile's role is assumed."""
+    """Return the credentials with which a profile's role is assumed."""
     if source := settings.get("source_profile"):
         of_source = _section(ask, source)
         if source in wanted_by and not of_source.get("aws_access_key_id"):
@@ -166,7 +171,7 @@ def _source(settings: Mapping[str, str], name: str, ask: Ask, limit: float, want
 
 
 def _sso_role(settings: Mapping[str, str], name: str, ask: Ask) -> SsoRole:
-    """What a profile says of SSO, or the sso-session that it names."""
+    """Return what a profile says of SSO, or the sso-session that it names."""
     named = settings.get("sso_session")
     shared = _section(ask, named, "sso-session") if named else {}
     every = {**settings, **shared}

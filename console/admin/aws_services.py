@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
-from console.admin.jwt import no_token
+from console.admin.jwt import no_token, token_in_file
 from console.model.aws_signature import authorization
 from console.model.numbers import json_text
 from console.model.secret import Secret
+from console.safe_files import read_text
 
 INSTANCE = "http://169.254.169.254"
 CONTAINER = "http://169.254.170.2"
@@ -46,15 +47,15 @@ class Ask(NamedTuple):
     environ: Mapping[str, str] | None = None
 
     def get(self, name: str) -> str | None:
-        """A variable; None if it is missing or empty."""
+        """Return a variable; None if it is missing or empty."""
         return (os.environ if self.environ is None else self.environ).get(name) or None
 
     def file(self, variable: str, name: str) -> Path:
-        """One of AWS' files."""
+        """Return one of AWS' files."""
         return Path(self.get(variable) or self.home() / ".aws" / name).expanduser()
 
     def home(self) -> Path:
-        """The user's folder."""
+        """Return the user's folder."""
         return Path(self.get("HOME") or "~").expanduser()
 
 
@@ -70,11 +71,11 @@ class Role(NamedTuple):
 
 
 def of_web_identity(role: Role, region: str | None, ask: Ask, limit: float) -> AwsKeys:
-    """AssumeRoleWithWebIdentity of AWS' token service: the token in the body is the only credential."""
+    """Ask AssumeRoleWithWebIdentity of AWS' token service: the token in the body is the only credential."""
     source = f"the web identity of role {role.arn[:200]}"
     try:
-        token = (role.identity or Path()).read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
+        token = token_in_file(role.identity or Path())
+    except (OSError, ValueError):
         remedy = "Check AWS_WEB_IDENTITY_TOKEN_FILE, or web_identity_token_file of the profile."
         raise no_token(f"{source}: its token {role.identity} can't be read", remedy) from None
     remedy = "Check that the role trusts this identity and its audience (sts.amazonaws.com)."
@@ -83,7 +84,7 @@ def of_web_identity(role: Role, region: str | None, ask: Ask, limit: float) -> A
 
 
 def of_role(role: Role, keys: AwsKeys, region: str | None, ask: Ask, limit: float) -> AwsKeys:
-    """AssumeRole of AWS' token service, signed with these credentials."""
+    """Ask AssumeRole of AWS' token service, signed with these credentials."""
     url = _token_service(ask, region)
     form = _form("AssumeRole", role)
     form |= {"ExternalId": role.external_id} if role.external_id else {}
@@ -107,7 +108,7 @@ def _body(form: Mapping[str, str]) -> bytes:
 
 
 def signed_form(keys: AwsKeys, region: str, host: str, body: bytes, now: float) -> dict[str, str]:
-    """The headers of a signed form for the token service. now: seconds since 1970."""
+    """Return the headers of a signed form for the token service. now: seconds since 1970."""
     stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%SZ")
     headers = {"content-type": "application/x-www-form-urlencoded; charset=utf-8", "host": host, "x-amz-date": stamp}
     if keys.token is not None:
@@ -133,7 +134,7 @@ def _of_token_service(
 
 
 def _token_service(ask: Ask, region: str | None) -> str:
-    """The region's own, as Amazon advises."""
+    """Return the region's own, as Amazon advises."""
     own = f"sts.{region}.{_domain(region)}" if region else "sts.amazonaws.com"
     return _service(ask, "AWS_ENDPOINT_URL_STS", own)
 
@@ -143,7 +144,7 @@ def _domain(region: str) -> str:
 
 
 def _service(ask: Ask, variable: str, own: str) -> str:
-    """The address of a service, or the one that a variable has for a VPC's endpoint: https, or on this host."""
+    """Return the address of a service, or the one that a variable has for a VPC's endpoint: https, or on this host."""
     given = ask.get(variable)
     if given is None:
         return f"https://{own}/"
@@ -164,12 +165,12 @@ class SsoRole(NamedTuple):
 
 
 def of_sso(role: SsoRole, profile: str, ask: Ask, limit: float) -> AwsKeys:
-    """The credentials that a session gives which `aws sso login` has begun. Its token is never renewed here."""
+    """Return the credentials that a session gives which `aws sso login` has begun. Its token is never renewed here."""
     source = f"SSO of profile {profile}"
     remedy = f"Log in: aws sso login --profile {profile}"
     file = ask.home() / ".aws" / "sso" / "cache" / f"{hashlib.sha1(role.session.encode()).hexdigest()}.json"  # noqa: S324
     try:
-        kept = json.loads(file.read_text(encoding="utf-8"))
+        kept = json.loads(read_text(file, LARGEST_ANSWER))
         token, ends = str(kept["accessToken"]), _time_of(str(kept["expiresAt"]))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise no_token(f"{source}: there is no session in {file}", remedy) from None
@@ -197,7 +198,7 @@ def of_sso(role: SsoRole, profile: str, ask: Ask, limit: float) -> AwsKeys:
 
 
 def _time_of(text: str) -> datetime:
-    """Older releases of AWS' command line write UTC for Z."""
+    """Return a time; older releases of AWS' command line write UTC for Z."""
     return datetime.fromisoformat(text.replace("UTC", "Z")).astimezone(UTC)
 
 
@@ -206,7 +207,7 @@ def _not_reached(source: str, url: str, error: OSError) -> str:
 
 
 def _answered(url: str, headers: Mapping[str, str], limit: float, form: bytes | None = None) -> tuple[int, bytes]:
-    """The status and the answer, by the environment's proxy: TLS keeps it from reading. Raises OSError."""
+    """Return the status and the answer, by the environment's proxy: TLS keeps it from reading. Raises OSError."""
     from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import ProxyHandler, Request, build_opener
@@ -232,13 +233,13 @@ _ELEMENT = re.compile(rb"<([A-Za-z]{1,64})>([^<&]*+)</\1>")
 
 
 def _element(body: bytes, name: str) -> str:
-    """The text of the first element of this name in XML whose texts are plain words; "" if there is none."""
+    """Return the text of the first element of this name in XML whose texts are plain words; "" if there is none."""
     texts = (found[2] for found in _ELEMENT.finditer(body) if found[1] == name.encode("ascii"))
     return next(texts, b"").strip().decode("ascii", "replace")
 
 
 def of_container(ask: Ask, limit: float) -> AwsKeys | None:
-    """The credentials of a container's service; None where the environment names none."""
+    """Return the credentials of a container's service; None where the environment names none."""
     uri = _container_uri(ask)
     if uri is None:
         return None
@@ -246,8 +247,8 @@ def of_container(ask: Ask, limit: float) -> AwsKeys | None:
     token = ask.get("AWS_CONTAINER_AUTHORIZATION_TOKEN")
     if file := ask.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"):
         try:
-            token = Path(file).read_text(encoding="ascii").strip()
-        except (OSError, UnicodeDecodeError):
+            token = token_in_file(Path(file))
+        except (OSError, ValueError):
             remedy = "Check AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE."
             raise no_token(f"the container's authorization token {file} can't be read", remedy) from None
     if token:
@@ -277,7 +278,7 @@ def _container_uri(ask: Ask) -> str | None:
 
 
 def of_instance(ask: Ask) -> AwsKeys | None:
-    """An instance's credentials by IMDSv2; None where there is no such service."""
+    """Return an instance's credentials by IMDSv2; None where there is no such service."""
     if (ask.get("AWS_EC2_METADATA_DISABLED") or "").lower() == "true":
         return None
     at = (ask.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or INSTANCE).rstrip("/")
@@ -294,7 +295,7 @@ def of_instance(ask: Ask) -> AwsKeys | None:
 
 
 def _fetched(url: str, headers: Mapping[str, str], limit: float, method: str = "GET") -> bytes:
-    """The answer, never by way of a proxy or from where a redirect leads: they would get the credentials. Raises
+    """Return the answer, never by way of a proxy or from where a redirect leads: they would get the credentials. Raises
     OSError."""
     from http.client import HTTPException
     from urllib.request import ProxyHandler, Request, build_opener
@@ -314,7 +315,7 @@ def _fetched(url: str, headers: Mapping[str, str], limit: float, method: str = "
 
 
 def in_answer(body: bytes, source: str, remedy: str, token: str = "Token") -> AwsKeys:  # noqa: S107 a name
-    """The credentials in JSON of AWS' form. token: its name for a session's token."""
+    """Return the credentials in JSON of AWS' form. token: its name for a session's token."""
     try:
         answer: dict[str, Any] = json.loads(body)
         ends = answer.get("Expiration")
@@ -330,12 +331,12 @@ def in_answer(body: bytes, source: str, remedy: str, token: str = "Token") -> Aw
 
 
 def secret_of(text: object) -> Secret | None:
-    """None for an empty one."""
+    """Return a secret, None for an empty one."""
     return Secret(str(text)) if text else None
 
 
 def _why(error: OSError) -> str:
-    """Of an error of urllib's: its status or reason."""
+    """Return an error of urllib's as text: its status or reason."""
     status = getattr(error, "code", None)
     reason = getattr(error, "reason", None)
     return f"it answered {status}" if status else str(getattr(reason, "strerror", None) or reason or error)

@@ -24,7 +24,7 @@ MOST = 300
 
 
 async def shown_certificates(link: Link, listeners: Iterable[Listener]) -> tuple[Certificate, ...]:
-    """The certificate of each listener; one that can't be reached or read, or has no TLS, is missing.
+    """Return the certificate of each listener; one that can't be reached or read, or has no TLS, is missing.
 
     It is read whether it is trusted or not: what the trust store refuses, and what has ended, is still a fact. The
     client's own certificate is shown to the listeners that the client connects to anyhow, and to no other: a cluster
@@ -53,7 +53,7 @@ async def shown_certificates(link: Link, listeners: Iterable[Listener]) -> tuple
 
 
 def _context(settings: ConnectionSettings, *, own: bool) -> ssl.SSLContext:
-    """own: with the client's certificate, where it has one and speaks TLS."""
+    """Make a context for a handshake. own: with the client's certificate, where it has one and speaks TLS."""
     from console.admin.tls import client_context
 
     tls = settings.tls or TlsSettings()

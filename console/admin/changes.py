@@ -28,7 +28,7 @@ from console.model.changes import ChangeRequest, Outcome
 async def send(
     link: Link, request: ChangeRequest, *, validate_only: bool, on_progress: Progress | None = None
 ) -> tuple[Outcome, ...]:
-    """Sends a change, or with `validate_only` has it checked. Returns one outcome for each target, in their order.
+    """Send a change, or with `validate_only` have it checked. Returns one outcome for each target, in their order.
 
     A check that the protocol does not support is UNCHECKED. A change whose answer is lost is never sent again: the
     cluster is described, and the outcome is APPLIED if it has the change, else UNKNOWN.

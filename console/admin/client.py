@@ -36,8 +36,9 @@ class AdminClient:
         link: Link | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        """tap: gets, on the client's thread, what a flight record keeps. link, loop: others than those for brokers, as
-        for a record that is replayed. `recorder`: keeps the answers, and is closed with the client."""
+        """Make one that is not started. tap: gets, on the client's thread, what a flight record keeps. link, loop:
+        others than those for brokers, as for a record that is replayed. `recorder`: keeps the answers, and is closed
+        with the client."""
         self.settings = settings
         self.recorder: Recorder | None = None
         self._loop = loop or ClientLoop(settings.via)
@@ -47,11 +48,11 @@ class AdminClient:
         self._closed = False
 
     def start(self) -> None:
-        """Starts the thread. Operations can be submitted from then on."""
+        """Start the thread. Operations can be submitted from then on."""
         self._thread.start()
 
     def open_ahead(self) -> None:
-        """Opens a socket to the first of the addresses, for the first connection there: what that takes is the
+        """Open a socket to the first of the addresses, for the first connection there: what that takes is the
         network's time, while what a connection is made of need not be loaded yet."""
         if isinstance(self._loop, ClientLoop):
             self._loop.call_soon_threadsafe(self._loop.open_ahead, *self.settings.bootstrap[0])
@@ -59,7 +60,7 @@ class AdminClient:
     def submit(
         self, operation: Callable[Concatenate[Link, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> concurrent.futures.Future[T]:
-        """Runs ``operation(link, …)`` on the client's loop, from any thread. Cancelling the future cancels it there.
+        """Run ``operation(link, …)`` on the client's loop, from any thread. Cancelling the future cancels it there.
 
         Raises RuntimeError once the client is closed.
         """
@@ -79,7 +80,7 @@ class AdminClient:
     async def run(
         self, operation: Callable[Concatenate[Link, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """As `submit`, awaited from any other loop. Cancelling the caller cancels the operation."""
+        """Do as `submit`, awaited from any other loop. Cancelling the caller cancels the operation."""
         return await asyncio.wrap_future(self.submit(operation, *args, **kwargs))
 
     @property
@@ -88,7 +89,7 @@ class AdminClient:
         return not self._closed and not self._link.was_answered
 
     def close(self) -> None:
-        """Cancels running operations, closes the connections and ends the thread. May be called twice."""
+        """Cancel running operations, close the connections and end the thread. May be called twice."""
         if self._closed:
             return
         self._closed = True

@@ -48,7 +48,8 @@ _SETTLE_SECONDS = 10.0
 
 
 async def describe_cluster(link: Link) -> ClusterInfo:
-    """Identity, brokers (fenced ones too, if the cluster reports them) and the operations that the principal may do.
+    """Return identity, brokers (fenced ones too, if the cluster reports them) and the operations that the principal may
+    do.
 
     DescribeCluster (KIP-700), or Metadata before Kafka 2.8. The link changes no other cluster from then on. Raises
     AdminError.
@@ -77,7 +78,7 @@ def _describe_cluster(kio: ModuleType) -> Any:
 
 
 def cluster_info(response: Any) -> ClusterInfo:
-    """The cluster of a DescribeCluster response, any version."""
+    """Return the cluster of a DescribeCluster response, any version."""
     brokers = (Broker(b.broker_id, b.host, b.port, b.rack, getattr(b, "is_fenced", False)) for b in response.brokers)
     return ClusterInfo(
         response.cluster_id,
@@ -89,7 +90,7 @@ def cluster_info(response: Any) -> ClusterInfo:
 
 
 def cluster_from_metadata(response: Any) -> ClusterInfo:
-    """The cluster of a Metadata response, version 1 or higher."""
+    """Return the cluster of a Metadata response, version 1 or higher."""
     brokers = (Broker(b.node_id, b.host, b.port, b.rack) for b in response.brokers)
     return ClusterInfo(
         getattr(response, "cluster_id", None),
@@ -100,14 +101,14 @@ def cluster_from_metadata(response: Any) -> ClusterInfo:
 
 
 def operations(bits: int) -> frozenset[str] | None:
-    """The names of the AclOperations whose codes are the set bits; None if the broker sent none (KIP-430)."""
+    """Return the names of the AclOperations whose codes are the set bits; None if the broker sent none (KIP-430)."""
     if bits == _OPERATIONS_OMITTED:
         return None
     return frozenset(AclOperation(code).name for code in range(31) if bits >> code & 1)
 
 
 async def describe_versions(link: Link) -> dict[int, BrokerVersion]:
-    """The API versions of each broker; silent ones are missing. Raises AdminError if none can be reached."""
+    """Return the API versions of each broker; silent ones are missing. Raises AdminError if none can be reached."""
     nodes = await link.refresh()
     ids = sorted(nodes.brokers)
     found = await asyncio.gather(*(_version_of(link, broker_id) for broker_id in ids))
@@ -123,31 +124,32 @@ async def _version_of(link: Link, broker_id: int) -> BrokerVersion | None:
 
 
 def ask_versions(kio: ModuleType) -> Any:
-    """The ApiVersions request."""
+    """Return the ApiVersions request."""
     from console.wire.schemas import for_version
 
     return for_version(kio.ApiVersionsRequest, client_software_name="kac", client_software_version="0")
 
 
 async def silent_brokers(link: Link, within: float) -> frozenset[int]:
-    """The ids of the known brokers that do not answer within so many seconds. Raises AdminError if no broker does."""
+    """Return the ids of the known brokers that do not answer within so many seconds. Raises AdminError if no broker
+    does."""
     return frozenset(await link.silence(within))
 
 
 async def silence(link: Link, within: float) -> Silence:
-    """The known brokers that do not answer within so many seconds, and those of them whose hosts refuse connections.
-    Raises AdminError if no broker answers."""
+    """Return the known brokers that do not answer within so many seconds, and those of them whose hosts refuse
+    connections. Raises AdminError if no broker answers."""
     found = await link.silence(within)
     return Silence(frozenset(found), frozenset(id_ for id_, why in found.items() if isinstance(why, NothingListens)))
 
 
 async def begin_anew(link: Link) -> None:
-    """Uses new connections from here on: an open one may wait forever, as after a frame with a wrong length."""
+    """Use new connections from here on: an open one may wait forever, as after a frame with a wrong length."""
     link.begin_anew()
 
 
 def broker_version(response: Any) -> BrokerVersion:
-    """The versions of an ApiVersions response, any version."""
+    """Return the versions of an ApiVersions response, any version."""
     from console.model.releases import likely_release
 
     apis = {key.api_key: (key.min_version, key.max_version) for key in response.api_keys}
@@ -157,7 +159,7 @@ def broker_version(response: Any) -> BrokerVersion:
 
 
 async def describe_quorum(link: Link) -> Quorum:
-    """The quorum of the metadata log, with the real controller as its leader (KIP-595, KIP-836).
+    """Return the quorum of the metadata log, with the real controller as its leader (KIP-595, KIP-836).
 
     Raises Unsupported if the brokers run on ZooKeeper or are older than 3.3, and other AdminErrors.
     """
@@ -188,7 +190,8 @@ def _quorum_error(response: Any) -> tuple[int, str | None]:
 
 
 def quorum(response: Any) -> Quorum:
-    """The quorum of a DescribeQuorum response, any version. A replica's lag is counted from the leader's log end."""
+    """Return the quorum of a DescribeQuorum response, any version. A replica's lag is counted from the leader's log
+    end."""
     partition = response.topics[0].partitions[0]
     ends = {voter.replica_id: voter.log_end_offset for voter in partition.current_voters}
     end = ends.get(partition.leader_id, partition.high_watermark)
@@ -222,7 +225,7 @@ def quorum(response: Any) -> Quorum:
 
 
 def _directory_id(uuid: UUID | None) -> str:
-    """As Kafka prints it; ``""`` for a directory that the quorum does not know."""
+    """Return an id as Kafka prints it; ``""`` for a directory that the quorum does not know."""
     return "" if uuid is None or not uuid.int else topic_id_text(uuid)
 
 
@@ -232,7 +235,7 @@ def _directory_id(uuid: UUID | None) -> str:
 async def describe_log_dirs(
     link: Link, brokers: Iterable[int] | None = None, topics: Mapping[str, Sequence[int]] | None = None
 ) -> LogDirListing:
-    """The log directories of these brokers, or of all. A broker that can't be reached is a failure.
+    """Return the log directories of these brokers, or of all. A broker that can't be reached is a failure.
 
     topics: the wanted partitions by topic; None for all. Raises AdminError if the cluster can't be reached at all.
     """
@@ -279,15 +282,15 @@ async def _log_dirs_of_broker(
 
 
 def is_disk(path: str) -> bool:
-    """Whether a path among a broker's log directories is one of its disks: brokers with storage elsewhere list that
-    beside, as ``remote://bucket``, and what it holds is on no disk and can't be moved to."""
+    """Return whether a path among a broker's log directories is one of its disks: brokers with storage elsewhere list
+    that beside, as ``remote://bucket``, and what it holds is on no disk and can't be moved to."""
     scheme, found, _ = path.partition("://")
     return not found or not all(each.isalnum() or each in "+.-" for each in scheme)
 
 
 def log_dirs(response: Any) -> tuple[LogDir, ...]:
-    """The directories of a DescribeLogDirs response, any version, sorted by path: those that are disks. An offline one
-    has a failure."""
+    """Return the directories of a DescribeLogDirs response, any version, sorted by path: those that are disks. An
+    offline one has a failure."""
     return tuple(
         LogDir(
             result.log_dir,

@@ -14,7 +14,7 @@ from console.model.config import ConfigResource
 
 
 async def list_config_resources(link: Link, types: Iterable[ResourceType | int]) -> tuple[ConfigResource, ...]:
-    """The resources of these types that have configs (KIP-1142), sorted.
+    """Return the resources of these types that have configs (KIP-1142), sorted.
 
     Before Kafka 4.1 brokers list client metrics only (KIP-714), so other types give no resources.
     Raises Unsupported before Kafka 3.7, and other AdminErrors.
@@ -40,5 +40,5 @@ async def list_config_resources(link: Link, types: Iterable[ResourceType | int])
 
 
 def _names_broker(resource: ConfigResource) -> bool:
-    """Whether a name from a broker is a broker's id, or that of the cluster default."""
+    """Return whether a name from a broker is a broker's id, or that of the cluster default."""
     return resource.is_cluster_default or named_broker(resource) is not None

@@ -80,7 +80,7 @@ async def describe_configs(
     documentation: bool = False,
     on_chunk: OnChunk | None = None,
 ) -> ConfigListing:
-    """A set or a failure for each resource (KIP-133, KIP-226, KIP-569).
+    """Return a set or a failure for each resource (KIP-133, KIP-226, KIP-569).
 
     Resources of a named broker are described by that broker; if it can't be reached they are failures. All others are
     described by one broker, always the same one while it is alive, since inherited values differ by broker:
@@ -121,7 +121,7 @@ async def describe_configs(
 
 
 def named_broker(resource: ConfigResource) -> int | None:
-    """The only broker that can describe or alter this resource; None if all can."""
+    """Return the only broker that can describe or alter this resource; None if all can."""
     return long_number(resource.name) if resource.type in (BROKER, BROKER_LOGGER) else None
 
 
@@ -196,7 +196,7 @@ async def _describe_others(
     listing: _Listing,
     halving: Halving,
 ) -> None:
-    """From one broker; if it is lost, everything again from another."""
+    """Describe them at one broker; if it is lost, everything again at another."""
     tried: set[int] = set()
     while True:
         describer = await _describer(link, memory, tried)
@@ -212,7 +212,8 @@ async def _describe_others(
 
 
 async def _describer(link: Link, memory: _LinkMemory, tried: set[int]) -> int:
-    """The broker for resources that all brokers can describe: the last one, else one of the bootstrap addresses."""
+    """Return the broker for resources that all brokers can describe: the last one, else one of the bootstrap
+    addresses."""
     nodes = await link.nodes()
     if memory.describer not in nodes.brokers or memory.describer in tried:
         given = link.settings.bootstrap
@@ -246,7 +247,7 @@ async def _describe_from(
 
 
 def chunks(resources: Sequence[ConfigResource]) -> list[list[ConfigResource]]:
-    """Parts for one request each, of one type each: a type unknown to the broker fails its whole request."""
+    """Yield parts for one request each, of one type each: a type unknown to the broker fails its whole request."""
     by_type: dict[int, list[ConfigResource]] = {}
     for resource in resources:
         by_type.setdefault(resource.type, []).append(resource)
@@ -274,7 +275,7 @@ async def _describe_chunk(
 async def _described(
     link: Link, memory: _LinkMemory, broker_id: int, resources: Sequence[ConfigResource], shape: _RequestShape
 ) -> dict[ConfigResource, ConfigSet | Failure]:
-    """What one answer says of each resource. Raises BadAnswer and other AdminErrors."""
+    """Return what one answer says of each resource. Raises BadAnswer and other AdminErrors."""
     from console.wire.bounds_check import MalformedFrame
 
     raw = await link.call_raw(
@@ -309,7 +310,8 @@ _FEW_KEYS = 50
 
 
 async def alter_configs(link: Link, request: AlterConfigs, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome for each resource: all of its keys are applied or none. Raises AdminError if nothing was sent."""
+    """Return one outcome for each resource: all of its keys are applied or none. Raises AdminError if nothing was
+    sent."""
     to = _route_of(request)
     if await link.version("incremental_alter_configs", to) is None:
         return await replace_configs(link, request, validate_only=validate_only)
@@ -337,7 +339,7 @@ async def alter_configs(link: Link, request: AlterConfigs, *, validate_only: boo
 
 
 async def replace_configs(link: Link, request: AlterConfigs, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """The same by AlterConfigs. It deletes all overrides that it does not name, so all are read and sent again.
+    """Return the same by AlterConfigs. It deletes all overrides that it does not name, so all are read and sent again.
 
     Refused, each for its resource alone: broker loggers; a resource with a sensitive override that is not edited, since
     it can't be read back; a resource whose overrides have changed since the plan was made; a duplicate key, since
@@ -399,7 +401,7 @@ def _alter_resources(
 def replacement(
     resource: ConfigResource, ops: Iterable[ConfigOp], known: ConfigSet, prior: Mapping[str, str | None] | None
 ) -> dict[str, str] | Outcome:
-    """All new overrides of the resource, with secrets as plain text, or the outcome of a refusal.
+    """Return all new overrides of the resource, with secrets as plain text, or the outcome of a refusal.
 
     known: the current configs. prior: the overrides when the plan was made, None if unknown.
     """

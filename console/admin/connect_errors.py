@@ -34,7 +34,7 @@ _TLS_RECORDS = (b"\x15\x03", b"\x16\x03")
 
 
 def connect_error(error: Exception, address: Address, settings: ConnectionSettings) -> AdminError:
-    """The error for a failed connection to this address. error: raised by `console.wire.connection.connect`."""
+    """Return the error for a failed connection to this address. error: raised by `console.wire.connection.connect`."""
     if not isinstance(error, ConnectFailed):
         return error if isinstance(error, AdminError) else _not_set_up(error, address)
     cause = _root(error)
@@ -55,7 +55,7 @@ def connect_error(error: Exception, address: Address, settings: ConnectionSettin
 
 
 def refused_credentials(error: Exception) -> bool:
-    """Whether the broker checked the credentials and refused them, or does not have them."""
+    """Return whether the broker checked the credentials and refused them, or does not have them."""
     if not isinstance(error, ConnectFailed):
         return False
     cause = _root(error)
@@ -65,7 +65,7 @@ def refused_credentials(error: Exception) -> bool:
 
 
 def too_new(address: Address, api: str, theirs: tuple[int, int]) -> AdminError:
-    """The error of a broker that has an API only in versions newer than those known here."""
+    """Return the error of a broker that has an API only in versions newer than those known here."""
     known = version_range(api)[1]
     message = (
         f"{show_address(address)} is newer than this kac: it has {api} {theirs[0]} to {theirs[1]}, known is {known}"
@@ -74,13 +74,13 @@ def too_new(address: Address, api: str, theirs: tuple[int, int]) -> AdminError:
 
 
 def not_a_broker(address: Address) -> AdminError:
-    """The error of a peer with Kafka's protocol but without Metadata: a KRaft controller."""
+    """Return the error of a peer with Kafka's protocol but without Metadata: a KRaft controller."""
     message = f"{show_address(address)} is a controller's listener: it has no Metadata"
     return NotKafkaBroker(Failure("NOT_KAFKA", message, "Use the address of a broker's listener."))
 
 
 def none_reached(errors: Sequence[AdminError]) -> AdminError:
-    """One error for all addresses: the only one, or the most specific one, else all of them."""
+    """Return one error for all addresses: the only one, or the most specific one, else all of them."""
     specific = (AuthenticationFailed, SshFailed, TlsFailed, NotKafkaBroker)
     chosen = next((error for kind in specific for error in errors if isinstance(error, kind)), None)
     if chosen is not None or len(errors) == 1:
@@ -91,7 +91,7 @@ def none_reached(errors: Sequence[AdminError]) -> AdminError:
 
 
 def _root(error: BaseException) -> BaseException:
-    """The first cause. The cause of a time-out is only its own cancellation."""
+    """Return the first cause. The cause of a time-out is only its own cancellation."""
     while error.__cause__ is not None and not isinstance(error, TimeoutError):
         error = error.__cause__
     return error
@@ -196,7 +196,7 @@ def _no_tls_there(where: str) -> AdminError:
 
 
 def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings, *, again: bool) -> AdminError:
-    """again: whether it is a session that was not renewed."""
+    """Return the error of a login. again: whether it is a session that was not renewed."""
     mechanism = settings.sasl.mechanism if settings.sasl is not None else "SASL"
     if isinstance(cause, NotTheBroker):
         return AuthenticationFailed(
@@ -276,7 +276,7 @@ _KERBEROS_REMEDIES = (
 
 
 def _kerberos_error(cause: BaseException, where: str) -> AdminError:
-    """Kerberos refused on this side, before the broker was asked."""
+    """Return the error where Kerberos refused on this side, before the broker was asked."""
     text = str(cause)
     # Paths may have any words in them.
     said = re.sub(r"\S++", lambda word: "" if "/" in word[0] else word[0], text)

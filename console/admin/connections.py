@@ -76,11 +76,12 @@ class Connections:
         self.breadth = asyncio.Semaphore(BREADTH)
 
     def beside(self) -> Connections:
-        """Others with the same settings: credentials that are refused there are not tried here, and the reverse."""
+        """Return others with the same settings: credentials that are refused there are not tried here, and the
+        reverse."""
         return Connections(self._settings, self._record, self._tap, self._access)
 
     async def to(self, address: Address) -> Connection:
-        """The connection to this address, opened if it is not. Raises AdminError."""
+        """Return the connection to this address, opened if it is not. Raises AdminError."""
         connection = self._open.get(address)
         if connection is not None and connection.is_open:
             self._open[address] = self._open.pop(address)  # the last one used comes last
@@ -94,8 +95,8 @@ class Connections:
         return await asyncio.shield(opening)
 
     async def any_of(self, addresses: Iterable[Address]) -> Connection:
-        """The last connection from here if it is open, else another open one, else one to the first of these addresses
-        that answers. Raises AdminError."""
+        """Return the last connection from here if it is open, else another open one, else one to the first of these
+        addresses that answers. Raises AdminError."""
         last = self._open.get(self._any) if self._any is not None else None
         for connection in (last, *self._open.values()):
             if connection is not None and connection.is_open:
@@ -106,13 +107,13 @@ class Connections:
         return await asyncio.shield(self._electing)
 
     async def try_anew(self, address: Address) -> None:
-        """Opens one more connection to this address, with its exchange of ApiVersions, and closes it: open connections
+        """Open one more connection to this address, with its exchange of ApiVersions, and close it: open connections
         may be busy. Raises AdminError."""
         connection = await self._connect(address)
         await connection.close()
 
     async def open_apart(self, address: Address) -> Connection:
-        """Opens a connection to this address that only the caller knows and closes. What it is refused says nothing of
+        """Open a connection to this address that only the caller knows and closes. What it is refused says nothing of
         other connections: a controller's listener may want another protocol. Raises AdminError."""
         from console.admin.connect_errors import connect_error
         from console.wire.connection import connect
@@ -131,26 +132,26 @@ class Connections:
             raise connect_error(error, address, settings) from error
 
     def reached(self) -> tuple[Address, ...]:
-        """The addresses to which connections are open."""
+        """Return the addresses to which connections are open."""
         return tuple(address for address, connection in self._open.items() if connection.is_open)
 
     def now_ms(self) -> int:
-        """The time at which what is answered now is so, milliseconds since 1970."""
+        """Return the time at which what is answered now is so, milliseconds since 1970."""
         return round(time.time() * 1000)
 
     def retire_at(self, addresses: Iterable[Address]) -> None:
-        """Takes the connections to these addresses out of use."""
+        """Take the connections to these addresses out of use."""
         for address in addresses:
             if (connection := self._open.get(address)) is not None:
                 self.retire(connection)
 
     def retire_all(self, longest: float | None = None) -> None:
-        """Takes all connections out of use."""
+        """Take all connections out of use."""
         for connection in tuple(self._open.values()):
             self.retire(connection, longest)
 
     def retire(self, connection: Connection, longest: float | None = None) -> None:
-        """Takes a silent connection out of use, if it is one of these. It is closed once its requests are answered, or
+        """Take a silent connection out of use, if it is one of these. It is closed once its requests are answered, or
         after so many seconds; None: the settings' request timeout."""
         mine = [address for address, known in self._open.items() if known is connection]
         if not mine:
@@ -163,7 +164,7 @@ class Connections:
         task.add_done_callback(self._retired.pop)
 
     def _make_room(self) -> None:
-        """Closes idle connections, the least recently used first, until one more may be opened."""
+        """Close idle connections, the least recently used first, until one more may be opened."""
         for address, connection in list(self._open.items()):
             if len(self._open) + len(self._opening) < MAX_OPEN:
                 return
@@ -173,7 +174,7 @@ class Connections:
                 self.retire(connection)
 
     async def close(self) -> None:
-        """Closes every connection."""
+        """Close every connection."""
         connections = list(self._retired.values())
         tasks = [task for task in (*self._opening.values(), self._electing, *self._retired) if task is not None]
         for task in tasks:
@@ -255,8 +256,8 @@ class Connections:
         return connection
 
     async def _present_security(self) -> dict[str, Any]:
-        """How to secure a new connection. Key and trust stores that were renewed on the disk are read again; the former
-        are used while the new ones can't be: a certificate may be there before its key. Raises AdminError."""
+        """Return how to secure a new connection. Key and trust stores that were renewed on the disk are read again; the
+        former are used while the new ones can't be: a certificate may be there before its key. Raises AdminError."""
         settings = self._settings
         files = () if settings.tls is None else settings.tls.files
         stamp = await asyncio.to_thread(_stamp, files) if files else ()
@@ -274,7 +275,7 @@ class Connections:
         return self._access.security
 
     def _look_for_ended_sessions(self, now: float) -> None:
-        """Takes the refusal of a session that was not renewed for that of the next connection: it says more, and the
+        """Take the refusal of a session that was not renewed for that of the next connection: it says more, and the
         credentials are tried once less. now: on the loop's clock."""
         for address, connection in list(self._open.items()):
             failed = connection.not_renewed
@@ -300,7 +301,7 @@ def _stamp(files: Iterable[Path]) -> _Stamp:
 
 
 async def security_arguments(settings: ConnectionSettings) -> dict[str, Any]:
-    """How `wire.connection.connect` secures a connection. Reads key and trust stores. Raises AdminError."""
+    """Return how `wire.connection.connect` secures a connection. Reads key and trust stores. Raises AdminError."""
     arguments: dict[str, Any] = {"security_protocol": settings.security_protocol}
     if settings.security_protocol != "PLAINTEXT":
         from console.admin.tls import ssl_context
@@ -317,7 +318,7 @@ TOKEN_SHARE = 0.8
 
 
 def sasl_login(settings: ConnectionSettings) -> Login | None:
-    """How to log in; None for a protocol without SASL.
+    """Return how to log in; None for a protocol without SASL.
 
     Raises AuthenticationFailed if the mechanism needs something that is missing.
     """

@@ -22,7 +22,7 @@ _LEADER_MOVED = frozenset({ErrorCode.leader_not_available, ErrorCode.not_leader_
 
 
 async def delete_records(link: Link, request: DeleteRecords, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome for each partition; a check is UNCHECKED. One request to each leader, at once.
+    """Return one outcome for each partition; a check is UNCHECKED. One request to each leader, at once.
 
     A leader waits until its followers have deleted them too. Raises Unsupported before Kafka 0.11, and AdminError if
     nothing was sent.
@@ -48,7 +48,7 @@ async def delete_records(link: Link, request: DeleteRecords, *, validate_only: b
 
 
 def _is_moved(outcome: Outcome) -> bool:
-    """Whether a broker refused it that does not lead the partition."""
+    """Return whether a broker refused it that does not lead the partition."""
     names = {failure(code).name for code in _LEADER_MOVED}
     return outcome.status is Status.FAILED and outcome.failure is not None and outcome.failure.name in names
 
@@ -93,7 +93,7 @@ async def _at_leader(
 
 
 def _explained(topic: str, code: int) -> str | None:
-    """What brokers leave out: their answers have no texts."""
+    """Return what brokers leave out: their answers have no texts."""
     if code == ErrorCode.topic_authorization_failed:
         return f"deleting records needs DELETE on topic {topic}"
     if code == ErrorCode.policy_violation:
@@ -102,7 +102,7 @@ def _explained(topic: str, code: int) -> str | None:
 
 
 def deleted(before: int, start: int | None) -> Status:
-    """Whether a log begins at the wanted offset or later, None for an unknown beginning."""
+    """Return whether a log begins at the wanted offset or later, None for an unknown beginning."""
     if start is None:
         return Status.UNKNOWN
     return Status.APPLIED if start >= before else Status.NOT_APPLIED

@@ -48,7 +48,7 @@ async def deliver(
     validate_only: bool,
     secrets: Iterable[Secret] = (),
 ) -> dict[T, Outcome]:
-    """Sends a change, or its check. Returns the outcome for each target.
+    """Send a change, or its check. Returns the outcome for each target.
 
     If the answer was lost, or a broker gave up waiting, `describe_again` decides. After a success it waits until
     brokers describe the change, so that the next read has it. settings: for the time-outs. secrets: values that were
@@ -86,7 +86,7 @@ async def deliver(
 
 
 def without_secrets(text: str, secrets: Iterable[Secret]) -> str:
-    """The text with each secret replaced by dots."""
+    """Return the text with each secret replaced by dots."""
     for secret in secrets:
         if secret.reveal():
             text = text.replace(secret.reveal(), DOTS)
@@ -96,7 +96,8 @@ def without_secrets(text: str, secrets: Iterable[Secret]) -> str:
 async def settle(
     targets: Sequence[T], describe_again: DescribeAgain[T], why: Failure, within: float
 ) -> dict[T, Outcome]:
-    """The outcomes of a change whose answer was lost. why: how it was lost. within: seconds to describe it again.
+    """Return the outcomes of a change whose answer was lost. why: how it was lost. within: seconds to describe it
+    again.
 
     APPLIED as soon as the cluster is as requested, else UNKNOWN: a change that is not there yet may still be delivered
     later by something between here and the controller.
@@ -125,7 +126,7 @@ async def settle(
 
 
 async def until_visible(targets: Sequence[T], describe_again: DescribeAgain[T], within: float) -> None:
-    """Waits until brokers describe an applied change, at most `within` seconds. Not an error if they do not."""
+    """Wait until brokers describe an applied change, at most `within` seconds. Not an error if they do not."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + within
     waits = delays(0.01, 0.2)
@@ -142,12 +143,12 @@ async def until_visible(targets: Sequence[T], describe_again: DescribeAgain[T], 
 
 
 def refused(target: Target, name: str, message: str, remedy: str) -> Outcome:
-    """The outcome of a change that is not sent, since it would do harm or can't succeed."""
+    """Return the outcome of a change that is not sent, since it would do harm or can't succeed."""
     return Outcome(target, Status.FAILED, Failure(name, message, remedy))
 
 
 def refuse_duplicates(targets: Iterable[T]) -> dict[T, Outcome]:
-    """An outcome for each duplicate target: brokers do only a part of such a request."""
+    """Return an outcome for each duplicate target: brokers do only a part of such a request."""
     once: set[T] = set()
     twice: dict[T, Outcome] = {}
     for target in targets:
@@ -161,7 +162,7 @@ def refuse_duplicates(targets: Iterable[T]) -> dict[T, Outcome]:
 
 
 def configs_verdict(resource: ConfigResource, ops: Iterable[ConfigOp], known: ConfigSet | None) -> Status:
-    """Whether a resource has all requested values.
+    """Return whether a resource has all requested values.
 
     All keys of a resource are applied or none, so a readable key decides for an unreadable one (a secret).
 
@@ -175,7 +176,7 @@ def configs_verdict(resource: ConfigResource, ops: Iterable[ConfigOp], known: Co
 
 
 def op_verdict(resource: ConfigResource, op: ConfigOp, entry: ConfigEntry | None) -> Status:
-    """The same for one key. entry: its current description, None if it is not listed."""
+    """Return the same for one key. entry: its current description, None if it is not listed."""
     own = own_value(entry, resource)
     if op.op == DELETE:
         if resource.type == BROKER_LOGGER:  # every logger is described like one with a level of its own
@@ -194,7 +195,7 @@ def op_verdict(resource: ConfigResource, op: ConfigOp, entry: ConfigEntry | None
 
 
 def same_value(type_: ConfigType, one: str, other: str, *, ignore_case: bool = False) -> bool:
-    """Whether two texts are the same value of this type: brokers describe the parsed value, ``1`` for ``01``."""
+    """Return whether two texts are the same value of this type: brokers describe the parsed value, ``1`` for ``01``."""
     if one == other or (ignore_case and one.lower() == other.lower()):
         return True
     parse = _PARSERS.get(type_.name)
@@ -207,7 +208,7 @@ def same_value(type_: ConfigType, one: str, other: str, *, ignore_case: bool = F
 
 
 def list_items(value: str | None) -> list[str]:
-    """The items of a LIST value; empty if it is empty or None."""
+    """Return the items of a LIST value; empty if it is empty or None."""
     return [item.strip() for item in value.split(",")] if value else []
 
 

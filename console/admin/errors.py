@@ -98,8 +98,8 @@ class BrokerError(AdminError):
 
 
 def names_no_broker(api: str) -> BrokerError:
-    """The error for an answer that names no broker, not even the one that gave it: no state, whatever code is in it.
-    Metadata before v13 has no code for the whole."""
+    """Return the error for an answer that names no broker, not even the one that gave it: no state, whatever code is in
+    it. Metadata before v13 has no code for the whole."""
     return BrokerError(
         Failure(
             "NO_BROKERS",
@@ -113,7 +113,8 @@ NOT_ANSWERED = "NOT_ANSWERED"
 
 
 def not_answered(what: str) -> Failure:
-    """The failure of a member of a request that its answer leaves out: that says neither that it is nor what it is."""
+    """Return the failure of a member of a request that its answer leaves out: that says neither that it is nor what it
+    is."""
     return Failure(
         NOT_ANSWERED, f"the answer leaves {what} out, without an error", "See the broker's server.log at this time."
     )
@@ -139,9 +140,9 @@ class Unsupported(BrokerError):
     """The broker does not support the API, or not the version needed."""
 
     def __init__(self, api: str, needs: str, apis: Apis = _NO_APIS, newer: tuple[int, int] | None = None) -> None:
-        """needs: the release of Kafka that first has it, ``""`` if that is not known. apis: all that the server has:
-        other servers than Kafka's leave out what they like, and no upgrade would help. newer: the broker's versions of
-        the API, where all of them are newer than those known here."""
+        """Make one. needs: the release of Kafka that first has it, ``""`` if that is not known. apis: all that the
+        server has: other servers than Kafka's leave out what they like, and no upgrade would help. newer: the broker's
+        versions of the API, where all of them are newer than those known here."""
         self.api = api
         self.needs = needs
         if newer is not None:
@@ -252,7 +253,7 @@ T = TypeVar("T")
 
 
 def of_all_brokers(answers: Mapping[int, T | AdminError]) -> tuple[list[T], dict[str, Failure]]:
-    """What brokers answered that each have a part of a list, and the failures of the others, as ``broker N``.
+    """Return what brokers answered that each have a part of a list, and the failures of the others, as ``broker N``.
 
     answers: by broker. Raises the first error if none answered: that is not an empty list.
     """
@@ -264,13 +265,13 @@ def of_all_brokers(answers: Mapping[int, T | AdminError]) -> tuple[list[T], dict
 
 
 def error_name(code: int) -> str:
-    """Kafka's name (``INVALID_CONFIG``), or ``UNKNOWN(n)``; ``NONE`` for 0."""
+    """Return Kafka's name (``INVALID_CONFIG``), or ``UNKNOWN(n)``; ``NONE`` for 0."""
     known = _known(code)
     return f"UNKNOWN({code})" if known is None else known.name.upper()
 
 
 def is_retriable(code: int) -> bool:
-    """Whether the error is retriable in Kafka (RetriableException): the same request may succeed later."""
+    """Return whether the error is retriable in Kafka (RetriableException): the same request may succeed later."""
     known = _known(code)
     return known is not None and known.retriable
 
@@ -290,12 +291,12 @@ MOST_WORDS = 4_000
 
 
 def in_bounds(message: str) -> str:
-    """A broker's own message, cut where it is longer than any that Kafka writes."""
+    """Return a broker's own message, cut where it is longer than any that Kafka writes."""
     return message if len(message) <= MOST_WORDS else message[:MOST_WORDS] + "…"
 
 
 def failure(code: int, message: str | None = None) -> Failure:
-    """The failure for a broker's error code. message: the broker's own text, without printed requests."""
+    """Return the failure for a broker's error code. message: the broker's own text, without printed requests."""
     name = error_name(code)
     remedy = REMEDIES.get(name, "")
     if not remedy and is_retriable(code):

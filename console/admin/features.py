@@ -29,7 +29,7 @@ _NO_ENDPOINT = Failure("UNKNOWN_ADDRESS", "the quorum does not report its addres
 
 
 async def describe_features(link: Link) -> ClusterFeatures:
-    """Finalized levels, and what each broker and each controller that can be reached supports.
+    """Return finalized levels, and what each broker and each controller that can be reached supports.
 
     The finalized levels are those of the node that knows the newest; none before Kafka 2.7, and no node then supports
     any. Raises AdminError if no broker can be reached.
@@ -52,7 +52,8 @@ def _epoch(response: Any) -> int:
 
 
 async def _controllers(link: Link) -> list[VoterEndpoint]:
-    """One endpoint of each voter, with an empty host where the quorum reports none; empty where it can't be read."""
+    """Return one endpoint of each voter, with an empty host where the quorum reports none; empty where it can't be
+    read."""
     try:
         quorum = await describe_quorum(link)
     except AdminError:
@@ -77,7 +78,7 @@ async def _of_broker(link: Link, node: Broker) -> Answered:
 
 
 async def of_controller(link: Link, voter: VoterEndpoint) -> Answered:
-    """What a controller supports, from its own listener. Never raises AdminError."""
+    """Return what a controller supports, from its own listener. Never raises AdminError."""
     if not voter.host:
         return NodeFeatures(voter.id, "", controller=True, failure=_NO_ENDPOINT), None
     address = f"{voter.host}:{voter.port}"
@@ -101,7 +102,7 @@ one (FeatureControlManager), so it is never sent."""
 
 
 async def update_features(link: Link, request: UpdateFeatures, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome for each feature: controllers do all or none. A check is UNCHECKED before Kafka 3.3.
+    """Return one outcome for each feature: controllers do all or none. A check is UNCHECKED before Kafka 3.3.
 
     Raises Unsupported before Kafka 2.7, and AdminError if nothing was sent.
     """

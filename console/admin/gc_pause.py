@@ -26,7 +26,8 @@ _due = FULL_COLLECTION_EVERY
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """No garbage collection within, in any thread. Afterwards all live objects are frozen: not walked again.
+    """Keep garbage from being collected within, in any thread. Afterwards all live objects are frozen: not walked
+    again.
 
     May be nested, may overlap in several threads, and may be held over an ``await``: the last exit turns it on.
     """

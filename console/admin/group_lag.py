@@ -46,7 +46,7 @@ ABSENT = "GROUP_ID_NOT_FOUND"
 
 
 async def look_at_groups(link: Link, names: Sequence[str], types: Mapping[str, str] = NO_TYPES) -> GroupLooks:
-    """The members and the lag of each group, or why they could not be read. Raises AdminError.
+    """Return the members and the lag of each group, or why they could not be read. Raises AdminError.
 
     types: as in `describe_groups`.
     """
@@ -90,7 +90,7 @@ def _told(answer: Sequence[_Position] | Failure | None) -> Sequence[_Position]:
 
 
 async def group_lag(link: Link, name: str) -> GroupLag:
-    """The lag of a group for each partition with a committed offset or an assignment, sorted.
+    """Return the lag of a group for each partition with a committed offset or an assignment, sorted.
 
     Partitions that could not be read are in the failures. Raises BrokerError if none could be, and other
     AdminErrors.
@@ -128,15 +128,15 @@ class _Committed(NamedTuple):
 async def committed_offsets(
     link: Link, group: str, coordinator: int
 ) -> tuple[dict[Place, CommittedOffset], list[Failure]]:
-    """(topic, partition) -> what was committed, and the failures of the others. Raises AdminError."""
+    """Return (topic, partition) -> what was committed, and the failures of the others. Raises AdminError."""
     return await _offsets_of_one(link, group, coordinator, is_share=False)
 
 
 async def share_group_offsets(
     link: Link, group: str, coordinator: int
 ) -> tuple[dict[Place, CommittedOffset], list[Failure]]:
-    """(topic, partition) -> where a share group's records in flight begin, and the failures of the others. Partitions
-    that no member has used are missing. Raises AdminError; Unsupported before Kafka 4.1."""
+    """Return (topic, partition) -> where a share group's records in flight begin, and the failures of the others.
+    Partitions that no member has used are missing. Raises AdminError; Unsupported before Kafka 4.1."""
     return await _offsets_of_one(link, group, coordinator, is_share=True)
 
 
@@ -197,7 +197,7 @@ def lags(
     members: Mapping[Place, str],
     told: Mapping[Place, int] | None = None,
 ) -> tuple[PartitionLag, ...]:
-    """A row for each partition. The lag is -1 if the committed offset or the end is unknown, else at least 0.
+    """Return a row for each partition. The lag is -1 if the committed offset or the end is unknown, else at least 0.
 
     told: the lags of a share group, where it is not the distance to the end: records after its start offset may be
     acknowledged already.
@@ -216,7 +216,7 @@ def lags(
 
 
 async def _positions_at(link: Link, broker_id: int, names: Sequence[str], is_share: bool) -> _Positions:
-    """The positions of groups of one coordinator; a lost connection is the failure of those that it left."""
+    """Return the positions of groups of one coordinator; a lost connection is the failure of those that it left."""
     found: dict[str, Sequence[_Position] | Failure] = {}
     if not names:
         return found
@@ -247,7 +247,8 @@ _Answers = dict[str, tuple[Failure | None, Sequence[_Position]]]
 async def _settled(
     link: Link, broker_id: int, names: Sequence[str], ask: Callable[[Link, int, Sequence[str]], Awaitable[_Answers]]
 ) -> _Positions:
-    """The answers for some groups; those whose coordinator moves, or that have unstable offsets, are asked again."""
+    """Return the answers for some groups; those whose coordinator moves, or that have unstable offsets, are asked
+    again."""
     found: _Answers = {}
 
     def moving() -> list[str]:
@@ -266,7 +267,7 @@ _UNSETTLED = frozenset(error_name(code) for code in (*COORDINATOR_MOVES, ErrorCo
 
 
 async def _fetched(link: Link, broker_id: int, names: Sequence[str]) -> _Answers:
-    """OffsetFetch; of one group before version 8 (KIP-709)."""
+    """Send OffsetFetch; of one group before version 8 (KIP-709)."""
 
     def build(kio: ModuleType) -> Any:
         from console.wire.schemas import for_version
@@ -287,7 +288,7 @@ def _refusal(code: int, message: str | None = None) -> Failure | None:
 
 
 def _fetched_of(topics: Iterable[Any]) -> list[_Position]:
-    """Topics have ids instead of names since version 10 (KIP-848)."""
+    """Return the offsets of an answer: topics have ids instead of names since version 10 (KIP-848)."""
     return [
         _Position(
             topic.topic_id if hasattr(topic, "topic_id") else topic.name,
@@ -303,7 +304,7 @@ def _fetched_of(topics: Iterable[Any]) -> list[_Position]:
 
 
 async def _share_offsets(link: Link, broker_id: int, names: Sequence[str]) -> _Answers:
-    """DescribeShareGroupOffsets (KIP-932), with lags since version 1 (KIP-1226)."""
+    """Send DescribeShareGroupOffsets (KIP-932), with lags since version 1 (KIP-1226)."""
 
     def build(kio: ModuleType) -> Any:
         group = kio.DescribeShareGroupOffsetsRequestGroup
@@ -331,13 +332,13 @@ async def _share_offsets(link: Link, broker_id: int, names: Sequence[str]) -> _A
 
 
 async def _topics_of(link: Link, answers: _Positions) -> dict[UUID, str]:
-    """The names of the topics that are named by id."""
+    """Return the names of the topics that are named by id."""
     positions = (each for each in answers.values() if not isinstance(each, Failure))
     return await _topic_names(link, {at.topic for each in positions for at in each if isinstance(at.topic, UUID)})
 
 
 async def _topic_names(link: Link, topic_ids: Iterable[UUID]) -> dict[UUID, str]:
-    """Topic id -> name. A deleted topic is missing."""
+    """Return topic id -> name. A deleted topic is missing."""
     names: dict[UUID, str] = {}
     for some in parts(sorted(topic_ids), IDS_AT_ONCE):
 

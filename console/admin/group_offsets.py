@@ -55,7 +55,7 @@ _JOINED = frozenset(
 
 
 async def group_position(link: Link, name: str) -> GroupPosition:
-    """One group. Raises BrokerError if the brokers refuse it, and other AdminErrors."""
+    """Read one group. Raises BrokerError if the brokers refuse it, and other AdminErrors."""
     found, failures = await group_positions(link, [name])
     if name in failures:
         raise BrokerError(failures[name])
@@ -63,7 +63,7 @@ async def group_position(link: Link, name: str) -> GroupPosition:
 
 
 async def group_positions(link: Link, names: Iterable[str]) -> tuple[dict[str, GroupPosition], dict[str, Failure]]:
-    """Groups with their members and offsets, and why others could not be read. Raises AdminError."""
+    """Return groups with their members and offsets, and why others could not be read. Raises AdminError."""
     wanted = tuple(dict.fromkeys(names))
     coordinators, failures = await find_coordinators(link, wanted)
     listing = await describe_groups(link, list(coordinators))
@@ -71,7 +71,7 @@ async def group_positions(link: Link, names: Iterable[str]) -> tuple[dict[str, G
     found: dict[str, GroupPosition] = {}
 
     async def dead(name: str) -> GroupPosition:
-        """A group that its coordinator does not know is there all the same where it has offsets."""
+        """Return a group that its coordinator does not know is there all the same where it has offsets."""
         try:
             async with few:
                 committed, problems = await committed_offsets(link, name, coordinators[name])
@@ -109,8 +109,8 @@ async def group_positions(link: Link, names: Iterable[str]) -> tuple[dict[str, G
 
 
 async def commit_offsets(link: Link, request: CommitOffsets, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome for each partition. The brokers refuse it while the group has members: it is sent without a member id
-    and generation. Raises AdminError if nothing was sent."""
+    """Return one outcome for each partition. The brokers refuse it while the group has members: it is sent without a
+    member id and generation. Raises AdminError if nothing was sent."""
     if validate_only:
         return _unchecked(request.offsets)
     ids = await _topic_ids(link, request)
@@ -172,7 +172,8 @@ async def commit_offsets(link: Link, request: CommitOffsets, *, validate_only: b
 
 
 async def delete_offsets(link: Link, request: DeleteOffsets, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome for each partition. Raises Unsupported before Kafka 2.4, and AdminError if nothing was sent."""
+    """Return one outcome for each partition. Raises Unsupported before Kafka 2.4, and AdminError if nothing was
+    sent."""
     if validate_only:
         return _unchecked(request.targets)
 
@@ -211,8 +212,8 @@ async def delete_offsets(link: Link, request: DeleteOffsets, *, validate_only: b
 async def alter_share_group_offsets(
     link: Link, request: AlterShareGroupOffsets, *, validate_only: bool
 ) -> tuple[Outcome, ...]:
-    """One outcome for each partition. Brokers begin its records in flight again at the offset, with their delivery
-    counts. Raises Unsupported before Kafka 4.1, and AdminError if nothing was sent."""
+    """Return one outcome for each partition. Brokers begin its records in flight again at the offset, with their
+    delivery counts. Raises Unsupported before Kafka 4.1, and AdminError if nothing was sent."""
     if validate_only:
         return _unchecked(request.offsets)
 
@@ -260,8 +261,8 @@ async def alter_share_group_offsets(
 async def delete_share_group_offsets(
     link: Link, request: DeleteShareGroupOffsets, *, validate_only: bool
 ) -> tuple[Outcome, ...]:
-    """One outcome for each partition. A topic of which the group has an offset that is not named is refused: brokers
-    delete those of whole topics. Raises Unsupported before Kafka 4.1, and AdminError if nothing was sent."""
+    """Return one outcome for each partition. A topic of which the group has an offset that is not named is refused:
+    brokers delete those of whole topics. Raises Unsupported before Kafka 4.1, and AdminError if nothing was sent."""
     if validate_only:
         return _unchecked(request.targets)
     known = await _offsets_of(link, request.group, share_group_offsets)
@@ -306,8 +307,8 @@ async def delete_share_group_offsets(
 
 
 async def delete_groups(link: Link, request: DeleteGroups, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome for each group, of all kinds. One request to each coordinator. Raises AdminError if nothing was
-    sent."""
+    """Return one outcome for each group, of all kinds. One request to each coordinator. Raises AdminError if nothing
+    was sent."""
     targets = [GroupTarget(name) for name in dict.fromkeys(request.names)]
     if validate_only:
         return _unchecked(targets)
@@ -324,7 +325,7 @@ async def delete_groups(link: Link, request: DeleteGroups, *, validate_only: boo
 
 
 async def _delete_at(link: Link, targets: Sequence[GroupTarget]) -> dict[GroupTarget, Outcome]:
-    """Deletes groups of one coordinator; if they move meanwhile, all of them as the first one."""
+    """Delete groups of one coordinator; if they move meanwhile, all of them as the first one."""
 
     async def send(some: Sequence[GroupTarget]) -> Mapping[GroupTarget, Answer]:
         def build(kio: ModuleType) -> Any:
@@ -346,7 +347,7 @@ async def _delete_at(link: Link, targets: Sequence[GroupTarget]) -> dict[GroupTa
 def offset_at(
     known: Mapping[TopicPartition, CommittedOffset], target: GroupOffsetTarget, wanted: CommittedOffset
 ) -> bool:
-    """Whether a group has this offset with this text; an epoch that was not committed may have been added."""
+    """Return whether a group has this offset with this text; an epoch that was not committed may have been added."""
     there = known.get((target.topic, target.number))
     return there is not None and (there.offset, there.metadata) == (wanted.offset, wanted.metadata)
 
@@ -360,7 +361,8 @@ def _status(is_so: bool) -> Status:
 
 
 def _explained(group: str, code: int, message: str | None = None) -> Answer:
-    """A coordinator's answer; where it refuses a group with members, and says no more than a code, with words."""
+    """Return a coordinator's answer; where it refuses a group with members, and says no more than a code, with
+    words."""
     if code in _JOINED:
         return ErrorCode.non_empty_group, f"group {group} has members now ({error_name(code)}): one has joined"
     return code, message
@@ -390,8 +392,8 @@ async def _at_coordinator(
     *,
     since: str = "",
 ) -> Any:
-    """The answer of the group's coordinator to a change. One that refuses all of it because the group has moved has
-    applied nothing, so that it is sent to the next coordinator."""
+    """Return the answer of the group's coordinator to a change. One that refuses all of it because the group has moved
+    has applied nothing, so that it is sent to the next coordinator."""
 
     async def once() -> Any:
         coordinators, failures = await find_coordinators(link, [group])
@@ -413,7 +415,7 @@ async def _offsets_of(
     group: str,
     read: Callable[[Link, str, int], Awaitable[tuple[dict[TopicPartition, CommittedOffset], list[Failure]]]],
 ) -> dict[TopicPartition, CommittedOffset]:
-    """What a group holds now. Raises BrokerError if some of it can't be read: what is missing may be there."""
+    """Return what a group holds now. Raises BrokerError if some of it can't be read: what is missing may be there."""
     coordinators, failures = await find_coordinators(link, [group])
     if group not in coordinators:
         raise BrokerError(failures[group])
@@ -424,8 +426,8 @@ async def _offsets_of(
 
 
 async def _topic_ids(link: Link, request: CommitOffsets) -> dict[str, UUID | None]:
-    """Topic -> its id, by which OffsetCommit names it since version 10 (KIP-848); None where brokers have none. Topics
-    that do not exist are missing."""
+    """Return topic -> its id, by which OffsetCommit names it since version 10 (KIP-848); None where brokers have none.
+    Topics that do not exist are missing."""
     known: dict[str, UUID | None] = {name: topic_id_of(text) for name, text in request.topic_ids.items()}
     unknown = list(dict.fromkeys(target.topic for target in request.offsets if target.topic not in known))
     listing = await describe_topics(link, unknown)

@@ -59,8 +59,8 @@ OF_GROUPS, OF_TRANSACTIONS = 0, 1
 async def find_coordinators(
     link: Link, names: Iterable[str], of: int = OF_GROUPS
 ) -> tuple[dict[str, int], dict[str, Failure]]:
-    """Group, or transactional id -> its coordinator's broker id, and name -> failure for those without one. Raises
-    AdminError."""
+    """Return group, or transactional id -> its coordinator's broker id, and name -> failure for those without one.
+    Raises AdminError."""
     wanted = tuple(dict.fromkeys(names))
     found: dict[str, int | Failure] = {}
     halving = Halving()
@@ -103,12 +103,12 @@ async def _coordinators(link: Link, names: Sequence[str], of: int) -> dict[str, 
 
 
 def parts(items: Sequence[T], most: int) -> Iterator[Sequence[T]]:
-    """The items in parts of at most so many, each for a request."""
+    """Return the items in parts of at most so many, each for a request."""
     return (items[start : start + most] for start in range(0, len(items), most))
 
 
 def by_coordinator(coordinators: Mapping[str, int]) -> dict[int, list[str]]:
-    """Broker id -> the groups that it coordinates."""
+    """Return broker id -> the groups that it coordinates."""
     found: dict[int, list[str]] = {}
     for name, broker_id in coordinators.items():
         found.setdefault(broker_id, []).append(name)
@@ -116,7 +116,7 @@ def by_coordinator(coordinators: Mapping[str, int]) -> dict[int, list[str]]:
 
 
 async def describe_groups(link: Link, names: Sequence[str], types: Mapping[str, str] = NO_TYPES) -> GroupListing:
-    """Each group with its members and their assignments, or its failure. Raises AdminError.
+    """Return each group with its members and their assignments, or its failure. Raises AdminError.
 
     types: the groups' types as far as they are known from a listing. A group of unknown type is asked for by one
     protocol after the other until the coordinator knows it: consumer (KIP-848), classic, share (KIP-932), streams
@@ -129,7 +129,7 @@ async def describe_groups(link: Link, names: Sequence[str], types: Mapping[str, 
 async def describe_at_coordinators(
     link: Link, coordinators: Mapping[str, int], missing: Mapping[str, Failure], types: Mapping[str, str]
 ) -> GroupListing:
-    """As `describe_groups`, of groups whose coordinators are found, or are missing with a failure."""
+    """Do as `describe_groups`, of groups whose coordinators are found, or are missing with a failure."""
     found = await asyncio.gather(
         *(_describe_at(link, id_, mine, types) for id_, mine in by_coordinator(coordinators).items())
     )
@@ -142,7 +142,7 @@ async def describe_at_coordinators(
 
 
 async def _describe_at(link: Link, broker_id: int, names: Sequence[str], types: Mapping[str, str]) -> GroupListing:
-    """The groups of one coordinator."""
+    """Return the groups of one coordinator."""
     groups: dict[str, Group] = {}
     failures: dict[str, Failure] = {}
     for some in parts(names, DESCRIBED_AT_ONCE):
@@ -153,7 +153,7 @@ async def _describe_at(link: Link, broker_id: int, names: Sequence[str], types: 
 
 
 async def _describe_some(link: Link, broker_id: int, names: Sequence[str], types: Mapping[str, str]) -> GroupListing:
-    """So many groups of one coordinator as go into a request: first each by the protocol of its type."""
+    """Describe so many groups of one coordinator as go into a request: first each by the protocol of its type."""
     groups: dict[str, Group] = {}
     failures: dict[str, Failure] = {}
     left = dict.fromkeys(names)
@@ -182,16 +182,16 @@ async def _describe_some(link: Link, broker_id: int, names: Sequence[str], types
 
 
 def dead_group(name: str, coordinator: int) -> Group:
-    """A group that its coordinator calls Dead, as one that does not exist, and that has offsets: as some servers say of
-    groups without members."""
+    """Return a group that its coordinator calls Dead, as one that does not exist, and that has offsets: as some servers
+    say of groups without members."""
     return Group(name, _DEAD, "classic", coordinator=coordinator, members=())
 
 
 async def _describe_by(
     link: Link, protocol: _Protocol, broker_id: int, names: Sequence[str]
 ) -> Mapping[str, Any | Failure]:
-    """Group -> its description by one protocol, or why the answer says nothing of it; empty if the coordinator does not
-    support the protocol. Raises AdminError."""
+    """Return group -> its description by one protocol, or why the answer says nothing of it; empty if the coordinator
+    does not support the protocol. Raises AdminError."""
     to = broker(broker_id)
     if await link.version(protocol.api, to) is None:
         return {}
@@ -208,7 +208,7 @@ async def _describe_by(
 
 
 async def _described_by(link: Link, protocol: _Protocol, to: Route, names: Sequence[str]) -> dict[str, Any]:
-    """One answer."""
+    """Read one answer."""
 
     def build(kio: ModuleType) -> Any:
         from console.wire.schemas import for_version
@@ -225,7 +225,7 @@ async def _described_by(link: Link, protocol: _Protocol, to: Route, names: Seque
 
 
 def consumer_group(described: Any, coordinator: int) -> Group:
-    """The group of a ConsumerGroupDescribe response."""
+    """Return the group of a ConsumerGroupDescribe response."""
     members = (
         GroupMember(
             member.member_id,
@@ -242,7 +242,7 @@ def consumer_group(described: Any, coordinator: int) -> Group:
 
 
 def share_group(described: Any, coordinator: int) -> Group:
-    """The group of a ShareGroupDescribe response. Members of share groups have no target (KIP-932)."""
+    """Return the group of a ShareGroupDescribe response. Members of share groups have no target (KIP-932)."""
     members = (
         GroupMember(
             member.member_id,
@@ -257,7 +257,8 @@ def share_group(described: Any, coordinator: int) -> Group:
 
 
 def streams_group(described: Any, coordinator: int) -> Group:
-    """The group of a StreamsGroupDescribe response. A task stands for that partition of all its source topics."""
+    """Return the group of a StreamsGroupDescribe response. A task stands for that partition of all its source
+    topics."""
     topology = described.topology.subtopologies if described.topology else None
     sources = {
         part.subtopology_id: (*part.source_topics, *(topic.name for topic in part.repartition_source_topics))
@@ -306,12 +307,12 @@ def _tasks(assignment: Any) -> StreamsTasks:
 
 
 def _read_places(sources: Mapping[str, Sequence[str]], tasks: StreamsTasks) -> Places:
-    """The partitions that active tasks read."""
+    """Return the partitions that active tasks read."""
     return tuple(sorted((topic, number) for part, number in tasks.active for topic in sources.get(part, ())))
 
 
 def classic_group(described: Any, coordinator: int) -> Group:
-    """The group of a DescribeGroups response. Only the format of consumers' assignments is known."""
+    """Return the group of a DescribeGroups response. Only the format of consumers' assignments is known."""
     of_consumers = described.protocol_type == "consumer"
     members = (
         GroupMember(
@@ -335,7 +336,7 @@ def classic_group(described: Any, coordinator: int) -> Group:
 
 
 def consumer_assignment(data: bytes) -> Places:
-    """The partitions that the group's leader assigned to a member (ConsumerProtocolAssignment).
+    """Return the partitions that the group's leader assigned to a member (ConsumerProtocolAssignment).
 
     Brokers do not read these bytes, so they may be anything. Bytes that are not an assignment give no partitions.
     """
@@ -385,8 +386,8 @@ _PROTOCOLS = (
 
 
 async def list_groups(link: Link, states: Sequence[str] = ()) -> GroupListing:
-    """All groups of all brokers (KIP-518, KIP-848). A broker that can't be reached is the failure ``broker N``; groups
-    whose coordinator's partition has no leader are in no list, and the failure is that of the topic.
+    """Return all groups of all brokers (KIP-518, KIP-848). A broker that can't be reached is the failure ``broker N``;
+    groups whose coordinator's partition has no leader are in no list, and the failure is that of the topic.
 
     states: only groups in one of these states, by Kafka's names; brokers before 2.6 list all.
     Raises AdminError if the cluster can't be reached at all, and the first broker's error if no broker can list: that
@@ -401,7 +402,7 @@ async def list_groups(link: Link, states: Sequence[str] = ()) -> GroupListing:
 
 
 async def _topic_of_offsets(link: Link) -> Topic | None:
-    """The topic of the coordinators; None where there is none, or it may not be described."""
+    """Return the topic of the coordinators; None where there is none, or it may not be described."""
     from console.admin.topics import describe_topics
 
     try:
@@ -412,7 +413,7 @@ async def _topic_of_offsets(link: Link) -> Topic | None:
 
 
 def _unled(topic: Topic | None) -> dict[str, Failure]:
-    """Why some groups are in no broker's list."""
+    """Return why some groups are in no broker's list."""
     down = [each.number for each in topic.partitions if each.leader < 0] if topic is not None else []
     if topic is None or not down:
         return {}
@@ -442,7 +443,7 @@ async def _groups_at(link: Link, broker_id: int, states: tuple[str, ...]) -> lis
 
 
 def listed_groups(response: Any, broker_id: int) -> list[Group]:
-    """The groups of a ListGroups response, any version. Before version 5 all groups are classic."""
+    """Return the groups of a ListGroups response, any version. Before version 5 all groups are classic."""
     return [
         Group(
             group.group_id,

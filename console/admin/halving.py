@@ -20,14 +20,14 @@ class Halving:
     no more than the whole did: after so many answers in a row without a value no batch is halved for that error."""
 
     def __init__(self, name: Callable[[Any], str] = str) -> None:
-        """name: of a member, for people."""
+        """Make one. name: of a member, for people."""
         self._name = name
         self._hopeless: set[str] = set()
         self._fruitless = 0
 
     async def read(self, members: Sequence[K], ask: Ask[K, V]) -> dict[K, V | Failure]:
-        """Each member with its value or its failure. `ask` may raise BrokerError and BadAnswer, which fail all its
-        members alike; what else it raises is raised."""
+        """Return each member with its value or its failure. `ask` may raise BrokerError and BadAnswer, which fail all
+        its members alike; what else it raises is raised."""
         found = await self._asked(members, ask)
         for why, spoiled in _spoiled(found):
             if why not in self._hopeless:
@@ -57,7 +57,7 @@ class Halving:
         return found
 
     async def _asked(self, members: Sequence[K], ask: Ask[K, V]) -> dict[K, V | Failure]:
-        """One request; a member that its answer leaves out has a failure that says so."""
+        """Send one request; a member that its answer leaves out has a failure that says so."""
         try:
             found = await ask(members)
         except Unsupported:
@@ -70,7 +70,7 @@ class Halving:
 async def each_of(
     filters: Sequence[K], ask: Callable[[Sequence[K]], Awaitable[Sequence[V | Failure]]]
 ) -> list[V | Failure]:
-    """What each filter of a batch finds, or its failure, in their order. ask: sends one request for some."""
+    """Return what each filter of a batch finds, or its failure, in their order. ask: sends one request for some."""
 
     async def some(places: Sequence[int]) -> Mapping[int, V | Failure]:
         return dict(zip(places, await ask([filters[place] for place in places]), strict=True))
@@ -80,8 +80,8 @@ async def each_of(
 
 
 def _spoiled(found: Mapping[K, V | Failure]) -> list[tuple[str, list[K]]]:
-    """Each error that several members have, with these, where no member has a value: what one of them may do to the
-    others. Some may have an error of their own, which a server looks at first, such as a missing right."""
+    """Return each error that several members have, with these, where no member has a value: what one of them may do to
+    the others. Some may have an error of their own, which a server looks at first, such as a missing right."""
     groups: dict[str, list[K]] = {}
     for member, each in found.items():
         if not isinstance(each, Failure):
@@ -91,5 +91,5 @@ def _spoiled(found: Mapping[K, V | Failure]) -> list[tuple[str, list[K]]]:
 
 
 def _patience(count: int) -> int:
-    """Answers in a row without a value that one spoiler can bring about, twice: the way down to it, and its end."""
+    """Answer in a row without a value that one spoiler can bring about, twice: the way down to it, and its end."""
     return 2 * count.bit_length() + 2

@@ -32,7 +32,7 @@ async def first_to_open(
     final: Callable[[BaseException], bool],
     stagger: float = STAGGER,
 ) -> C | list[Exception]:
-    """The connection that opens first, or the errors of all addresses, in their order.
+    """Return the connection that opens first, or the errors of all addresses, in their order.
 
     An address is tried when all before it have failed or had `stagger` seconds. An error for which `final` is true ends
     the race. The other attempts are cancelled, and connections that they have opened are discarded; so are all when the
@@ -58,7 +58,7 @@ async def _staggered(
     final: Callable[[BaseException], bool],
     stagger: float,
 ) -> asyncio.Task[C] | None:
-    """Fills `tasks` in the addresses' order. Returns the winner; None if all have failed or one finally."""
+    """Fill `tasks` in the addresses' order. Returns the winner; None if all have failed or one finally."""
     waiting: set[asyncio.Task[C]] = set()
     while waiting or len(tasks) < len(addresses):
         if len(tasks) < len(addresses):
@@ -119,7 +119,7 @@ class ClientLoop(asyncio.SelectorEventLoop):
     async def create_connection(
         self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: Any = None, port: Any = None, **options: Any
     ) -> Any:
-        """As asyncio's, with all addresses of the host tried in a staggered race.
+        """Do as asyncio's, with all addresses of the host tried in a staggered race.
 
         asyncio tries them one by one, so that an address that drops packets uses up the time-out; its own race (in
         3.11) leaves a socket open if it is cancelled as it ends.
@@ -132,7 +132,7 @@ class ClientLoop(asyncio.SelectorEventLoop):
         return await super().create_connection(protocol_factory, **options)
 
     async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> Any:
-        """As asyncio's, but in a daemon thread: at exit the interpreter waits for a pool's threads, and a resolver
+        """Do as asyncio's, but in a daemon thread: at exit the interpreter waits for a pool's threads, and a resolver
         without servers takes many seconds."""
         answer: asyncio.Future[Any] = self.create_future()
 
@@ -184,7 +184,7 @@ class ClientLoop(asyncio.SelectorEventLoop):
 
 
 def _resolved(host: Any, port: Any, **options: Any) -> Sequence[AddressInfo]:
-    """As socket.getaddrinfo. Raises OSError also for what can't be written as a host's name."""
+    """Do as socket.getaddrinfo. Raises OSError also for what can't be written as a host's name."""
     try:
         return socket.getaddrinfo(host, port, **options)
     except UnicodeError:  # a label of more than 63 characters, or an empty one
@@ -192,7 +192,8 @@ def _resolved(host: Any, port: Any, **options: Any) -> Sequence[AddressInfo]:
 
 
 def by_turns(addresses: Sequence[AddressInfo]) -> list[AddressInfo]:
-    """Addresses in their order, but IPv6 and IPv4 alternate, so that a dead family costs one delay (RFC 8305)."""
+    """Return addresses in their order, but IPv6 and IPv4 alternate, so that a dead family costs one delay (RFC
+    8305)."""
     if not addresses:
         return []
     first = [info for info in addresses if info[0] == addresses[0][0]]

@@ -8,16 +8,19 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from console.admin.errors import AuthenticationFailed
 from console.model.failure import Failure
 from console.model.numbers import json_text
+from console.safe_files import read_text
 
 UNSECURED_LIFE = 3600
 """Seconds (OAuthBearerUnsecuredLoginCallbackHandler)."""
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _LONGEST_SHOWN = 80
+_LARGEST_FILE = 1 << 20
 
 
 class Token(NamedTuple):
@@ -28,26 +31,34 @@ class Token(NamedTuple):
 
 
 def checked(token: str, what: str) -> str:
-    """The token, if it can't end its message early (RFC 7628, section 3.1). Raises AuthenticationFailed."""
+    """Return the token, if it can't end its message early (RFC 7628, section 3.1). Raises AuthenticationFailed."""
     if not _TOKEN.fullmatch(token):
         raise no_token(f"{what} is empty or has invalid characters", "Get a new one.")
     return token
 
 
+def token_in_file(path: Path) -> str:
+    """Return the text of a file that holds a token alone. Raises OSError, and ValueError for what can be none."""
+    text = read_text(path, _LARGEST_FILE).strip()
+    if not text.isascii():
+        raise ValueError("it is no token: it is not in ASCII")
+    return text
+
+
 def no_token(message: str, remedy: str) -> AuthenticationFailed:
-    """The error of a login without a token."""
+    """Return the error of a login without a token."""
     return AuthenticationFailed(Failure("AUTHENTICATION_FAILED", message, remedy))
 
 
 def life_of(token: str) -> float | None:
-    """Seconds until the claim ``exp``; None if it is not a JWT, has no such claim, or is expired."""
+    """Return seconds until the claim ``exp``; None if it is not a JWT, has no such claim, or is expired."""
     expires = _time(_part(token, 1).get("exp"))
     left = 0.0 if expires is None else expires - time.time()
     return left if left > 0 else None
 
 
 def shown_token(token: str) -> str:
-    """What a refused token says of itself, a line without the token: a broker says only that it is invalid."""
+    """Return what a refused token says of itself, a line without the token: a broker says only that it is invalid."""
     header, claims = _part(token, 0), _part(token, 1)
     if not claims:
         return "the token is not a JWT"
@@ -65,25 +76,25 @@ def shown_token(token: str) -> str:
 
 
 def is_expired(token: str) -> bool:
-    """Whether a JWT's time is over by this host's clock; False for another token."""
+    """Return whether a JWT's time is over by this host's clock; False for another token."""
     expires = _time(_part(token, 1).get("exp"))
     return expires is not None and expires <= time.time()
 
 
 def unsecured_token(subject: str, now: Callable[[], float] = time.time) -> str:
-    """An unsigned JWT, for brokers that are set up for tests (OAuthBearerUnsecuredJws)."""
+    """Return an unsigned JWT, for brokers that are set up for tests (OAuthBearerUnsecuredJws)."""
     issued = int(now())
     claims = {"sub": subject, "iat": issued, "exp": issued + UNSECURED_LIFE}
     return f"{signing_input({'alg': 'none'}, claims)}."
 
 
 def signing_input(header: Mapping[str, Any], claims: Mapping[str, Any]) -> str:
-    """Header and claims as they are signed (RFC 7515, section 5.1)."""
+    """Return header and claims as they are signed (RFC 7515, section 5.1)."""
     return f"{base64url(json_text(header).encode('ascii'))}.{base64url(json_text(claims).encode('ascii'))}"
 
 
 def base64url(data: bytes) -> str:
-    """Base 64 for URLs without padding."""
+    """Return base 64 for URLs without padding."""
     return base64.urlsafe_b64encode(data).decode("ascii").rstrip("=")
 
 
@@ -97,7 +108,7 @@ def _part(token: str, number: int) -> dict[str, Any]:
 
 
 def _time(value: object) -> float | None:
-    """Seconds since 1970, if they are of a year that a calendar has."""
+    """Return seconds since 1970, if they are of a year that a calendar has."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if 0 <= value < 253_402_300_800 else None

@@ -109,8 +109,8 @@ class Link:
         tap: Tap | None = None,
         connections: Connections | None = None,
     ) -> None:
-        """record: gets all frames. tap: gets what a flight record keeps. connections: others than those to the brokers
-        of the settings, as a record's."""
+        """Make one without connections. record: gets all frames. tap: gets what a flight record keeps. connections:
+        others than those to the brokers of the settings, as a record's."""
         self.settings = settings
         self._tap = tap
         self._connections = connections or Connections(settings, record, tap)
@@ -134,7 +134,7 @@ class Link:
         change: bool = False,
         proposed: int | None = None,
     ) -> Any:
-        """The decoded response, in the highest version that both sides support. Error codes are plain integers.
+        """Return the decoded response, in the highest version that both sides support. Error codes are plain integers.
 
         api: kio's package name ("describe_configs"). build: makes the request from kio's module of that version.
         proposed: a proposal's version instead (see `proposes`), whose module `build` gets then.
@@ -158,7 +158,7 @@ class Link:
         return response
 
     async def ask_controller(self, api: str, build: Build) -> Any:
-        """As `call`, for a read that brokers forward to the controller: by way of another broker where one does not
+        """Do as `call`, for a read that brokers forward to the controller: by way of another broker where one does not
         answer soon."""
 
         async def ask(turn: int) -> Any:
@@ -168,7 +168,7 @@ class Link:
             return await self.call(api, build, to=CONTROLLER)
 
         async def discard(_answer: Any) -> None:
-            """There are answers enough."""
+            """Drop an answer: there are enough."""
 
         found = await first_to_open(
             range(WAYS), ask, discard, final=lambda error: not _is_of_the_way(error), stagger=ELSEWHERE_SECONDS
@@ -187,14 +187,15 @@ class Link:
         change: bool = False,
         prepare: Prepare | None = None,
     ) -> RawResponse:
-        """As `call`, but not decoded: the version and the bytes after the response header, for own decoders.
+        """Do as `call`, but not decoded: the version and the bytes after the response header, for own decoders.
 
         NOT_CONTROLLER is not retried. prepare: called once the request is written, while the broker works on it.
         """
         return await self._send(_Request(api, build, to, self._deadline(timeout), change, None, prepare))
 
     async def call_apart(self, address: Address, api: str, build: Build, within: float) -> Any:
-        """The decoded response of a node that Metadata does not name, as a controller, over a connection of its own.
+        """Return the decoded response of a node that Metadata does not name, as a controller, over a connection of its
+        own.
 
         within: seconds for everything. Sent once. Raises AdminError.
         """
@@ -206,8 +207,9 @@ class Link:
 
     @asynccontextmanager
     async def apart(self, address: Address) -> AsyncIterator[Ask]:
-        """A connection of its own to a node that Metadata does not name. What it yields returns the decoded response
-        of one request, sent once, and raises AdminError and TimeoutError. Raises AdminError where nothing connects."""
+        """Give a connection of its own to a node that Metadata does not name. What it yields returns the decoded
+        response of one request, sent once, and raises AdminError and TimeoutError. Raises AdminError where nothing
+        connects."""
         connection = await self._connections.open_apart(address)
         try:
             yield partial(self._asked, connection)
@@ -215,19 +217,19 @@ class Link:
             await connection.close()
 
     async def version(self, api: str, to: Route = ANY) -> int | None:
-        """The version that `call` would use with this destination; None if either side lacks the API."""
+        """Return the version that `call` would use with this destination; None if either side lacks the API."""
         return (await self._reached(api, to)).version(api)
 
     async def advertised(self, to: Route = ANY) -> Mapping[int, tuple[int, int]]:
-        """API key -> lowest and highest version, as the destination has them."""
+        """Return API key -> lowest and highest version, as the destination has them."""
         return (await self._reached("api_versions", to)).versions
 
     async def proposes(self, api: str, version: int, to: Route = ANY) -> bool:
-        """Whether the destination supports a proposal's version of an API (console.wire.proposals)."""
+        """Return whether the destination supports a proposal's version of an API (console.wire.proposals)."""
         return (await self._reached(api, to)).proposes(api, version)
 
     async def require(self, api: str, min_version: int, needs: str, to: Route = ANY) -> int:
-        """The version in use, if it is at least this one. Raises Unsupported with the Kafka release needed."""
+        """Return the version in use, if it is at least this one. Raises Unsupported with the Kafka release needed."""
         connection = await self._reached(api, to)
         version = connection.version(api)
         if version is None or version < min_version:
@@ -235,11 +237,11 @@ class Link:
         return version
 
     async def nodes(self) -> Nodes:
-        """The known brokers; reads them the first time."""
+        """Return the known brokers; reads them the first time."""
         return self._nodes if self._nodes.brokers else await self.refresh()
 
     async def silence(self, within: float) -> dict[int, AdminError]:
-        """The errors of known brokers that do not answer ApiVersions within so many seconds, or far sooner where
+        """Return the errors of known brokers that do not answer ApiVersions within so many seconds, or far sooner where
         another has; empty if all do.
 
         All are asked at once, each on a new connection; of very many brokers only the first BREADTH, which is enough
@@ -263,7 +265,7 @@ class Link:
         return silent
 
     def now_ms(self) -> int:
-        """The time by which answers are judged, milliseconds since 1970."""
+        """Return the time by which answers are judged, milliseconds since 1970."""
         return self._connections.now_ms()
 
     def keep_handshake(self, node: int, address: Address, listener: str, shown: Shown | None, took: float) -> None:
@@ -272,19 +274,19 @@ class Link:
             self._tap.shook_hands(node, address, listener, shown, took)
 
     def begin_anew(self) -> None:
-        """Takes all connections out of use: later requests use new ones."""
+        """Take all connections out of use: later requests use new ones."""
         self._connections.retire_all()
         self._forwarding.retire_all()
 
     async def refresh(self) -> Nodes:
-        """Reads the brokers and the controller again. Concurrent callers share one request."""
+        """Read the brokers and the controller again. Concurrent callers share one request."""
         if self._refreshing is None:
             self._refreshing = asyncio.create_task(self._read_nodes(), name="refresh metadata")
             self._refreshing.add_done_callback(self._refreshed)
         return await asyncio.shield(self._refreshing)
 
     async def close(self) -> None:
-        """Closes all connections."""
+        """Close all connections."""
         if self._refreshing is not None:
             self._refreshing.cancel()
         await self._connections.close()
@@ -294,7 +296,7 @@ class Link:
         return asyncio.get_running_loop().time() + (self.settings.request_timeout if timeout is None else timeout)
 
     async def _send(self, request: _Request) -> RawResponse:
-        """Retries until there is an answer, a permanent error, or no time left."""
+        """Retry until there is an answer, a permanent error, or no time left."""
         if request.change and self.settings.read_only:
             raise ReadOnly(request.api)
         loop = asyncio.get_running_loop()
@@ -323,14 +325,14 @@ class Link:
             return await self._exchange(request)
 
     async def _reached(self, api: str, to: Route) -> Connection:
-        """A connection, for the versions that it supports; no request is sent."""
+        """Return a connection, for the versions that it supports; no request is sent."""
         async with AsyncExitStack() as held:
             if to.where is Destination.BROKER:
                 await self._breadth(held, api, to, self._deadline(None))
             return await self._connection(to)
 
     async def _breadth(self, held: AsyncExitStack, api: str, to: Route, deadline: float) -> None:
-        """Limits the brokers that are asked at once. Raises RequestTimedOut."""
+        """Limit the brokers that are asked at once. Raises RequestTimedOut."""
         try:
             async with asyncio.timeout_at(deadline):
                 await held.enter_async_context(self._connections.breadth)
@@ -422,7 +424,7 @@ class Link:
         return answer
 
     async def _asked(self, connection: Connection, api: str, build: Build) -> Any:
-        """The decoded response to one request. Raises AdminError and TimeoutError."""
+        """Return the decoded response to one request. Raises AdminError and TimeoutError."""
         version = connection.version(api)
         if version is None:
             raise Unsupported(api, "", connection.versions)
@@ -447,7 +449,7 @@ class Link:
         return error
 
     async def _connection(self, to: Route, api: str = "") -> Connection:
-        """The connection for an API; without one, for the versions that it supports."""
+        """Return the connection for an API; without one, for the versions that it supports."""
         if to.where is Destination.BROKER:
             connection = await self._to_broker(to.broker_id, self._connections)
             if api in FORWARDED and forwards_to_controller(connection.versions):
@@ -489,12 +491,12 @@ class Link:
 
 
 def _is_of_the_way(error: BaseException) -> bool:
-    """Whether a request failed on the way, and not at the controller."""
+    """Return whether a request failed on the way, and not at the controller."""
     return isinstance(error, Unreachable | Disconnected | RequestTimedOut)
 
 
 def metadata_of_no_topic(kio: ModuleType, *, rights: bool = False) -> Any:
-    """A request for the cluster alone. rights: and for what the principal may do on it."""
+    """Return a request for the cluster alone. rights: and for what the principal may do on it."""
     from console.wire.schemas import for_version
 
     return for_version(
@@ -514,7 +516,7 @@ def _prepare_decoding(api: str, version: int) -> None:
 
 
 def decode(raw: RawResponse) -> Any:
-    """The decoded response, error codes as plain integers. Raises BadAnswer."""
+    """Return the decoded response, error codes as plain integers. Raises BadAnswer."""
     from console.wire.bounds_check import MalformedFrame
     from console.wire.frames import decode_body
     from console.wire.schemas import response_type

@@ -21,7 +21,7 @@ class TurnedAway(Disconnected):
 
 
 def timed_out(api: str, connection: Connection, change: bool) -> Failure:
-    """A request was sent and not answered in time."""
+    """Return a request was sent and not answered in time."""
     remedy = _LOOK_FIRST if change else "Look at that broker's load, and try again."
     return Failure(
         "TIMED_OUT", f"{show_address((connection.host, connection.port))} did not answer {api} in time", remedy
@@ -29,7 +29,7 @@ def timed_out(api: str, connection: Connection, change: bool) -> Failure:
 
 
 def flood(api: str, connection: Connection, error: Exception) -> Failure | None:
-    """The failure of an answer that was too long, None if the connection was lost for another reason."""
+    """Return the failure of an answer that was too long, None if the connection was lost for another reason."""
     from console.wire.frame_receiver import MAX_FRAME, too_long
 
     frame = too_long(error)
@@ -44,7 +44,7 @@ def flood(api: str, connection: Connection, error: Exception) -> Failure | None:
 
 
 def no_answer(addresses: Sequence[Address], within: float) -> RequestTimedOut:
-    """None of these addresses answered within so many seconds."""
+    """Return the error that none of these addresses answered within so many seconds."""
     where = ", ".join(map(show_address, addresses[:3])) + (
         f" and {len(addresses) - 3} more" if len(addresses) > 3 else ""
     )
@@ -53,7 +53,7 @@ def no_answer(addresses: Sequence[Address], within: float) -> RequestTimedOut:
 
 
 def not_told(reached: Sequence[Address], within: float) -> RequestTimedOut:
-    """Which brokers there are was not answered within so many seconds, on connections that are open."""
+    """Return which brokers there are was not answered within so many seconds, on connections that are open."""
     where = ", ".join(map(show_address, reached[:3])) + (f" and {len(reached) - 3} more" if len(reached) > 3 else "")
     remedy = "It may be busy with a request before: it is asked again on a new connection."
     return RequestTimedOut(
@@ -62,7 +62,7 @@ def not_told(reached: Sequence[Address], within: float) -> RequestTimedOut:
 
 
 def lost(api: str, connection: Connection, change: bool) -> Failure:
-    """The connection ended before the answer came."""
+    """Return the connection ended before the answer came."""
     where = show_address((connection.host, connection.port))
     return Failure(
         "DISCONNECTED", f"{where} was lost before it answered {api}", _LOOK_FIRST if change else "Try again."
@@ -70,7 +70,7 @@ def lost(api: str, connection: Connection, change: bool) -> Failure:
 
 
 def turned_away(connection: Connection) -> Failure:
-    """The connection was closed at its first request."""
+    """Return the connection was closed at its first request."""
     return Failure(
         "AUTHENTICATION_FAILED",
         f"{show_address((connection.host, connection.port))} closes the connection at the first request: "
@@ -80,7 +80,7 @@ def turned_away(connection: Connection) -> Failure:
 
 
 def not_at_its_address(broker_id: int, failure: Failure) -> Unreachable:
-    """A broker is not where Metadata says it is."""
+    """Return a broker is not where Metadata says it is."""
     remedy = (
         f"{failure.remedy} That address is advertised by broker {broker_id}; the bootstrap answered: see that broker's "
         "advertised.listeners, and whether this host reaches it."
@@ -89,7 +89,7 @@ def not_at_its_address(broker_id: int, failure: Failure) -> Unreachable:
 
 
 def no_such_broker(broker_id: int, alive: Iterable[int]) -> UnknownBroker:
-    """No broker of this id is known. alive: the ids that are."""
+    """Return the error that no broker of this id is known. alive: the ids that are."""
     if broker_id < 0:
         return UnknownBroker(Failure("UNKNOWN_BROKER", "the cluster has no controller just now", "Try again soon."))
     message = f"no broker {broker_id} is alive: there are {', '.join(map(str, sorted(alive)))}"
@@ -100,7 +100,7 @@ _UNEXPECTED = re.compile(r"Unexpected (?:broker|node) id[,.] [Ee]xpected (\d{1,1
 
 
 def wrong_broker(broker_id: int, message: str | None) -> Failure | None:
-    """The failure where another broker answers than the one that was meant; None for another failure."""
+    """Return the failure where another broker answers than the one that was meant; None for another failure."""
     found = _UNEXPECTED.match(message or "")
     if found is None or int(found[1]) == broker_id:
         return None
@@ -112,7 +112,7 @@ def wrong_broker(broker_id: int, message: str | None) -> Failure | None:
 
 
 def of_another_cluster(connection: Connection, found: str | None, expected: str | None) -> Failure:
-    """The failure of a change whose connection leads to another cluster."""
+    """Return the failure of a change whose connection leads to another cluster."""
     where = show_address((connection.host, connection.port))
     answers = f"cluster {found}" if found else "a server without an id"
     message = f"{answers} answers at {where}, an address of cluster {expected}"

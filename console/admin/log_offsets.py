@@ -41,8 +41,9 @@ T = TypeVar("T")
 
 
 async def log_offsets(link: Link, led: Mapping[int, Sequence[Place]], *, stable: bool) -> dict[Place, LogOffsets]:
-    """(topic, partition) -> its offsets, for the partitions that each broker leads. stable: ask for the last stable
-    offsets too. Two or three requests to each leader for so many partitions as fit. Raises nothing but what cancels."""
+    """Return (topic, partition) -> its offsets, for the partitions that each broker leads. stable: ask for the last
+    stable offsets too. Two or three requests to each leader for so many partitions as fit. Raises nothing but what
+    cancels."""
 
     async def at_leader(leader: int, places: Sequence[Place]) -> dict[Place, LogOffsets]:
         # The stable one first: where it is behind, it was behind already before the end was read.
@@ -59,7 +60,7 @@ async def log_offsets(link: Link, led: Mapping[int, Sequence[Place]], *, stable:
 
 
 async def held_back(link: Link, led: Mapping[int, Sequence[Place]]) -> frozenset[Place]:
-    """The partitions, of those that each broker leads, in which records wait for an open transaction."""
+    """Return the partitions, of those that each broker leads, in which records wait for an open transaction."""
 
     async def at_leader(leader: int, places: Sequence[Place]) -> dict[Place, int]:
         # The stable ones first: where they are behind, they were behind already before the others were read.
@@ -71,8 +72,8 @@ async def held_back(link: Link, led: Mapping[int, Sequence[Place]]) -> frozenset
 
 
 async def newest_records(link: Link, led: Mapping[int, Sequence[Place]]) -> dict[Place, Newest]:
-    """(topic, partition) -> the record with the highest timestamp, for the partitions that each broker leads; empty
-    ones are missing, as are all of a broker before Kafka 3.0."""
+    """Return (topic, partition) -> the record with the highest timestamp, for the partitions that each broker leads;
+    empty ones are missing, as are all of a broker before Kafka 3.0."""
 
     async def at_leader(leader: int, places: Sequence[Place]) -> dict[Place, Newest]:
         version = await link.version("list_offsets", broker(leader))
@@ -103,7 +104,7 @@ async def _of_leaders(
 async def _asked(
     link: Link, leader: int, places: Sequence[Place], timestamp: int, *, stable: bool = False
 ) -> dict[Place, tuple[int, int]]:
-    """(topic, partition) -> (timestamp, offset), of those without an error. Raises AdminError."""
+    """Return (topic, partition) -> (timestamp, offset), of those without an error. Raises AdminError."""
 
     async def ask(some: Sequence[Place]) -> Mapping[Place, tuple[int, int] | Failure]:
         return await _answered(link, leader, some, timestamp, stable)
@@ -115,7 +116,7 @@ async def _asked(
 async def _answered(
     link: Link, leader: int, places: Sequence[Place], timestamp: int, stable: bool
 ) -> dict[Place, tuple[int, int] | Failure]:
-    """One answer: (timestamp, offset), `REFUSED`, or why there is none."""
+    """Read one answer: (timestamp, offset), `REFUSED`, or why there is none."""
 
     def build(kio: ModuleType) -> Any:
         from datetime import timedelta

@@ -88,7 +88,7 @@ class ControllerLog:
         self._epoch = 0
 
     async def read(self, start: int, *, wait: float = 0.0, within: float = 30.0) -> LogPart | Snapshot:
-        """What comes from an offset on; a snapshot where the log does not reach back so far.
+        """Return what comes from an offset on; a snapshot where the log does not reach back so far.
 
         wait: seconds for which the leader may wait for something new; then the part is empty. within: seconds for each
         request. Raises AdminError: no controller answers, or the leader refuses.
@@ -110,7 +110,7 @@ class ControllerLog:
     # -- the leader ----------------------------------------------------------------------------------------------------
 
     async def _from_leader(self, api: str, build: Any, part_of: Any, within: float) -> Any:
-        """The partition's part of the leader's answer, and the answer. Raises AdminError."""
+        """Return the partition's part of the leader's answer, and the answer. Raises AdminError."""
         refused: AdminError | None = None
         attempts = ATTEMPTS_ELECTING if self._epoch else ATTEMPTS
         for attempt in range(attempts * max(1, len(self._addresses))):
@@ -229,7 +229,7 @@ class ControllerLog:
         return _committed(bytes(part.records or b""), start, part.high_watermark)
 
     async def _snapshot(self, wanted: _SnapshotId, within: float) -> Snapshot | None:
-        """The snapshot; None if it is not there any more."""
+        """Return the snapshot; None if it is not there any more."""
         pieces: list[bytes] = []
         position = 0
         while True:
@@ -273,7 +273,7 @@ class ControllerLog:
 
 
 def _first_of(topics: str) -> Any:
-    """The one partition of an answer; None if it has none."""
+    """Return the one partition of an answer; None if it has none."""
 
     def part_of(answer: Any) -> Any:
         return next((part for topic in getattr(answer, topics) for part in topic.partitions), None)
@@ -282,7 +282,8 @@ def _first_of(topics: str) -> Any:
 
 
 def _committed(data: bytes, start: int, high_watermark: int) -> LogPart:
-    """The whole batches below the high watermark: a fetch may end within a batch, and beyond what is committed."""
+    """Return the whole batches below the high watermark: a fetch may end within a batch, and beyond what is
+    committed."""
     at, following = 0, start
     while len(data) - at >= HEADER.size:
         base, length, *_, last_delta = HEADER.unpack_from(data, at)[:7]

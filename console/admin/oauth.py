@@ -18,6 +18,7 @@ from console.admin.jwt import (
     life_of,
     no_token,
     shown_token,
+    token_in_file,
     unsecured_token,
 )
 from console.admin.settings import SaslSettings
@@ -58,7 +59,7 @@ class TokenProvider:
         self._renewed_at = self._good_until = float("-inf")
 
     async def token(self) -> str:
-        """A token, requested in another thread. The former one while it is valid, if there is no new one.
+        """Return a token, requested in another thread. The former one while it is valid, if there is no new one.
 
         Raises AdminError."""
         async with self._lock:
@@ -88,20 +89,20 @@ class TokenProvider:
             raise Unreachable(Failure("UNREACHABLE", message, remedy)) from None
 
     def shown(self) -> str:
-        """What the last token says of itself, without the token."""
+        """Return what the last token says of itself, without the token."""
         return shown_token(self._token)
 
     def is_over(self) -> bool:
-        """Whether the last token is expired by this host's clock."""
+        """Return whether the last token is expired by this host's clock."""
         return is_expired(self._token)
 
     def extensions(self) -> dict[str, str]:
-        """SASL extensions (KIP-342), sent with the token."""
+        """Return SASL extensions (KIP-342), sent with the token."""
         return dict(self._extensions)
 
 
 def token_provider(sasl: SaslSettings, limit: float = ENDPOINT_TIMEOUT) -> TokenProvider:
-    """The provider for these settings (see SaslSettings). limit: seconds that a token may take.
+    """Return the provider for these settings (see SaslSettings). limit: seconds that a token may take.
 
     Raises AdminError for settings that can't work.
     """
@@ -122,7 +123,7 @@ def token_provider(sasl: SaslSettings, limit: float = ENDPOINT_TIMEOUT) -> Token
 
 
 def token_of_command(command: str, limit: float) -> Token:
-    """The token that a command writes: alone, or as the JSON of a token endpoint. Runs without a shell. Blocks.
+    """Return the token that a command writes: alone, or as the JSON of a token endpoint. Runs without a shell. Blocks.
 
     Raises AdminError with the program's name, its exit code and the last line of its standard error.
     """
@@ -143,7 +144,7 @@ def token_of_command(command: str, limit: float) -> Token:
 
 def _from_file(path: Path) -> Token:
     try:
-        text = path.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
+        text = token_in_file(path)
+    except (OSError, ValueError):
         raise no_token(f"the token in {path} can't be read", "Check sasl.oauthbearer.token.endpoint.url.") from None
     return Token(checked(text, f"the token in {path}"), None)

@@ -62,8 +62,8 @@ _MAX_TIMEOUT = "transaction.max.timeout.ms"
 async def stable_offsets(
     link: Link, places: Iterable[Place]
 ) -> tuple[dict[Place, StableOffsets], dict[Place, Failure]]:
-    """The last stable offset and the high watermark of each partition, or its failure. Two requests to each leader for
-    each `OFFSETS_AT_ONCE` partitions.
+    """Return the last stable offset and the high watermark of each partition, or its failure. Two requests to each
+    leader for each `OFFSETS_AT_ONCE` partitions.
 
     The stable ones are read first: where they are behind, they were behind already before the others were read.
     """
@@ -83,7 +83,8 @@ async def stable_offsets(
 
 
 async def look_at_transactions(link: Link, places: Iterable[Place]) -> Transactions:
-    """The open transactions of these partitions, with what says whether they hang (`model.transactions.verdict`).
+    """Return the open transactions of these partitions, with what says whether they hang
+    (`model.transactions.verdict`).
 
     An open transaction holds the last stable offset below the high watermark, so producers are described only where it
     is there. They are described again once the coordinators have answered: a transaction that was the same both times
@@ -134,7 +135,8 @@ def _is_kept(each: OpenTransaction, listing: TransactionListing) -> bool:
 async def _asked(
     link: Link, waiting: Sequence[Place]
 ) -> tuple[ProducerListing, tuple[TransactionListing, tuple[Failure, ...]]]:
-    """The producers of the partitions, and after them what the coordinators know, with what they may have left out."""
+    """Return the producers of the partitions, and after them what the coordinators know, with what they may have left
+    out."""
     producers = await describe_producers(link, waiting)
     ids = {each.producer.id for each in _open(producers)}
     before = await _coordinators(link)
@@ -155,7 +157,7 @@ async def _asked(
 
 
 async def _coordinators(link: Link) -> Mapping[int, tuple[int, int]] | Failure:
-    """Partition of the transaction log -> its leader and leader epoch; empty if there is no such topic."""
+    """Return partition of the transaction log -> its leader and leader epoch; empty if there is no such topic."""
     listing = await describe_topics(link, [TRANSACTIONS])
     topic = listing.topics.get(TRANSACTIONS)
     if topic is not None:
@@ -167,7 +169,7 @@ async def _coordinators(link: Link) -> Mapping[int, tuple[int, int]] | Failure:
 def _unled(
     before: Mapping[int, tuple[int, int]] | Failure, after: Mapping[int, tuple[int, int]] | Failure
 ) -> list[Failure]:
-    """Why some coordinator may not have been asked."""
+    """Return why some coordinator may not have been asked."""
     if isinstance(before, Failure) or isinstance(after, Failure):
         why = before if isinstance(before, Failure) else after
         assert isinstance(why, Failure)
@@ -183,7 +185,7 @@ def _unled(
 
 
 async def _hidden(link: Link) -> list[Failure]:
-    """Why brokers may have left out transactional ids that this principal may not describe; empty if it may all.
+    """Return why brokers may have left out transactional ids that this principal may not describe; empty if it may all.
 
     Brokers don't say what they leave out, so it is tried. The ACLs on transactional ids divide all ids into classes,
     which an authorizer treats alike by Kafka's rules (StandardAuthorizer, AclAuthorizer): each name that an ACL has,
@@ -216,8 +218,8 @@ async def _hidden(link: Link) -> list[Failure]:
 
 
 def _no_ones(names: Collection[str]) -> str:
-    """An id that no ACL names, and below no prefix that one has. Always the same one where there is none like it, so
-    that a record has the answer that its replay asks for."""
+    """Return an id that no ACL names, and below no prefix that one has. Always the same one where there is none like
+    it, so that a record has the answer that its replay asks for."""
     free = (each for each in NO_ONES if not any(name.startswith(each[0]) for name in names))
     return next(free, secrets.token_hex(16))
 
@@ -229,7 +231,7 @@ _HOW_TO_KNOW = (
 
 
 async def _refused(link: Link, broker_id: int, ids: Sequence[str]) -> bool | Failure:
-    """Whether the broker refuses to describe one of the ids to this principal."""
+    """Return whether the broker refuses to describe one of the ids to this principal."""
     for chunk in chunks(ids, IDS_AT_ONCE):
         try:
             response = await describe_ids(link, broker_id, chunk)
@@ -242,7 +244,7 @@ async def _refused(link: Link, broker_id: int, ids: Sequence[str]) -> bool | Fai
 
 
 async def _max_timeout(link: Link) -> int | None:
-    """The highest transaction.max.timeout.ms of the brokers, milliseconds; None if a broker does not say."""
+    """Return the highest transaction.max.timeout.ms of the brokers, milliseconds; None if a broker does not say."""
     brokers = sorted((await link.nodes()).brokers)
     try:
         listing = await describe_configs(link, map(broker_resource, brokers), keys=[_MAX_TIMEOUT], synonyms=False)
@@ -258,7 +260,8 @@ async def _max_timeout(link: Link) -> int | None:
 
 
 async def abort_transaction(link: Link, request: AbortTransaction, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome: an abort marker for the producer's open transaction is written into the partition, by its leader.
+    """Return one outcome: an abort marker for the producer's open transaction is written into the partition, by its
+    leader.
 
     It is looked at right before, for a check too, and nothing is sent unless it is the transaction that was meant and
     hangs. The marker has the producer's epoch and the coordinator's as the leader knows them (0 for -1, as Kafka's
@@ -308,7 +311,7 @@ async def abort_transaction(link: Link, request: AbortTransaction, *, validate_o
 
 
 def _kept_back(request: AbortTransaction, seen: Transactions) -> Outcome | None:
-    """Why the marker must not be written; None if it may."""
+    """Return why the marker must not be written; None if it may."""
     target = request.target
     place = target.topic, target.number
     if place in seen.failures:
@@ -324,7 +327,7 @@ def _kept_back(request: AbortTransaction, seen: Transactions) -> Outcome | None:
 
 
 def ended(request: AbortTransaction, listing: ProducerListing) -> Status:
-    """Whether the transaction is no longer open. A producer that the leader has forgotten has none."""
+    """Return whether the transaction is no longer open. A producer that the leader has forgotten has none."""
     target = request.target
     producers = listing.producers.get((target.topic, target.number))
     if producers is None:
@@ -334,7 +337,7 @@ def ended(request: AbortTransaction, listing: ProducerListing) -> Status:
 
 
 def with_right_named(outcome: Outcome) -> Outcome:
-    """The outcome, with the right that is missing where the broker refused for want of one."""
+    """Return the outcome, with the right that is missing where the broker refused for want of one."""
     problem = outcome.failure
     if problem is None or problem.name != "CLUSTER_AUTHORIZATION_FAILED":
         return outcome

@@ -31,7 +31,8 @@ Place = tuple[str, int]
 
 
 async def elect_leaders(link: Link, request: ElectLeaders, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome for each partition. If the wanted leader leads already it is APPLIED, with ELECTION_NOT_NEEDED.
+    """Return one outcome for each partition. If the wanted leader leads already it is APPLIED, with
+    ELECTION_NOT_NEEDED.
 
     A check is UNCHECKED, or FAILED without the right to alter the cluster. Raises Unsupported for an unclean election
     before Kafka 2.4, and AdminError if nothing was sent.
@@ -83,7 +84,7 @@ async def elect_leaders(link: Link, request: ElectLeaders, *, validate_only: boo
 
 
 async def alter_reassignments(link: Link, request: AlterReassignments, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome for each partition, once its move has started or was cancelled. The brokers continue it.
+    """Return one outcome for each partition, once its move has started or was cancelled. The brokers continue it.
 
     A check is UNCHECKED, or FAILED without the right to alter the cluster. Raises Unsupported before Kafka 2.4, and
     AdminError if nothing was sent.
@@ -140,7 +141,7 @@ _MAY_NOT_ALTER = Failure(
 
 
 async def _check_right(link: Link, targets: Iterable[T]) -> dict[T, Outcome]:
-    """All that can be checked: brokers say what the principal may do on the cluster (KIP-430)."""
+    """Check all that can be checked: brokers say what the principal may do on the cluster (KIP-430)."""
     operations = (await describe_cluster(link)).operations
     if operations is None or "ALTER" in operations:
         return {target: Outcome(target, Status.UNCHECKED) for target in targets}
@@ -148,14 +149,14 @@ async def _check_right(link: Link, targets: Iterable[T]) -> dict[T, Outcome]:
 
 
 def _naming_right(outcome: Outcome) -> Outcome:
-    """The outcome, with the right that was missing."""
+    """Return the outcome, with the right that was missing."""
     if outcome.failure is not None and outcome.failure.name == _MAY_NOT_ALTER.name:
         return Outcome(outcome.target, outcome.status, _MAY_NOT_ALTER)
     return outcome
 
 
 async def list_reassignments(link: Link) -> tuple[Reassignment, ...]:
-    """The partitions that are being moved (KIP-455). Raises AdminError; Unsupported before Kafka 2.4."""
+    """Return the partitions that are being moved (KIP-455). Raises AdminError; Unsupported before Kafka 2.4."""
     await link.require("list_partition_reassignments", 0, "2.4", CONTROLLER)
 
     def build(kio: ModuleType) -> Any:
@@ -168,7 +169,7 @@ async def list_reassignments(link: Link) -> tuple[Reassignment, ...]:
 
 
 def reassignments(response: Any) -> tuple[Reassignment, ...]:
-    """The moves of a ListPartitionReassignments response, sorted by topic and partition."""
+    """Return the moves of a ListPartitionReassignments response, sorted by topic and partition."""
     found = (
         Reassignment(topic.name, p.partition_index, p.replicas, p.adding_replicas, p.removing_replicas)
         for topic in response.topics
@@ -178,7 +179,7 @@ def reassignments(response: Any) -> tuple[Reassignment, ...]:
 
 
 def elected(partition: Partition | None, unclean: bool) -> Status:
-    """Whether the preferred replica leads, or after an unclean election any replica."""
+    """Return whether the preferred replica leads, or after an unclean election any replica."""
     if partition is None:
         return Status.UNKNOWN
     leads = partition.leader >= 0 if unclean else partition.replicas[:1] == (partition.leader,)
@@ -191,8 +192,8 @@ def moved(
     move: Reassignment | None,
     original: tuple[int, ...] | None = None,
 ) -> Status:
-    """Whether the partition is on the wanted replicas or moves there. wanted None: whether its move was cancelled: it
-    does not move, and is on its original replicas, where these are given."""
+    """Return whether the partition is on the wanted replicas or moves there. wanted None: whether its move was
+    cancelled: it does not move, and is on its original replicas, where these are given."""
     if partition is None:
         return Status.UNKNOWN
     if wanted is None:
@@ -205,7 +206,7 @@ def moved(
 
 
 def by_topic(places: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
-    """Topic -> partition numbers."""
+    """Return topic -> partition numbers."""
     found: dict[str, list[int]] = {}
     for topic, number in places:
         found.setdefault(topic, []).append(number)
@@ -243,8 +244,8 @@ _LEADER_MOVED = frozenset({ErrorCode.leader_not_available, ErrorCode.not_leader_
 async def log_spans(
     link: Link, since: Mapping[Place, int], began: Mapping[Place, int]
 ) -> tuple[dict[Place, LogSpan], list[Failure]]:
-    """(topic, partition) -> its span with the first records at or after two times (ms since 1970), and the failures of
-    the others. Four requests to each leader, at once."""
+    """Return (topic, partition) -> its span with the first records at or after two times (ms since 1970), and the
+    failures of the others. Four requests to each leader, at once."""
     (first, missing), (end, no_end), (found, unknown), (before, no_before) = await asyncio.gather(
         list_offsets(link, dict.fromkeys(since, EARLIEST)),
         list_offsets(link, dict.fromkeys(since, LATEST)),
@@ -262,7 +263,7 @@ async def log_spans(
 
 
 async def log_ranges(link: Link, places: Sequence[Place]) -> tuple[dict[Place, LogRange], list[Failure]]:
-    """(topic, partition) -> the offsets of its first record and of its end, and the failures of the others. Two
+    """Return (topic, partition) -> the offsets of its first record and of its end, and the failures of the others. Two
     requests to each leader, at once."""
     (first, missing), (end, no_end) = await asyncio.gather(
         list_offsets(link, dict.fromkeys(places, EARLIEST)), list_offsets(link, dict.fromkeys(places, LATEST))
@@ -274,8 +275,8 @@ async def log_ranges(link: Link, places: Sequence[Place]) -> tuple[dict[Place, L
 async def list_offsets(
     link: Link, wanted: Mapping[Place, int], *, stable: bool = False
 ) -> tuple[dict[Place, int], list[Failure]]:
-    """(topic, partition) -> the first offset at or after a timestamp (ms, `LATEST` or `EARLIEST`), -1 if there is no
-    such record; and the failures of the others. One request to each leader for so many partitions as fit.
+    """Return (topic, partition) -> the first offset at or after a timestamp (ms, `LATEST` or `EARLIEST`), -1 if there
+    is no such record; and the failures of the others. One request to each leader for so many partitions as fit.
 
     stable: the latest offset is the last stable one, as for consumers with read_committed, else the high watermark.
     """
@@ -287,7 +288,7 @@ async def list_offsets(
 
 
 async def offsets_of(link: Link, wanted: Mapping[Place, int], *, stable: bool = False) -> dict[Place, int | Failure]:
-    """As `list_offsets`, each partition with its offset or its failure."""
+    """Do as `list_offsets`, each partition with its offset or its failure."""
     found: dict[Place, int | Failure] = {}
     left = tuple(wanted)
     for last in (False, True):  # retried once with the new leader
@@ -316,7 +317,7 @@ async def offsets_of(link: Link, wanted: Mapping[Place, int], *, stable: bool = 
 
 
 async def leaders_of(link: Link, places: Iterable[Place]) -> tuple[dict[int, list[Place]], dict[Place, Failure]]:
-    """Leader -> its partitions, and the failures of partitions without a leader."""
+    """Return leader -> its partitions, and the failures of partitions without a leader."""
     places = tuple(places)
     topics = list(dict.fromkeys(topic for topic, _ in places))
     leading: dict[Place, int] = {}
@@ -343,7 +344,7 @@ async def leaders_of(link: Link, places: Iterable[Place]) -> tuple[dict[int, lis
 async def _offsets_of_leader(
     link: Link, leader: int, wanted: Mapping[Place, int], stable: bool
 ) -> dict[Place, tuple[int | Failure, int]]:
-    """(topic, partition) -> (error code, or the failure of its request; offset)."""
+    """Return (topic, partition) -> (error code, or the failure of its request; offset)."""
     places = list(wanted)
     found: dict[Place, tuple[int | Failure, int]] = {}
     halving = Halving(place_text)
@@ -372,7 +373,7 @@ CONSUMER, ANY_REPLICA = -1, -2
 async def offsets_at_broker(
     link: Link, broker_id: int, wanted: Mapping[Place, int], asker: int = CONSUMER, *, stable: bool = False
 ) -> dict[Place, tuple[int, int]] | Failure:
-    """(topic, partition) -> (error code, offset) for a timestamp each, or the failure of the request."""
+    """Return (topic, partition) -> (error code, offset) for a timestamp each, or the failure of the request."""
 
     async def ask(some: Sequence[Place]) -> Mapping[Place, tuple[int, int] | Failure]:
         answer = await _offsets_answered(link, broker_id, {place: wanted[place] for place in some}, asker, stable)
@@ -417,8 +418,9 @@ async def _offsets_answered(
 
 
 async def ends_at_leaders(link: Link, leaders: Mapping[int, Sequence[Place]]) -> dict[Place, int]:
-    """(topic, partition) -> the end of its log. leaders: broker -> the partitions that it leads, as far as is known. It
-    costs one request to each leader for so many partitions as fit; one that is wrong about a leader has no answer."""
+    """Return (topic, partition) -> the end of its log. leaders: broker -> the partitions that it leads, as far as is
+    known. It costs one request to each leader for so many partitions as fit; one that is wrong about a leader has no
+    answer."""
     answers = await asyncio.gather(
         *(_offsets_of_leader(link, leader, dict.fromkeys(mine, LATEST), False) for leader, mine in leaders.items())
     )
@@ -426,7 +428,7 @@ async def ends_at_leaders(link: Link, leaders: Mapping[int, Sequence[Place]]) ->
 
 
 def place_text(place: Place) -> str:
-    """A partition for people: ``orders-3``."""
+    """Return a partition for people: ``orders-3``."""
     topic, number = place
     return f"{topic}-{number}"
 

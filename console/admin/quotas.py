@@ -29,7 +29,7 @@ async def describe_quotas(
     link: Link,
     filter: QuotaFilter | None = None,
 ) -> dict[QuotaEntity, QuotaValues]:
-    """The quotas of all entities, or of those that match the filter.
+    """Return the quotas of all entities, or of those that match the filter.
 
     Raises BrokerError if the broker refuses the filter or the principal, Unsupported before Kafka 2.6, and other
     AdminErrors.
@@ -61,8 +61,8 @@ def _import_decoder(_api: str, _version: int) -> None:
 async def describe_quotas_of(
     link: Link, filters: Sequence[QuotaFilter], *, batched: bool = True
 ) -> list[dict[QuotaEntity, QuotaValues] | Failure]:
-    """The matches of each filter, or its failure, in the order of the filters. batched: False for filters with very
-    many matches: kio decodes a batch in one call, which blocks all other threads.
+    """Return the matches of each filter, or its failure, in the order of the filters. batched: False for filters with
+    very many matches: kio decodes a batch in one call, which blocks all other threads.
 
     One request (one for the strict filters, one for the others) if the broker supports DescribeClientQuotas v2; else
     one for each filter, all in flight at once. Raises AdminError if the cluster can't be reached, and Unsupported
@@ -85,7 +85,7 @@ async def describe_quotas_of(
 
 
 async def _in_batches(link: Link, filters: Sequence[QuotaFilter]) -> list[dict[QuotaEntity, QuotaValues] | Failure]:
-    """Two requests: `strict` is for all filters of a request."""
+    """Send two requests: `strict` is for all filters of a request."""
     kinds = [[wanted for wanted in filters if wanted.strict is strict] for strict in (True, False)]
     results = await asyncio.gather(*(each_of(kind, partial(_batched, link)) for kind in kinds if kind))
     strict, others = iter(results[0] if kinds[0] else ()), iter(results[-1])
@@ -132,7 +132,7 @@ _FEW = 16
 
 
 async def alter_quotas(link: Link, request: AlterQuotas, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome for each entity. Raises AdminError if nothing was sent."""
+    """Return one outcome for each entity. Raises AdminError if nothing was sent."""
     await link.require("alter_client_quotas", 0, "2.6", CONTROLLER)
     outcomes = {
         entity: outcome for entity, values in request.ops.items() if (outcome := _refusal(entity, values)) is not None
@@ -176,12 +176,13 @@ async def _quotas_of(link: Link, entities: Sequence[QuotaEntity]) -> dict[QuotaE
 
 
 def quota_verdict(wanted: Mapping[str, float | None], seen: Mapping[str, float]) -> Status:
-    """Whether an entity's values are as requested."""
+    """Return whether an entity's values are as requested."""
     return Status.APPLIED if all(seen.get(key) == value for key, value in wanted.items()) else Status.NOT_APPLIED
 
 
 def _refusal(entity: QuotaEntity, values: Mapping[str, float | None]) -> Outcome | None:
-    """The outcome of values that are not sent: brokers accept NaN and infinity, then limit nothing or everything."""
+    """Return the outcome of values that are not sent: brokers accept NaN and infinity, then limit nothing or
+    everything."""
     for key, value in values.items():
         if value is not None and not math.isfinite(value):
             return refused(entity, "INVALID_QUOTA", f"{key} can't be {value}", "Give a number greater than 0.")

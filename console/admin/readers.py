@@ -21,7 +21,7 @@ Read = tuple[Mapping[TopicPartition, CommittedOffset], list[Failure]]
 
 
 async def topic_readers(link: Link, topics: Collection[str], most: int) -> dict[str, TopicReaders]:
-    """Topic -> how far groups have read it. Of more than `most` groups, the first by name are asked for.
+    """Return topic -> how far groups have read it. Of more than `most` groups, the first by name are asked for.
 
     Groups that the principal may not describe are missing without an error. Raises AdminError if the cluster is lost.
     """

@@ -50,11 +50,11 @@ class Scan:
         self.broken = False
 
     def wants(self, count: int) -> bool:
-        """Whether there is more to read for so many records."""
+        """Return whether there is more to read for so many records."""
         return not self.broken and self.position < self.until and not self.is_full(count)
 
     def is_full(self, count: int) -> bool:
-        """Whether the rest of a batch may be left alone."""
+        """Return whether the rest of a batch may be left alone."""
         return len(self.found) >= count
 
     def keep(self, record: Record, _count: int) -> None:
@@ -62,20 +62,20 @@ class Scan:
         self.found.append(record)
 
     def result(self) -> list[Record]:
-        """What was found, by offset."""
+        """Return what was found, by offset."""
         return self.found
 
     def looked(self) -> Looked:
-        """How far it was looked at."""
+        """Return how far it was looked at."""
         return Looked(self.number, self.first, self.position, self.start, self.end)
 
     def further(self, cut: Sequence[Record]) -> int | None:
-        """Where to look further, None at the end of the log. cut: what was found and is not in the answer."""
+        """Return where to look further, None at the end of the log. cut: what was found and is not in the answer."""
         at = min((record.offset for record in cut), default=self.position)
         return at if at < self.end and not self.broken else None
 
     def gap(self) -> str:
-        """What was not looked at although later records are in the answer, ``""`` for nothing."""
+        """Return what was not looked at although later records are in the answer, ``""`` for nothing."""
         return ""
 
 
@@ -94,7 +94,7 @@ class BackwardScan(Scan):
         self.first = self.position = max(start, self.until - self._size)
 
     def wants(self, count: int) -> bool:
-        """The same. A complete stretch is followed by the one before it, as long as records are missing."""
+        """Return the same. A complete stretch is followed by the one before it, as long as records are missing."""
         while not self.broken and self.position >= self.until:
             self._later, self.found = [*self.found, *self._later], []
             if len(self._later) >= count or self.first <= self.start:
@@ -105,7 +105,7 @@ class BackwardScan(Scan):
         return not self.broken
 
     def is_full(self, _count: int) -> bool:
-        """Never: the newest records are at the end."""
+        """Return False: the newest records are at the end."""
         return False
 
     def keep(self, record: Record, count: int) -> None:
@@ -116,21 +116,21 @@ class BackwardScan(Scan):
             del self.found[:-count]
 
     def result(self) -> list[Record]:
-        """What was found, by offset."""
+        """Return what was found, by offset."""
         return [*self.found, *self._later]
 
     def looked(self) -> Looked:
-        """How far it was looked at, without the rest of a stretch that was not completed."""
+        """Return how far it was looked at, without the rest of a stretch that was not completed."""
         last = self.before if self._later or self.position >= self.until else self.position
         return Looked(self.number, self.first, last, self.start, self.end)
 
     def further(self, cut: Sequence[Record]) -> int | None:
-        """Where the records before these end, None at the start of the log."""
+        """Return where the records before these end, None at the start of the log."""
         at = max((record.offset + 1 for record in cut), default=max(self.first, self._forgotten))
         return at if at > self.start and not self.broken else None
 
     def gap(self) -> str:
-        """The rest of a stretch that was not completed."""
+        """Return the rest of a stretch that was not completed."""
         if self.position >= self.until:
             return ""
         span = f"{self.position}..{self.until - 1}"
@@ -164,7 +164,7 @@ class Budget:
         self.kept += len(record.key or b"") + len(record.value or b"") + headers
 
     def is_over(self) -> bool:
-        """Whether a limit is reached."""
+        """Return whether a limit is reached."""
         if not self.stopped:
             if self.looked_at >= MOST_LOOKED_AT:
                 self.stopped = "records"
@@ -237,8 +237,8 @@ def _add_undecodable(scan: Scan, topic: str, first: int, last: int, why: str) ->
 
 
 def merged(scans: Sequence[Scan], query: RecordsQuery) -> tuple[tuple[Record, ...], Start | None]:
-    """The records of all partitions by time, then partition and offset, at most as many as asked for; and where to look
-    further, None for nowhere."""
+    """Return the records of all partitions by time, then partition and offset, at most as many as asked for; and where
+    to look further, None for nowhere."""
     count = min(max(query.count, 1), MOST_RECORDS)
     found = sorted(
         (record for scan in scans for record in scan.result()),
@@ -262,7 +262,8 @@ def merged(scans: Sequence[Scan], query: RecordsQuery) -> tuple[tuple[Record, ..
 
 
 def scan_of(query: RecordsQuery, number: int, start: int, end: int, at: int | None) -> Scan:
-    """The scan of a partition. at: where to begin; for the newest records, where they end (excluded), None: the end."""
+    """Return the scan of a partition. at: where to begin; for the newest records, where they end (excluded), None: the
+    end."""
     if isinstance(query.start, Last):
         return BackwardScan(number, start, end, end if at is None else at, min(max(query.count, 1), MOST_RECORDS))
     return Scan(number, start, end, start if isinstance(query.start, First) or at is None else at)

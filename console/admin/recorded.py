@@ -55,7 +55,8 @@ class RecordedConnection:
         self._prepared: tuple[AiokafkaRequest, bytes | Problem] | None = None
 
     def version(self, api: str) -> int | None:
-        """The version in which the record has the API; else the highest that both sides have, None without one."""
+        """Return the version in which the record has the API; else the highest that both sides have, None without
+        one."""
         key = api_key(api)
         lowest, highest = version_range(api)
         recorded = [each for each in self._tape.versions(key) if lowest <= each <= highest]
@@ -68,11 +69,11 @@ class RecordedConnection:
         return chosen if chosen >= max(lowest, theirs[0]) else None
 
     def proposes(self, api: str, version: int) -> bool:
-        """Whether the record has a proposal's version of an API."""
+        """Return whether the record has a proposal's version of an API."""
         return version > version_range(api)[1] and version in self._tape.versions(api_key(api))
 
     def prepare(self, api: str, version: int, build: Build) -> AiokafkaRequest:
-        """The request, encoded. Raises NotRecorded, and what `build` raises."""
+        """Return the request, encoded. Raises NotRecorded, and what `build` raises."""
         request = AiokafkaRequest(api, version, build, encode=_encode)
         found = self._found(request)
         if found is None:
@@ -81,7 +82,8 @@ class RecordedConnection:
         return request
 
     async def send(self, request: AiokafkaRequest) -> RawResponse:
-        """The recorded answer; none where none came in time. Raises ConnectionError where the connection was lost."""
+        """Return the recorded answer; none where none came in time. Raises ConnectionError where the connection was
+        lost."""
         prepared, self._prepared = self._prepared, None
         is_known = prepared is not None and prepared[0] is request
         found = prepared[1] if is_known and prepared is not None else self._found(request)
@@ -95,11 +97,12 @@ class RecordedConnection:
         return self._tape.answer(api_key(request.api), request.version, request.encode(), self._address)
 
     async def close(self, wait: float = 0.0) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 def _encode(payload: RequestPayload) -> bytes:
-    """A payload, encoded: look after look the same is asked, and long lists take far longer to encode than to hash."""
+    """Return a payload, encoded: look after look the same is asked, and long lists take far longer to encode than to
+    hash."""
     return _encoded(cast("Hashable", payload))
 
 
@@ -109,7 +112,7 @@ def _encoded(payload: Hashable) -> bytes:
 
 
 def _versions(tape: Tape, address: Address | None) -> Mapping[int, tuple[int, int]]:
-    """API key -> (lowest, highest version) of a broker; empty if the record does not say."""
+    """Return API key -> (lowest, highest version) of a broker; empty if the record does not say."""
     from console.wire.bounds_check import MalformedFrame
     from console.wire.frames import decode_body
     from console.wire.schemas import response_type
@@ -132,14 +135,14 @@ class RecordedConnections(Connections):
         self._tape = tape
 
     async def to(self, address: Address) -> Any:
-        """The connection to this address. Raises the AdminError that was recorded."""
+        """Return the connection to this address. Raises the AdminError that was recorded."""
         problem = self._tape.refusal(address)
         if problem is not None:
             raise error_of(problem)
         return RecordedConnection(self._tape, address)
 
     async def any_of(self, addresses: Iterable[Address]) -> Any:
-        """The connection to the broker that answers. Raises AdminError if the record has no broker that did."""
+        """Return the connection to the broker that answers. Raises AdminError if the record has no broker that did."""
         asked = tuple(addresses)
         problems = [problem for each in asked if (problem := self._tape.refusal(each)) is not None]
         if asked and len(problems) == len(asked):
@@ -147,21 +150,21 @@ class RecordedConnections(Connections):
         return RecordedConnection(self._tape, None)
 
     async def try_anew(self, address: Address) -> None:
-        """Raises the AdminError that was recorded for a new connection to this address."""
+        """Raise the AdminError that was recorded for a new connection to this address."""
         await self.to(address)
 
     open_apart = to
 
     def now_ms(self) -> int:
-        """The record's time."""
+        """Return the record's time."""
         return self._tape.now()
 
     def retire(self, connection: Any, longest: float | None = None) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 def error_of(problem: Problem) -> AdminError:
-    """The error that was recorded."""
+    """Return the error that was recorded."""
     kind = getattr(errors, problem.kind, Unreachable)
     found = Failure(problem.name, problem.message, problem.remedy)
     if not (isinstance(kind, type) and issubclass(kind, AdminError)) or kind in (errors.ReadOnly, errors.Unsupported):
@@ -175,7 +178,7 @@ class _Impatient(selectors.DefaultSelector):
     skipped = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """As usual, but a time-out passes at once."""
+        """Do as usual, but a time-out passes at once."""
         if timeout is None or timeout <= 0:
             return super().select(timeout)
         found = super().select(0)
@@ -192,5 +195,5 @@ class InstantLoop(asyncio.SelectorEventLoop):
         super().__init__(self._impatient)
 
     def time(self) -> float:
-        """Seconds, those that were skipped included."""
+        """Return seconds, those that were skipped included."""
         return super().time() + self._impatient.skipped

@@ -54,7 +54,7 @@ _MOVED = frozenset(
 
 
 async def read_records(link: Link, query: RecordsQuery, wanted: Wanted | None = None) -> RecordsRead:
-    """The records of a topic or of one of its partitions, read from the leaders; never changes anything.
+    """Return the records of a topic or of one of its partitions, read from the leaders; never changes anything.
 
     wanted: only these records, called in a thread of its own; what is looked at is bounded all the same.
     Partitions that can't be read are `problems`. Raises AdminError if the topic or the group can't be read, and the
@@ -132,7 +132,7 @@ class _Ranges(NamedTuple):
 
 
 async def _ranges(link: Link, query: RecordsQuery, numbers: Sequence[int]) -> _Ranges:
-    """The logs, and where the look begins in each."""
+    """Return the logs, and where the look begins in each."""
     places = [(query.topic, number) for number in numbers]
     latest = dict.fromkeys(places, LATEST)
     (starts, no_start), (ends, no_end), (begin, notes, no_begin) = await asyncio.gather(
@@ -163,7 +163,8 @@ async def _ranges(link: Link, query: RecordsQuery, numbers: Sequence[int]) -> _R
 
 
 def _held_back(ends: Mapping[int, tuple[int, int]]) -> str:
-    """Which partitions have records that open transactions hold back, by their last stable offset and their end."""
+    """Return which partitions have records that open transactions hold back, by their last stable offset and their
+    end."""
     held = {number: span for number, span in ends.items() if span[0] < span[1]}
     if not held:
         return ""
@@ -177,7 +178,7 @@ _Begin = tuple[Mapping[int, int], Sequence[str], Sequence[Failure]]
 
 
 async def _begin(link: Link, query: RecordsQuery, places: Sequence[Place]) -> _Begin:
-    """Partition -> the offset that was asked for, with notes and failures."""
+    """Return partition -> the offset that was asked for, with notes and failures."""
     match query.start:
         case Last(before=before):
             return before or {}, (), ()
@@ -240,7 +241,7 @@ class _Reading:
         return list(self.failed.values())
 
     async def _round(self, active: Sequence[Scan]) -> None:
-        """One Fetch to each leader, at once."""
+        """Send one Fetch to each leader, at once."""
         by_leader: dict[int, list[Scan]] = {}
         for scan in active:
             leader = self._leaders[scan.number]
@@ -266,7 +267,8 @@ class _Reading:
     async def _fetch(
         self, leader: int, scans: Sequence[Scan], most: int, partitions: int
     ) -> dict[int, Any] | int | Failure:
-        """Partition -> its part of the leader's answer; or the answer's error code, or the failure of the request."""
+        """Return partition -> its part of the leader's answer; or the answer's error code, or the failure of the
+        request."""
         share = max(_LEAST_BYTES, self.budget.bytes_left // partitions)
         # A partition that got nothing the last time comes first: the answer's limit is used up in this order.
         order = sorted(scans, key=lambda scan: -self._tries.get(scan.number, 0))
@@ -344,7 +346,7 @@ class _Reading:
             self._leaders.update((partition.number, partition.leader) for partition in self._topic.partitions)
 
     async def _deleted(self, scan: Scan) -> None:
-        """The log was cut while it was read: go on where it begins now."""
+        """Go on where the log begins now: it was cut while it was read."""
         place = (self._topic.name, scan.number)
         starts, problems = await list_offsets(self._link, {place: EARLIEST})
         start = starts.get(place, -1)

@@ -16,7 +16,7 @@ from console.model.changes import BrokerTarget, Outcome, Status, UnregisterBroke
 
 
 async def unregister_broker(link: Link, request: UnregisterBroker, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """The outcome for the broker; a check is UNCHECKED.
+    """Return the outcome for the broker; a check is UNCHECKED.
 
     A controller unregisters a running broker too, which then ends. Raises Unsupported before Kafka 3.0 and with
     ZooKeeper, and AdminError if nothing was sent.
@@ -43,7 +43,8 @@ async def unregister_broker(link: Link, request: UnregisterBroker, *, validate_o
 
 
 async def unregistered(link: Link, broker_id: int) -> Status:
-    """Whether a broker is gone: UNKNOWN where the cluster does not describe brokers that are down (before 4.0)."""
+    """Return whether a broker is gone: UNKNOWN where the cluster does not describe brokers that are down (before
+    4.0)."""
     cluster = await describe_cluster(link)
     if any(broker.id == broker_id for broker in cluster.brokers):
         return Status.NOT_APPLIED

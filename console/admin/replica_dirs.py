@@ -28,7 +28,7 @@ _EXPLAINED: Mapping[int, str] = {
 
 
 async def alter_replica_dirs(link: Link, request: AlterReplicaDirs, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome for each replica, once its broker has begun to copy it. The broker goes on by itself.
+    """Return one outcome for each replica, once its broker has begun to copy it. The broker goes on by itself.
 
     A check is UNCHECKED. Raises Unsupported before Kafka 2.0, and AdminError if nothing was sent.
     """
@@ -76,7 +76,7 @@ async def alter_replica_dirs(link: Link, request: AlterReplicaDirs, *, validate_
 
 
 def _placed(target: ReplicaTarget, path: str, dirs: Sequence[LogDir] | None) -> Status:
-    """Whether a replica is in a directory, or is copied into it. dirs: None if they are unknown."""
+    """Return whether a replica is in a directory, or is copied into it. dirs: None if they are unknown."""
     if dirs is None:
         return Status.UNKNOWN
     places = {

@@ -24,7 +24,7 @@ Eligible = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 async def replica_logs(link: Link, replicas: Mapping[Place, Sequence[int]]) -> dict[Place, ReplicaLogs]:
-    """What each partition's replicas hold, by the answers of their brokers; what was not answered is missing.
+    """Return what each partition's replicas hold, by the answers of their brokers; what was not answered is missing.
 
     replicas: the brokers of each partition; of more than `MOST` partitions the rest is left out. Sizes need DESCRIBE on
     the cluster, ends DESCRIBE on the topic. Raises AdminError if the cluster is lost.
@@ -53,7 +53,7 @@ async def replica_logs(link: Link, replicas: Mapping[Place, Sequence[int]]) -> d
 
 
 async def _ends(link: Link, broker_id: int, places: Iterable[Place]) -> dict[Place, int]:
-    """The end of the broker's own log of each partition."""
+    """Return the end of the broker's own log of each partition."""
     found = await offsets_at_broker(link, broker_id, dict.fromkeys(places, LATEST), ANY_REPLICA)
     if isinstance(found, Failure):
         return {}
@@ -61,7 +61,7 @@ async def _ends(link: Link, broker_id: int, places: Iterable[Place]) -> dict[Pla
 
 
 async def _eligible(link: Link, places: Iterable[Place]) -> dict[Place, Eligible]:
-    """The replicas that may lead; nothing where brokers lack the API (before 3.7) or refuse."""
+    """Return the replicas that may lead; nothing where brokers lack the API (before 3.7) or refuse."""
     wanted = frozenset(places)
 
     async def ask(some: Sequence[str]) -> Mapping[str, dict[Place, Eligible] | Failure]:
@@ -77,7 +77,7 @@ async def _eligible(link: Link, places: Iterable[Place]) -> dict[Place, Eligible
 async def _pages(
     link: Link, topics: Sequence[str], wanted: Collection[Place]
 ) -> dict[str, dict[Place, Eligible] | Failure]:
-    """Topic -> what is said of its partitions, or why there is nothing; page by page. Raises AdminError."""
+    """Yield topic -> what is said of its partitions, or why there is nothing; page by page. Raises AdminError."""
     found: dict[str, dict[Place, Eligible] | Failure] = {name: {} for name in topics}
     left = list(topics)
     cursor: Place | None = None

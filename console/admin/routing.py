@@ -29,7 +29,7 @@ CONTROLLER = Route(Destination.CONTROLLER)
 
 
 def broker(broker_id: int) -> Route:
-    """The route to one broker."""
+    """Return the route to one broker."""
     return Route(Destination.BROKER, broker_id)
 
 
@@ -38,7 +38,8 @@ KRAFT_ONLY = (55, 64)
 
 
 def forwards_to_controller(api_keys: Container[int]) -> bool:
-    """Whether a broker with these APIs forwards requests to the controller, as all in KRaft mode do (KIP-590)."""
+    """Return whether a broker with these APIs forwards requests to the controller, as all in KRaft mode do
+    (KIP-590)."""
     return any(key in api_keys for key in KRAFT_ONLY)
 
 
@@ -67,7 +68,7 @@ answers the requests of a connection one after another."""
 
 
 def refused_by_non_controller(response: Any) -> bool:
-    """Whether the request as a whole, or each item, was refused with NOT_CONTROLLER: nothing was applied.
+    """Return whether the request as a whole, or each item, was refused with NOT_CONTROLLER: nothing was applied.
 
     Kafka 2.8 refuses each partition of an election so, with 0 as the error of the whole.
     """
@@ -103,7 +104,7 @@ ATTEMPTS = 5
 def delays(
     first: float = FIRST_DELAY, longest: float = LONGEST_DELAY, jitter: Callable[[], float] = random.random
 ) -> Iterator[float]:
-    """Seconds to wait before each retry: from 0 to a bound that doubles up to `longest`."""
+    """Yield seconds to wait before each retry: from 0 to a bound that doubles up to `longest`."""
     bound = first
     while True:
         yield bound * jitter()
@@ -118,7 +119,7 @@ async def until_settled(
     attempts: int = ATTEMPTS,
     waits: Iterator[float] | None = None,
 ) -> T:
-    """Reads until the answer is not `unsettled` (a retriable error code). Returns the last answer in any case.
+    """Read until the answer is not `unsettled` (a retriable error code). Returns the last answer in any case.
 
     within: seconds after which there is no further retry. waits: seconds before each retry, else `delays`.
     For reads, and for changes that were refused; never for changes that may have been applied.

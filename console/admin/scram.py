@@ -29,7 +29,7 @@ DESCRIBE = "DESCRIBE"
 
 
 async def describe_scram(link: Link, users: Sequence[str] | None = None) -> dict[str, tuple[ScramCredential, ...]]:
-    """The credentials of all SCRAM users, or of those named; a user without any is missing.
+    """Return the credentials of all SCRAM users, or of those named; a user without any is missing.
 
     Raises BrokerError if the broker refuses, Unsupported before Kafka 2.7, and other AdminErrors.
     """
@@ -53,7 +53,7 @@ async def describe_scram(link: Link, users: Sequence[str] | None = None) -> dict
 
 
 async def _require_describe(link: Link) -> None:
-    """Raises BrokerError if the principal may not describe the cluster.
+    """Raise BrokerError if the principal may not describe the cluster.
 
     Brokers up to 4.3 never answer a request for all users then (DescribeUserScramCredentialsRequest.getErrorResponse
     fails on the missing names), so it must not be sent.
@@ -64,7 +64,7 @@ async def _require_describe(link: Link) -> None:
 
 
 def credentials(response: Any) -> dict[str, tuple[ScramCredential, ...]]:
-    """The credentials of a DescribeUserScramCredentials response, sorted by user and mechanism."""
+    """Return the credentials of a DescribeUserScramCredentials response, sorted by user and mechanism."""
     return {
         result.user: tuple(
             sorted(ScramCredential(ScramMechanism(info.mechanism), info.iterations) for info in result.credential_infos)
@@ -83,7 +83,7 @@ _DIGESTS: Mapping[int, str] = {1: "sha256", 2: "sha512"}
 
 
 async def alter_scram(link: Link, request: AlterScram, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome for each credential. Raises AdminError if nothing was sent.
+    """Return one outcome for each credential. Raises AdminError if nothing was sent.
 
     Brokers accept each user once in a request, so a user's second mechanism is sent in a second one. Brokers describe
     only the iterations, so the outcome of an upsert whose answer was lost may stay unknown.
@@ -143,7 +143,7 @@ async def alter_scram(link: Link, request: AlterScram, *, validate_only: bool) -
 
 
 async def _until_described(link: Link, upserted: Mapping[ScramUser, int]) -> None:
-    """Waits until brokers describe these credentials. Brokers (3.9, 4.3) lose a credential that is set while the last
+    """Wait until brokers describe these credentials. Brokers (3.9, 4.3) lose a credential that is set while the last
     other one of its mechanism is being deleted, so a later deletion must find these."""
     if not upserted:
         return
@@ -156,7 +156,7 @@ async def _until_described(link: Link, upserted: Mapping[ScramUser, int]) -> Non
 
 
 def by_rounds(users: Sequence[ScramUser]) -> list[list[ScramUser]]:
-    """The credentials in the fewest parts in which no user occurs twice."""
+    """Return the credentials in the fewest parts in which no user occurs twice."""
     parts: list[list[ScramUser]] = []
     for user in users:
         for part in parts:
@@ -169,7 +169,8 @@ def by_rounds(users: Sequence[ScramUser]) -> list[list[ScramUser]]:
 
 
 def scram_verdict(wanted: int | None, before: int | None, now: int | None) -> Status:
-    """wanted: iterations of an upsert, None for a deletion. before, now: of the credential, None if missing."""
+    """Tell what became of a change. wanted: iterations of an upsert, None for a deletion. before, now: of the
+    credential, None if missing."""
     if now != wanted:
         return Status.NOT_APPLIED
     if wanted is None or before != wanted:
@@ -178,7 +179,7 @@ def scram_verdict(wanted: int | None, before: int | None, now: int | None) -> St
 
 
 def salt_password(mechanism: ScramMechanism, iterations: int, password: Secret) -> tuple[bytes, bytes]:
-    """A new salt and the salted password (RFC 5802's Hi; like ScramFormatter, of the password's UTF-8)."""
+    """Return a new salt and the salted password (RFC 5802's Hi; like ScramFormatter, of the password's UTF-8)."""
     new = secrets.token_bytes(SALT_BYTES)
     return new, hashlib.pbkdf2_hmac(_DIGESTS[mechanism], password.reveal().encode(), new, iterations)
 
@@ -207,8 +208,8 @@ def _refusals(request: AlterScram) -> dict[ScramUser, Outcome]:
 async def _iterations_before(
     link: Link, users: Sequence[ScramUser], assumed: dict[ScramUser, int]
 ) -> dict[ScramUser, int]:
-    """The iterations of credentials before the change; `assumed` if the principal may alter but not describe, so that
-    nothing is concluded from them."""
+    """Return the iterations of credentials before the change; `assumed` if the principal may alter but not describe, so
+    that nothing is concluded from them."""
     try:
         return await _iterations(link, users)
     except BrokerError:

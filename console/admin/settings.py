@@ -14,7 +14,7 @@ Address = tuple[str, int]
 
 
 def show_address(address: Address) -> str:
-    """``host:port``, an IPv6 address in brackets."""
+    """Return ``host:port``, an IPv6 address in brackets."""
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 

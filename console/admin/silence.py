@@ -20,7 +20,7 @@ async def silent_nodes(
     failed: Callable[[Address, AdminError, float], AdminError],
     within: float,
 ) -> dict[int, AdminError]:
-    """The errors of those that do not answer within so many seconds, or far sooner where another has.
+    """Return the errors of those that do not answer within so many seconds, or far sooner where another has.
 
     ask: asks one, and raises AdminError. failed: gets what was not answered in time, and gives the error of it.
     """

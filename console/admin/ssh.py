@@ -71,7 +71,7 @@ class Channel(socket.socket):
     control: socket.socket
 
     def close(self) -> None:
-        """Closes both."""
+        """Close both."""
         self.control.close()
         super().close()
 
@@ -90,7 +90,7 @@ class SshWay:
         self._owner = os.getpid()
 
     def start(self, *, ask: bool) -> None:
-        """Logs in unless that is done. ask: whether ssh may ask on the terminal, for as long as that takes.
+        """Log in unless that is done. ask: whether ssh may ask on the terminal, for as long as that takes.
 
         Blocks. Raises SshFailed; a refused login is not tried again for HOLD_SECONDS.
         """
@@ -111,7 +111,7 @@ class SshWay:
                 raise
 
     async def open(self, host: str, port: int) -> Channel:
-        """A connection from the SSH host to this address. Logs in where that is not done. Raises AdminError."""
+        """Return a connection from the SSH host to this address. Logs in where that is not done. Raises AdminError."""
         if not 0 < port < 65536:
             # A cluster says where its brokers are, and to ssh a port of -2 is the path of a socket of the SSH host.
             raise Unreachable(Failure("UNREACHABLE", f"{host} port {port} is not an address", "See the listeners."))
@@ -122,7 +122,7 @@ class SshWay:
             raise _ended(self._host) from error
 
     def close(self) -> None:
-        """Ends ssh and removes its folder. May be called twice; does nothing in a forked child."""
+        """End ssh and remove its folder. May be called twice; does nothing in a forked child."""
         if self._owner != os.getpid() or self._folder is None:
             return
         if self._process is not None and self._process.poll() is None:
@@ -141,11 +141,11 @@ class SshWay:
         return _is_answered(self._socket())
 
     def _socket(self) -> Path:
-        """The master's: the user's own, else ours."""
+        """Return the master's: the user's own, else ours."""
         return self._users or self._paths() / "s"
 
     def _paths(self) -> Path:
-        """The folder of ssh's socket and log; only this user can enter it."""
+        """Return the folder of ssh's socket and log; only this user can enter it."""
         if self._folder is None:
             places = [place for place in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp") if place]  # noqa: S108
             fit = [
@@ -163,7 +163,7 @@ class SshWay:
         return self._folder
 
     def _run(self, *, ask: bool) -> None:
-        """Runs ssh until it is logged in, when it goes on in the background and its first process ends with 0."""
+        """Run ssh until it is logged in, when it goes on in the background and its first process ends with 0."""
         folder = self._paths()
         log = folder / "log"
         environ = dict(os.environ)
@@ -198,7 +198,7 @@ class SshWay:
             raise ssh_failed(self._host, self._log(), in_time=code != -1, asked=ask)
 
     async def _control(self) -> socket.socket:
-        """A connection to the master, which is started where there is none."""
+        """Return a connection to the master, which is started where there is none."""
         loop = asyncio.get_running_loop()
         for attempt in (1, 2):
             control = socket.socket(socket.AF_UNIX)
@@ -219,7 +219,7 @@ class SshWay:
         raise _ended(self._host)
 
     async def _start_elsewhere(self) -> None:
-        """`start` without questions, in a daemon thread: a pool's would be waited for at exit."""
+        """Do as `start` without questions, in a daemon thread: a pool's would be waited for at exit."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[AdminError | None] = loop.create_future()
 
@@ -242,7 +242,7 @@ class SshWay:
             raise error
 
     async def _channel(self, control: socket.socket, host: str, port: int) -> Channel:
-        """Asks the master behind `control` for a channel, and closes both where there is none."""
+        """Ask the master behind `control` for a channel, and close both where there is none."""
         loop = asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
         channel = Channel(fileno=ours.detach())
@@ -266,7 +266,7 @@ class SshWay:
         return channel
 
     def _log(self) -> str:
-        """The end of what ssh has logged since it was started last; nothing where it is the user's own."""
+        """Return the end of what ssh has logged since it was started last; nothing where it is the user's own."""
         if self._users is not None:
             return ""
         with (self._paths() / "log").open("rb") as log:
@@ -275,7 +275,8 @@ class SshWay:
 
 
 def users_master(host: SshHost) -> Path | None:
-    """The socket of an open master of this user's to the host, by ssh's own configuration; None if there is none."""
+    """Return the socket of an open master of this user's to the host, by ssh's own configuration; None if there is
+    none."""
     if _PEER is None:
         return None
     asked = ["ssh", "-G", *_destination(host)]
@@ -293,7 +294,7 @@ def users_master(host: SshHost) -> Path | None:
 
 
 def _is_answered(path: Path) -> bool:
-    """Whether a process of this user's listens at the socket."""
+    """Return whether a process of this user's listens at the socket."""
     with suppress(OSError), socket.socket(socket.AF_UNIX) as control:
         control.connect(str(path))
         _require_own(control)
@@ -302,7 +303,7 @@ def _is_answered(path: Path) -> bool:
 
 
 def _require_own(control: socket.socket) -> None:
-    """Raises PermissionError where another user's process is behind a socket: it would read what is sent."""
+    """Raise PermissionError where another user's process is behind a socket: it would read what is sent."""
     if _PEER is None:
         return
     _, user, _ = struct.unpack("3i", control.getsockopt(socket.SOL_SOCKET, _PEER, struct.calcsize("3i")))
@@ -311,7 +312,7 @@ def _require_own(control: socket.socket) -> None:
 
 
 def _remove_left(place: Path) -> None:
-    """Removes our folders that a killed kac left: ssh has ended, and with it its socket, and logged nothing since."""
+    """Remove our folders that a killed kac left: ssh has ended, and with it its socket, and logged nothing since."""
     for folder in place.glob("kac-ssh-*"):
         with suppress(OSError):
             if folder.stat().st_uid != os.getuid() or (folder / "s").exists():
@@ -325,14 +326,14 @@ _WAYS_LOCK = threading.Lock()
 
 
 def way(host: SshHost) -> SshWay:
-    """The way through this host, one for all clients of the process: logging in may have taken a password."""
+    """Return the way through this host, one for all clients of the process: logging in may have taken a password."""
     with _WAYS_LOCK:
         return _WAYS.setdefault(host, SshWay(host))
 
 
 def command(host: SshHost, folder: Path, *, ask: bool) -> list[str]:
-    """ssh's command line; socket and log are in `folder`. The user's own configuration is over its defaults, these
-    options are over both."""
+    """Return ssh's command line; socket and log are in `folder`. The user's own configuration is over its defaults,
+    these options are over both."""
     options = {
         "BatchMode": "no" if ask else "yes",
         "ControlMaster": "yes",
@@ -357,8 +358,8 @@ def _destination(host: SshHost) -> list[str]:
 
 @contextmanager
 def _uninterrupted(ask: bool) -> Iterator[None]:
-    """Inside, processes start that ignore Ctrl-C: ssh to a jump host stays in this terminal's group, and has to outlive
-    a command that is interrupted."""
+    """Make processes that start inside that ignore Ctrl-C: ssh to a jump host stays in this terminal's group, and has
+    to outlive a command that is interrupted."""
     if not ask or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -385,7 +386,7 @@ def _packet(kind: int, body: bytes) -> bytes:
 
 
 async def _answer(control: socket.socket) -> int:
-    """The type of the master's next message. Raises OSError at the end, and for other bytes."""
+    """Return the type of the master's next message. Raises OSError at the end, and for other bytes."""
     (size,) = struct.unpack(">I", await _exactly(control, 4))
     if not 4 <= size <= _MAX_MESSAGE:
         raise OSError("not a message of ssh's multiplexing")
@@ -413,7 +414,7 @@ _JUMP_REFUSED = re.compile(r"^channel \d+: open failed: (.*)$", re.MULTILINE)
 
 
 def open_failures(log: str) -> Mapping[tuple[str, int], str]:
-    """Address -> why the SSH host did not connect to it, the last time."""
+    """Return address -> why the SSH host did not connect to it, the last time."""
     failures: dict[tuple[str, int], str] = {}
     asked: tuple[str, int] | None = None
     channels: dict[str, tuple[str, int]] = {}
@@ -428,7 +429,7 @@ def open_failures(log: str) -> Mapping[tuple[str, int], str]:
 
 
 def not_forwarded(host: SshHost, address: tuple[str, int], why: str) -> Unreachable:
-    """The error for an address that the SSH host did not connect to. why: of its answer, "" if unknown."""
+    """Return the error for an address that the SSH host did not connect to. why: of its answer, "" if unknown."""
     where, through = show_address(address), f"from {host.host}, by ssh"
     if "administratively prohibited" in why or "unknown channel type" in why:
         remedy = "Its sshd has to allow it: AllowTcpForwarding, PermitOpen, or permitopen of the key."
@@ -442,7 +443,7 @@ def not_forwarded(host: SshHost, address: tuple[str, int], why: str) -> Unreacha
 
 
 def ssh_failed(host: SshHost, log: str, *, in_time: bool, asked: bool) -> SshFailed:
-    """The error for an ssh that ended before it was logged in. asked: whether it could ask on a terminal."""
+    """Return the error for an ssh that ended before it was logged in. asked: whether it could ask on a terminal."""
     lines = [line.strip() for line in log.splitlines() if line.strip() and not line.startswith("debug")]
     text = "\n".join(lines)
     by_jump = ", or to a jump host before it" if "UNKNOWN port 65535" in text else ""

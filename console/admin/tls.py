@@ -29,6 +29,8 @@ from console.model.secret import Secret
 
 _PEM_BEGIN = re.compile(r"-----BEGIN ([A-Z0-9 ]{1,64}+)-----")
 _CERTIFICATE_LABELS = ("CERTIFICATE", "TRUSTED CERTIFICATE", "X509 CERTIFICATE")
+LARGEST_STORE = 64 << 20
+"""Bytes of a key or trust store."""
 _KEY_LABELS = ("PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY", "DSA PRIVATE KEY")
 
 
@@ -46,12 +48,12 @@ class PemBlock:
 
 
 def pem_certificates(text: str) -> tuple[PemBlock, ...]:
-    """All certificates, in order. Raises ValueError if one is not base64."""
+    """Return all certificates, in order. Raises ValueError if one is not base64."""
     return tuple(_pem_block(label, body) for label, body in _pem_blocks(text) if label in _CERTIFICATE_LABELS)
 
 
 def pem_private_key(text: str) -> PemBlock | None:
-    """The first private key, or None. Raises ValueError if it is not base64."""
+    """Return the first private key, or None. Raises ValueError if it is not base64."""
     return next((_pem_block(label, body) for label, body in _pem_blocks(text) if label in _KEY_LABELS), None)
 
 
@@ -71,7 +73,7 @@ def _pem_blocks(text: str) -> Iterator[tuple[str, str]]:
 
 
 def pem_block(label: str, der: bytes) -> PemBlock:
-    """A block of these bytes."""
+    """Return a block of these bytes."""
     return _pem_block(label, binascii.b2a_base64(der, newline=False).decode("ascii"))
 
 
@@ -129,7 +131,7 @@ class JksStore(Struct, frozen=True):
 
 
 def read_jks(data: bytes, password: str | None) -> JksStore:
-    """Reads a store of version 1 or 2, and checks its digest if a password is given.
+    """Read a store of version 1 or 2, and check its digest if a password is given.
 
     Raises JksPasswordError if the digest is wrong, JksError for other errors.
     """
@@ -159,7 +161,8 @@ def read_jks(data: bytes, password: str | None) -> JksStore:
 
 
 def unprotect(key: JksKey, password: str) -> bytes:
-    """The key as PKCS#8 (DER). Raises JksPasswordError for a wrong password, JksError for an unknown encryption."""
+    """Return the key as PKCS#8 (DER). Raises JksPasswordError for a wrong password, JksError for an unknown
+    encryption."""
     outer = _Der(_Der(key.protected).take(_SEQUENCE))
     algorithm = _Der(outer.take(_SEQUENCE)).take(_OBJECT_IDENTIFIER)
     if algorithm != _KEY_PROTECTOR:
@@ -257,7 +260,7 @@ class ClientIdentity:
 
 
 def trusted_certificates(store: Store) -> str:
-    """The certificates of a trust store as PEM. Raises TlsFailed."""
+    """Return the certificates of a trust store as PEM. Raises TlsFailed."""
     found = _open_store(store, _TRUST_STORE, None)
     if not found.certificates:
         raise _unusable(
@@ -267,7 +270,7 @@ def trusted_certificates(store: Store) -> str:
 
 
 def client_identity(tls: TlsSettings) -> ClientIdentity | None:
-    """The client's certificate and key, None without a key store. Raises TlsFailed."""
+    """Return the client's certificate and key, None without a key store. Raises TlsFailed."""
     store = tls.key_store
     if store is None:
         return None
@@ -290,7 +293,7 @@ def client_identity(tls: TlsSettings) -> ClientIdentity | None:
 
 
 def own_certificate_end(tls: TlsSettings) -> datetime | None:
-    """When the client's certificate ends, UTC; None without one, or if it can't be read. Reads files."""
+    """Return when the client's certificate ends, UTC; None without one, or if it can't be read. Reads files."""
     from cryptography import x509
 
     try:
@@ -338,10 +341,14 @@ def _read_store(store: Store, role: _StoreRole) -> bytes:
     if store.path is None:
         raise _unusable(store, role, "it has no path", f"Set {role.prefix}.location.")
     try:
-        return store.path.read_bytes()
+        with store.path.open("rb") as file:
+            data = file.read(LARGEST_STORE + 1)
     except OSError as error:
         reason = (error.strerror or "it can't be read").lower()
         raise _unusable(store, role, reason, f"Check {role.prefix}.location and the file's mode.") from None
+    if len(data) > LARGEST_STORE:
+        raise _unusable(store, role, "it is no store: it is too large", f"Check {role.prefix}.location.")
+    return data
 
 
 def _kind_of(data: bytes) -> str | None:
@@ -397,14 +404,14 @@ _OPEN_FILES = Path("/proc/self/fd")
 
 
 def ssl_context(settings: ConnectionSettings) -> ssl.SSLContext | None:
-    """The context for these settings, None for a protocol without TLS. Reads files. Raises TlsFailed."""
+    """Return the context for these settings, None for a protocol without TLS. Reads files. Raises TlsFailed."""
     if not settings.security_protocol.endswith("SSL"):
         return None
     return client_context(settings.tls or TlsSettings())
 
 
 def client_context(tls: TlsSettings) -> ssl.SSLContext:
-    """The context for these settings. Reads files. Raises TlsFailed."""
+    """Return the context for these settings. Reads files. Raises TlsFailed."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.check_hostname = tls.verify_host and tls.verify_chain
@@ -446,7 +453,7 @@ def _load(context: ssl.SSLContext, identity: ClientIdentity, tls: TlsSettings) -
 
 @contextmanager
 def _private_file(content: bytes) -> Iterator[str]:
-    """A temporary path with this content.
+    """Give a temporary path with this content.
 
     OpenSSL reads a certificate chain only from a path. On Linux it is a file in memory, so that a decrypted key is
     never on a disk; elsewhere a file that only this user may read, removed at once.

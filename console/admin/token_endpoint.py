@@ -30,7 +30,7 @@ _LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
 
 
 def request_token(sasl: SaslSettings, url: str, limit: float = ENDPOINT_TIMEOUT) -> Token:
-    """Requests a token from the endpoint, for a client or for an assertion. Blocks.
+    """Request a token from the endpoint, for a client or for an assertion. Blocks.
 
     Raises AdminError, without the secret in it.
 
@@ -91,13 +91,13 @@ def _headers(sasl: SaslSettings) -> dict[str, str]:
 
 
 def _timeout(options: Mapping[str, str], limit: float) -> float:
-    """The minimum of the limit and sasl.login.{connect,read}.timeout.ms."""
+    """Return the minimum of the limit and sasl.login.{connect,read}.timeout.ms."""
     given = [options[key] for key in ("connect.timeout.ms", "read.timeout.ms") if is_natural(options.get(key, ""))]
     return min([limit, *(int(text) / 1000 for text in given if int(text))])
 
 
 def no_redirects() -> Any:
-    """A handler that follows no redirects: the credentials are for the configured endpoint only."""
+    """Return a handler that follows no redirects: the credentials are for the configured endpoint only."""
     from urllib.request import HTTPRedirectHandler
 
     class NoRedirects(HTTPRedirectHandler):
@@ -113,8 +113,8 @@ NAMES = ("access_token", "id_token")
 def token_in(
     body: bytes, source: str, remedy: str = "Is it the token endpoint's URL?", names: tuple[str, ...] = NAMES
 ) -> Token:
-    """The token of a JSON answer (RFC 6749, section 5.1). Raises AuthenticationFailed. source: who answered. names:
-    where the token may stand."""
+    """Return the token of a JSON answer (RFC 6749, section 5.1). Raises AuthenticationFailed. source: who answered.
+    names: where the token may stand."""
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):
@@ -128,8 +128,8 @@ def token_in(
 
 
 def _seconds(life: object) -> float | None:
-    """A token's life from the endpoint, a number or its digits, at most `LONGEST_LIFE`; None if invalid (JSON has NaN
-    and Infinity in Python)."""
+    """Return a token's life from the endpoint, a number or its digits, at most `LONGEST_LIFE`; None if invalid (JSON
+    has NaN and Infinity in Python)."""
     try:
         seconds = float(life) if isinstance(life, int | float | str) and not isinstance(life, bool) else math.nan
     except ValueError:
@@ -140,12 +140,12 @@ def _seconds(life: object) -> float | None:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether the URL is of this host."""
+    """Return whether the URL is of this host."""
     return _LOOPBACK.fullmatch(urlsplit(url).hostname or "") is not None
 
 
 def refuse_clear_text(url: str) -> None:
-    """Raises AuthenticationFailed for an endpoint that is not https, unless it is on this host."""
+    """Raise AuthenticationFailed for an endpoint that is not https, unless it is on this host."""
     parts = urlsplit(url)
     if parts.scheme == "https" or (parts.scheme == "http" and is_loopback(url)):
         return
@@ -168,7 +168,7 @@ def _refused(shown: str, status: int, body: bytes, sasl: SaslSettings) -> AdminE
 
 
 def _endpoint_error(body: bytes) -> str:
-    """The endpoint's error text (RFC 6749, section 5.2), made printable."""
+    """Return the endpoint's error text (RFC 6749, section 5.2), made printable."""
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):

@@ -42,7 +42,7 @@ _LONGEST_POLL = 0.5
 async def describe_topics(
     link: Link, names: Sequence[str] | None = None, *, to: Route = ANY, within: float | None = None
 ) -> TopicListing:
-    """All topics, or those named, each with its partitions or its failure. Never creates a topic.
+    """Return all topics, or those named, each with its partitions or its failure. Never creates a topic.
 
     to: who is asked: brokers answer with what they know. within: seconds. Raises AdminError.
     """
@@ -63,7 +63,7 @@ async def describe_topics(
 
 
 async def _listed(link: Link, names: Sequence[str] | None, to: Route, within: float | None) -> TopicListing:
-    """One answer."""
+    """Read one answer."""
 
     def build(kio: ModuleType) -> Any:
         from console.wire.schemas import for_version
@@ -90,7 +90,7 @@ async def _listed(link: Link, names: Sequence[str] | None, to: Route, within: fl
 
 
 def topic_listing(response: Any) -> TopicListing:
-    """The topics of a Metadata response, any version. Equal partitions and replica lists are one object."""
+    """Return the topics of a Metadata response, any version. Equal partitions and replica lists are one object."""
     topics: dict[str, Topic] = {}
     failures: dict[str, Failure] = {}
     shared: dict[Any, Any] = {}
@@ -124,12 +124,13 @@ def topic_listing(response: Any) -> TopicListing:
 
 
 def topic_id_text(topic_id: UUID) -> str:
-    """A topic id as Kafka's own tools print it (org.apache.kafka.common.Uuid): 22 characters of URL-safe base64."""
+    """Return a topic id as Kafka's own tools print it (org.apache.kafka.common.Uuid): 22 characters of URL-safe
+    base64."""
     return urlsafe_b64encode(topic_id.bytes)[:22].decode()
 
 
 def topic_id_of(text: str) -> UUID:
-    """The id again. Raises ValueError."""
+    """Return the id again. Raises ValueError."""
     return UUID(bytes=urlsafe_b64decode(text + "=="))
 
 
@@ -146,7 +147,7 @@ async def wait_for_leaders(
     timeout: float,  # noqa: ASYNC109
     on_progress: Progress | None = None,
 ) -> LeaderWait:
-    """Waits until each of these topics has all its partitions, each with a leader.
+    """Wait until each of these topics has all its partitions, each with a leader.
 
     names: topic -> its number of partitions, None if the broker chose it. timeout: seconds for all.
     on_progress: called with (partitions with a leader, all partitions) whenever that changes.
@@ -176,7 +177,7 @@ async def wait_for_leaders(
 
 
 def leaders(topic: Topic, expected: int | None) -> tuple[int, int]:
-    """The number of partitions with a leader, and the number of partitions to wait for."""
+    """Return the number of partitions with a leader, and the number of partitions to wait for."""
     led = sum(1 for partition in topic.partitions if partition.leader >= 0)
     return led, max(expected or 1, len(topic.partitions))
 
@@ -194,7 +195,8 @@ _GONE = "UNKNOWN_TOPIC_OR_PARTITION"
 async def create_topics(
     link: Link, request: CreateTopics, *, validate_only: bool, on_progress: Progress | None = None
 ) -> tuple[Outcome, ...]:
-    """One outcome for each topic, once all of its partitions have a leader. Raises AdminError if nothing was sent.
+    """Return one outcome for each topic, once all of its partitions have a leader. Raises AdminError if nothing was
+    sent.
 
     APPLIED with a failure: some leaders were still missing when the request's time was up.
     """
@@ -232,7 +234,7 @@ async def create_topics(
 
 
 async def delete_topics(link: Link, request: DeleteTopics, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome for each topic; a check is UNCHECKED. Raises AdminError if nothing was sent."""
+    """Return one outcome for each topic; a check is UNCHECKED. Raises AdminError if nothing was sent."""
     targets = [TopicTarget(name) for name in request.names]
     outcomes = refuse_duplicates(targets)
     sound = [target for target in targets if target not in outcomes]
@@ -260,7 +262,8 @@ async def delete_topics(link: Link, request: DeleteTopics, *, validate_only: boo
 async def create_partitions(
     link: Link, request: CreatePartitions, *, validate_only: bool, on_progress: Progress | None = None
 ) -> tuple[Outcome, ...]:
-    """One outcome for each topic, once all of its partitions have a leader. Raises AdminError if nothing was sent.
+    """Return one outcome for each topic, once all of its partitions have a leader. Raises AdminError if nothing was
+    sent.
 
     APPLIED with a failure: some leaders were still missing when the request's time was up.
     """
@@ -291,7 +294,7 @@ def _names(targets: Iterable[TopicTarget]) -> list[str]:
 
 
 def created(wanted: NewTopic, listing: TopicListing) -> Status:
-    """Whether the topic exists as requested. One with other partitions or replicas existed before."""
+    """Return whether the topic exists as requested. One with other partitions or replicas existed before."""
     topic = listing.topics.get(wanted.name)
     if topic is None:
         return Status.NOT_APPLIED if _is_gone(wanted.name, listing) else Status.UNKNOWN
@@ -304,14 +307,14 @@ def created(wanted: NewTopic, listing: TopicListing) -> Status:
 
 
 def deleted(name: str, listing: TopicListing) -> Status:
-    """Whether the topic is gone."""
+    """Return whether the topic is gone."""
     if name in listing.topics:
         return Status.NOT_APPLIED
     return Status.APPLIED if _is_gone(name, listing) else Status.UNKNOWN
 
 
 def grown(count: int, topic: Topic | None) -> Status:
-    """Whether the topic has the new count. More partitions: another client has grown it since, so UNKNOWN."""
+    """Return whether the topic has the new count. More partitions: another client has grown it since, so UNKNOWN."""
     if topic is None or len(topic.partitions) > count:
         return Status.UNKNOWN
     return Status.APPLIED if len(topic.partitions) == count else Status.NOT_APPLIED
@@ -323,7 +326,7 @@ def _is_gone(name: str, listing: TopicListing) -> bool:
 
 
 def _wanted_partitions(topic: NewTopic) -> int | None:
-    """The number of partitions of a new topic, None if the broker chooses it."""
+    """Return the number of partitions of a new topic, None if the broker chooses it."""
     return len(topic.assignments) or (topic.partitions if topic.partitions > 0 else None)
 
 
@@ -415,7 +418,7 @@ async def _with_leaders(
     timeout_ms: int,
     on_progress: Progress | None,
 ) -> dict[TopicTarget, Outcome]:
-    """The applied outcomes, with a failure if partitions have no leader when the time is up."""
+    """Return the applied outcomes, with a failure if partitions have no leader when the time is up."""
     done = _names(target for target, outcome in outcomes.items() if outcome.status is Status.APPLIED)
     applied = {name: counts[name] for name in done}
     if not applied:

@@ -39,7 +39,8 @@ T = TypeVar("T")
 
 
 async def describe_producers(link: Link, places: Iterable[Place], replica: int | None = None) -> ProducerListing:
-    """The producers of each partition, as its leader knows them, or its failure (KIP-664). Needs Read on the topic.
+    """Return the producers of each partition, as its leader knows them, or its failure (KIP-664). Needs Read on the
+    topic.
 
     replica: the broker to ask instead of the leaders. At most `PARTITIONS_AT_ONCE` partitions go into one request; a
     broker gets one request after the other. Raises Unsupported before Kafka 3.0, and AdminError if the cluster can't be
@@ -119,7 +120,8 @@ async def list_transactions(
     longer_than_ms: int = -1,
     pattern: str | None = None,
 ) -> TransactionListing:
-    """All transactions of all brokers, not described. A broker that can't be reached is the failure ``broker N``.
+    """Return all transactions of all brokers, not described. A broker that can't be reached is the failure ``broker
+    N``.
 
     states, producer_ids: only these; empty for all. longer_than_ms: only those that have run longer, Kafka 3.8 and
     newer. pattern: only ids that match this regular expression (RE2), Kafka 4.1 and newer.
@@ -179,7 +181,7 @@ async def _listed_at(
 
 
 async def describe_transactions(link: Link, ids: Iterable[str]) -> TransactionListing:
-    """Each transactional id as its coordinator knows it, or its failure. Needs Describe on the transactional id.
+    """Return each transactional id as its coordinator knows it, or its failure. Needs Describe on the transactional id.
 
     Raises Unsupported before Kafka 3.0, and AdminError if the cluster can't be reached.
     """
@@ -224,7 +226,7 @@ async def _described_at(link: Link, broker_id: int, ids: Sequence[str]) -> Trans
 
 
 def describe_ids(link: Link, broker_id: int, ids: Sequence[str]) -> Awaitable[Any]:
-    """The answer of one broker to DescribeTransactions for these ids."""
+    """Return the answer of one broker to DescribeTransactions for these ids."""
     return link.call(
         "describe_transactions",
         lambda kio: kio.DescribeTransactionsRequest(transactional_ids=tuple(ids)),
@@ -246,5 +248,5 @@ def _described(state: Any, coordinator: int) -> Transaction:
 
 
 def chunks(items: Sequence[T], size: int) -> list[Sequence[T]]:
-    """The items in parts of at most this size."""
+    """Return the items in parts of at most this size."""
     return [items[start : start + size] for start in range(0, len(items), size)]

@@ -48,9 +48,13 @@ def shell_options(parser: argparse.ArgumentParser) -> None:
 def run_shell(options: argparse.Namespace) -> int:
     """0 done, 1 the last entry failed, 2 no context or a script that is not understood, 3 edits left unapplied."""
     if not sys.stdin.isatty():
-        from console.session.script_runner import run_script
+        from console.session.script_runner import read_script, run_script
 
-        return run_script(sys.stdin.read(), lambda: context_of(options), command_client, output="text")
+        script = read_script(None, "-")
+        if script is None:
+            complain("can't read standard input: it is too large, or no text in UTF-8")
+            return USAGE
+        return run_script(script, lambda: context_of(options), command_client, output="text")
     context = context_of(options)
     if context is None:
         return USAGE

@@ -26,13 +26,15 @@ LARGEST = 1 << 20
 def read_file(path: Path) -> bytes:
     """The content of a configuration file. Raises ContextError."""
     try:
-        if path.stat().st_size > LARGEST:
-            raise ContextError(f"{path}: it is larger than {LARGEST >> 20} MiB: not a configuration file")
-        return path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
     except FileNotFoundError:
         raise ContextError(f"{path}: there is no such file") from None
     except OSError as error:
         raise ContextError(f"{path}: it can't be read: {error.strerror}") from None
+    if len(data) > LARGEST:
+        raise ContextError(f"{path}: it is larger than {LARGEST >> 20} MiB: not a configuration file")
+    return data
 
 
 def read_entries(path: Path) -> tuple[Mapping[str, Entry], bool, tuple[str, ...]]:

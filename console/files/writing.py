@@ -9,11 +9,11 @@ from types import MappingProxyType
 
 from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
 from console.model.acl import Acl
+from console.model.amounts import quota
 from console.model.codes import BROKER, CLIENT_METRICS, GROUP, AclResourceType, Permission
 from console.model.config import ConfigResource
 from console.model.numbers import json_text
 from console.model.quota import QuotaEntity
-from console.plan.amounts import quota
 from console.plan.values import parse_quota
 from console.present.values import config_value
 from widgets.cells import clean, escaped

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import Any
@@ -27,6 +27,7 @@ from console.history.files import Lock, iso_now, new_run_id
 from console.history.gold import Known, Renewal, new_keys, news_of
 from console.history.inputs import UnreadableInput, owned
 from console.history.plans import SOURCES, MetadataLogs, RequestLogs, Settings
+from console.history.requests.skipped import Skipped
 from console.history.runs import (
     GOLD,
     Listener,
@@ -52,7 +53,7 @@ from console.history.runs import (
 )
 from console.history.schema import CLUSTER_PART, DRIFT, HISTORY, JOURNAL, POLICY_VIOLATION, REQUEST, TABLES
 from console.history.spark import for_few_rows, for_many_rows
-from console.history.streams import formats, logged_in, topic_rows
+from console.history.streams import formats, logged_in, lost_of, lost_rows, topic_rows
 from console.history.tables import EVERY, MANY_FILES, Batch, Tables, maintain, of_clusters, taken
 from console.history.transforms.drift import A_PAIR
 
@@ -215,12 +216,15 @@ class Application:
         good, bad = ("sum(lines)", "sum(damaged)") if table is REQUEST else ("count(*)", _BAD.get(table.name, "0"))
         ends = (F.min("alter.end_ts").alias("first"), F.max("alter.end_ts").alias("last")) if table is REQUEST else ()
         counts = (F.expr(good).alias("good"), F.expr(bad).alias("bad"), *ends)
-        read, rows = rows, rows.observe(seen, *counts)
         if table is JOURNAL:
             known = self.tables.read(JOURNAL).select(*(F.col(each).alias(f"known_{each}") for each in _CHANGE))
             same = [F.col(each).eqNullSafe(F.col(f"known_{each}")) for each in _CHANGE]
             rows = rows.join(known, same, "left_anti")
         (at,) = offsets(self._lake, name, batch.number)
+        lost = self._lost(name, at, batch.number)
+        if lost:
+            rows = rows.unionByName(lost_rows(self.tables.spark, self._topics[name], lost))
+        read, rows = rows, rows.observe(seen, *counts)
         before = self._lake.version(table)
         end = {**at, **({"parts": []} if "parts" in at else {})}
         self.tables.append(rows, table, batch.noting(end=end))
@@ -241,6 +245,22 @@ class Application:
         mine["bad"] += unreadable
         if read_well or unreadable:
             self._told(f"{name}: read {read_well:,}{f', {unreadable:,} unreadable' if unreadable else ''}")
+        for each in lost:
+            place = f"{self._topics[name].topic}-{each.partition}"
+            self._report.lost[place] = self._report.lost.get(place, 0) + each.offsets
+            self._told(f"{name}: {place} from offset {each.at:,} on: {each.reason}")
+
+    def _lost(self, name: str, end: Mapping[str, Any], number: int) -> list[Skipped]:
+        """What is gone of what a batch of a topic is to read: from where the batch before ended, or bronze's commits
+        say, where its checkpoint is new."""
+        topic = self._topics.get(name)
+        if topic is None:
+            return []
+        notes = (note["end"] for note in self._lake.notes(REQUEST) if note.get("stream") == name and "end" in note)
+        start = offsets(self._lake, name, number - 1)[0] if number else next(notes, None)
+        if start is None:
+            return []
+        return lost_of(self._spark, topic, start.get(topic.topic, {}), end.get(topic.topic, {}))
 
     def _check(self, first: datetime, last: datetime, before: int) -> None:
         """Take a batch of request logs back, and its checkpoint, where a time zone is wrong. before: the version of the

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import fcntl
 import getpass
-import json
 import os
 import re
 import secrets
@@ -13,13 +12,13 @@ import shutil
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from console.history.errors import LakeError
-from console.model.numbers import json_text
+from console.model.numbers import json_of, json_text
 
 # Times and run ids.
 
@@ -73,11 +72,23 @@ def this_process(run_id: str, job: str) -> Holder:
 
 
 def holder_of(text: bytes) -> Holder | None:
-    """Who the lock's file names; None where it is empty or torn."""
+    """Return who the lock's file names; None where it is empty, torn or none of ours."""
     try:
-        return Holder(**json.loads(text))
+        holder = Holder(**json_of(text))
     except (ValueError, TypeError):
         return None
+    texts = (getattr(holder, each.name) for each in fields(holder) if each.name != "pid")
+    sound = all(isinstance(each, str) for each in texts) and type(holder.pid) is int and 0 < holder.pid < 1 << 31
+    return holder if sound else None
+
+
+LARGEST_HOLDER = 64 << 10
+"""Bytes of the lock's file; in a larger one there is no name."""
+
+
+def _all_of(lock: IO[bytes]) -> bytes:
+    text = lock.read(LARGEST_HOLDER + 1)
+    return text if len(text) <= LARGEST_HOLDER else b""
 
 
 def is_dead(holder: Holder) -> bool:
@@ -152,8 +163,12 @@ class Filesystem:
     def replace(self, path: str, data: bytes) -> None:
         """A file, new or instead of the former: a reader sees one of both, whole."""
         written = Path(path).with_name(f".{Path(path).name}.{secrets.token_hex(4)}")
-        self.create(str(written), data)
-        written.replace(path)
+        try:
+            self.create(str(written), data)
+            written.replace(path)
+        except BaseException:  # a full disk: what is torn would take room for ever
+            written.unlink(missing_ok=True)
+            raise
         _sync_folder(written.parent)
 
     def entries(self, folder: str) -> list[Entry]:
@@ -200,9 +215,10 @@ class Filesystem:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise LakeBusy(path, holder_of(Path(path).read_bytes())) from None
+                file.seek(0)
+                raise LakeBusy(path, holder_of(_all_of(file))) from None
             file.seek(0)
-            former = holder_of(file.read())
+            former = holder_of(_all_of(file))
             file.truncate(0)
             file.write(holder.text)
             try:

@@ -7,7 +7,10 @@ read from its beginning.
 
 from __future__ import annotations
 
+import errno
 import fcntl
+import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -44,6 +47,7 @@ from console.model.journal_lines import (
     cluster_of,
     final_status,
     line_of,
+    raw_lines,
     read_line,
     segment_folder,
     segment_number,
@@ -295,23 +299,21 @@ class _Reading:
     def read(self, segments: Sequence[Path]) -> None:
         """Fills `changes` and `bad`. The last line may be one that is being written: it is left out, and read when the
         journal has changed again."""
-        with segments[-1].open("rb") as last:
+        with _opened(segments[-1]) as last:
             alone = _locked(last)
             for path in segments:
-                with path.open("rb") as file:
-                    at = bad_until = 0
-                    for line in file:
+                with _opened(path) as file:
+                    bad_until = 0
+                    for line in raw_lines(file, 0, os.fstat(file.fileno()).st_size):
+                        if not line.is_ended and path == segments[-1] and not alone:
+                            return
                         try:
-                            if not line.endswith(b"\n"):
-                                if path == segments[-1] and not alone:
-                                    return
-                                raise BadLine("its last line was cut short")
-                            if self._take(line) and bad_until == at:
+                            if self._take(line.whole) and bad_until == line.at:
                                 self.bad[-1]["reason"] = "it was cut short, and ended by hand"
                         except BadLine as error:
-                            self._bad(path, at, line.removesuffix(b"\n"), str(error))
-                            bad_until = at + len(line)
-                        at += len(line)
+                            # Of one that is too long its beginning stands for it.
+                            self._bad(path, line.at, line.data.removesuffix(b"\n"), str(error))
+                            bad_until = line.at + line.size
 
     def _take(self, line: bytes) -> bool:
         """Takes a line; returns whether it reports that the line before was cut. Raises BadLine."""
@@ -333,6 +335,15 @@ def _decoded(data: Json) -> tuple[Line, tuple[tuple[Setting, ...], ...]]:
     line = line_of(data)
     edits = line.edits if isinstance(line, IntentLine) else ()
     return line, tuple(settings_of(each.edit, each.was) for each in edits)
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Open a plain file; a pipe would not return from open, and a device never end. Raises OSError."""
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is no plain file", str(path))
+    return file
 
 
 def _locked(file: BinaryIO) -> bool:

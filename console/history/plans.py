@@ -45,6 +45,7 @@ from console.history.requests.log_files import (
     with_zone,
     zone_problem,
 )
+from console.history.requests.skipped import LOST
 from console.history.schema import KRAFT_RECORD, arrow_schema
 from console.history.transforms.change_event import tagged
 
@@ -373,7 +374,7 @@ def _in_form(whose: str, where: str, form: Form) -> str:
 
 
 def _lost(part: Part, why: str) -> pa.RecordBatch:
-    lost = Damaged(part.start, f"{part.end - part.start:,} bytes are lost: {why}", "", "")
+    lost = Damaged(part.start, f"{part.end - part.start:,} bytes {LOST}: {why}", "", "")
     row = damaged_row(Whose(part.cluster_id, part.broker_id, Path(part.path).name), lost, lines=0)
     return pa.RecordBatch.from_pylist([row], schema=COUNTED)
 

@@ -18,6 +18,7 @@ from console.history.entities import CLUSTER, FIRST_LOOK, POLL_SOURCES, UNOBSERV
 from console.history.errors import LakeError
 from console.history.files import Filesystem
 from console.history.lake import Lake
+from console.history.requests.skipped import LOST
 from console.history.schema import (
     CHANGE_EVENT,
     DRIFT,
@@ -26,6 +27,7 @@ from console.history.schema import (
     POLICY_VIOLATION,
     QUOTA_SUGGESTION,
     QUOTA_USAGE,
+    REQUEST,
     SNAPSHOT,
     TABLES,
     Table,
@@ -613,6 +615,24 @@ def gaps(tables: Tables, cluster_id: str | None, since: datetime | None = None) 
 def _change(row: Sequence[Any]) -> Change:
     """A row with _COLUMNS."""
     return Change(*(*row[:6], known_time(row[6]), time(row[7]), *row[8:]))
+
+
+class Gone(NamedTuple):
+    """Lines of request logs that were gone before they were read. file: of a topic with the partition. at: the byte, or
+    the offset."""
+
+    cluster_id: str
+    file: str
+    at: int
+    what: str
+
+
+def gone_lines(tables: Tables) -> list[Gone]:
+    """Return what of request logs was lost before it was read, by cluster, file and place; at most MOST_ROWS."""
+    where = Where().add("quarantined IS NOT NULL").add("contains(quarantined.reason, ?)", f" {LOST}: ")
+    columns = "cluster_id, quarantined.file, quarantined.byte_pos, quarantined.reason"
+    rest = f"ORDER BY 1, 2, 3 LIMIT {MOST_ROWS}"
+    return [Gone(*row) for row in tables.select(columns, REQUEST, WHOLE, where, rest)]
 
 
 # -- drift and policy violations -------------------------------------------------------------------------------------

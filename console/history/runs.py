@@ -44,7 +44,8 @@ class Report:
     """What a run did, as it is kept in the lake.
 
     rows: written, by table. taken: lines or rows read, by source, good and bad. lag_ms: from the newest event that was
-    written to the end. notes: what the operator should know.
+    written to the end. lost: offsets that were deleted before they were read, by topic and partition. notes: what the
+    operator should know.
     """
 
     run_id: str
@@ -54,6 +55,7 @@ class Report:
     status: str = "running"
     rows: dict[str, int] = field(default_factory=dict)
     taken: dict[str, dict[str, int]] = field(default_factory=dict)
+    lost: dict[str, int] = field(default_factory=dict)
     bytes: int = 0
     lag_ms: int | None = None
     message: str | None = None

@@ -23,6 +23,7 @@ from console.history.inputs import Topic
 from console.history.plans import SOURCES, Offset, Settings, Source
 from console.history.redact import Damaged
 from console.history.requests.counted import COUNTED, Whose, counted, damaged_row
+from console.history.requests.skipped import Skipped, skipped
 from console.history.schema import REQUEST, TABLES, arrow_schema
 from console.model.numbers import is_natural, json_text
 
@@ -105,7 +106,7 @@ def topic_rows(spark: SparkSession, topic: Topic, begin: Mapping[str, Any] | Non
     """The rows of `request` of what is written to a topic, as a stream. begin: where a new checkpoint begins, as Spark
     writes offsets; None: with the first record that is there."""
     reader = spark.readStream.format("kafka").options(**topic.options).option("subscribe", topic.topic)
-    # What retention deletes before it is read is lost, and Spark's log says so.
+    # What is deleted before it is read is lost: `lost_of` says what.
     reader = reader.option("failOnDataLoss", "false").option("includeHeaders", "false")
     reader = reader.option("startingOffsets", "earliest" if begin is None else json_text(begin))
     columns = reader.load().select("key", "value", "partition", "offset")
@@ -115,6 +116,41 @@ def topic_rows(spark: SparkSession, topic: Topic, begin: Mapping[str, Any] | Non
         return (rows for batch in batches for rows in rows_of_records(batch, whose))
 
     return columns.mapInArrow(count, REQUEST.ddl)
+
+
+def lost_of(spark: SparkSession, topic: Topic, start: Mapping[str, int], end: Mapping[str, int]) -> list[Skipped]:
+    """Return what is not there any more of what a batch is to read. start, end: offsets by partition, as Spark writes
+    them. Asks the brokers."""
+    java: Any = spark._jvm
+    settings = java.java.util.Properties()
+    for name, value in topic.options.items():
+        if name.startswith("kafka."):
+            settings.put(name.removeprefix("kafka."), value)
+    for of in ("key", "value"):
+        settings.put(f"{of}.deserializer", "org.apache.kafka.common.serialization.ByteArrayDeserializer")
+    places = java.java.util.ArrayList()
+    for partition in end:
+        places.add(java.org.apache.kafka.common.TopicPartition(topic.topic, int(partition)))
+    consumer = java.org.apache.kafka.clients.consumer.KafkaConsumer(settings)
+    try:
+        begins = consumer.beginningOffsets(places)
+        first = {str(place.partition()): begins[place] for place in places}
+    finally:
+        consumer.close()
+    return skipped(start, end, first)
+
+
+def lost_rows(spark: SparkSession, topic: Topic, lost: Sequence[Skipped]) -> DataFrame:
+    """Return rows of `request` that say what of a topic was not read."""
+    rows = [
+        damaged_row(
+            Whose(topic.cluster_id, -1, f"{topic.topic}-{each.partition}", topic.zone),
+            Damaged(each.at, each.reason, "", ""),
+            lines=0,
+        )
+        for each in lost
+    ]
+    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=COUNTED), REQUEST.ddl)
 
 
 @contextmanager

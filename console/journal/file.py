@@ -36,7 +36,9 @@ from console.journal.segments import (
 )
 from console.model.failure import Failure
 from console.model.journal_lines import (
+    LONGEST_LINE,
     BadLine,
+    CutLine,
     Json,
     Mended,
     OperationLine,
@@ -89,15 +91,16 @@ class Problems:
         self.cut: tuple[int, int] | None = None
 
     def whole(self, line: Line) -> bytes:
-        """The line's data. Raises BadLine for one that was cut."""
-        if not line.data.endswith(b"\n"):
-            self.cut = line.where.segment, line.number
-            raise BadLine("it was cut short")
-        return line.data
+        """Return the line's data. Raises BadLine for one that was cut or is too long."""
+        try:
+            return line.raw.whole
+        except CutLine:
+            self.cut = line.segment, line.number
+            raise
 
     def add(self, line: Line, why: BadLine) -> None:
-        """A line is no record."""
-        place = line.where.segment, line.number
+        """Note that a line is no record."""
+        place = line.segment, line.number
         if place == self.cut:
             return
         if len(self.found) < MOST_PROBLEMS:
@@ -106,11 +109,11 @@ class Problems:
             self.more += 1
 
     def mended(self, line: Line) -> None:
-        """This line says that the one before was ended by hand."""
-        self.found.pop((line.where.segment, line.number - 1), None)
+        """Note that this line says that the one before was ended by hand."""
+        self.found.pop((line.segment, line.number - 1), None)
 
     def told(self, first: Path) -> tuple[str, ...]:
-        """A line for an operator for each. first: the journal's first segment."""
+        """Return a line for an operator for each. first: the journal's first segment."""
         said = [
             f"line {number} of {segment_path(first, segment)} can't be read: {why}"
             for (segment, number), why in self.found.items()
@@ -134,7 +137,7 @@ class Known:
 
 
 def journal_path(state: Path, cluster_id: str) -> Path:
-    """Where a cluster's journal is. Raises JournalError for an id that no file can be called by."""
+    """Return where a cluster's journal is. Raises JournalError for an id that no file can be called by."""
     name = journal_name(cluster_id)
     if not cluster_id or len(name) > LONGEST_NAME:
         raise JournalError(
@@ -169,7 +172,16 @@ class JournalFile:
     def _numbered(self, line: Callable[[int], bytes]) -> int:
         with self._writable(SEGMENT_BYTES) as (descriptor, all_), self._reading():
             number = self._last_number(all_) + 1
-            self._write(descriptor, line(number))
+            data = line(number)
+            if len(data) > LONGEST_LINE:
+                raise JournalError(
+                    Failure(
+                        "JOURNAL_LINE_TOO_LONG",
+                        f"its line in the journal would have {len(data) >> 20:,} MiB, more than {LONGEST_LINE >> 20}",
+                        f"Apply it in parts; {NO_JOURNAL}.",
+                    )
+                )
+            self._write(descriptor, data)
         if len(all_) > 1 and all_[-1].size == 0:  # a new segment: what a start has to read stays short
             with suppress(OSError):
                 self._scan(all_)
@@ -191,7 +203,7 @@ class JournalFile:
         return True
 
     def read(self) -> Contents:
-        """Everything that can be read. Raises JournalError where the journal is there and can't be opened."""
+        """Return everything that can be read. Raises JournalError where the journal is there and can't be opened."""
         records: list[Numbered | Note] = []
         problems = Problems()
         with self._reading():
@@ -207,8 +219,8 @@ class JournalFile:
         return Contents(tuple(records), problems.told(self.path))
 
     def open(self) -> Contents:
-        """The records of the changes that are open, and of those that count with them; see `open_changes`. Raises
-        JournalError as `read` does."""
+        """Return the records of the changes that are open, and of those that count with them; see `open_changes`.
+        Raises JournalError as `read` does."""
         with self._reading():
             all_ = self._known_segments()
             known = self._scan(all_)
@@ -221,36 +233,36 @@ class JournalFile:
         return Contents(tuple(records), known.problems.told(self.path))
 
     def latest(self) -> Iterator[Numbered | Note]:
-        """All records that can be read, the last one first. Raises JournalError as `read` does."""
+        """Yield all records that can be read, the last one first. Raises JournalError as `read` does."""
         with self._reading():
             for line in lines_backward(self._known_segments()):
                 with suppress(BadLine):
                     yield record(line)
 
     def around(self, number: int) -> Contents:
-        """The records of a change, and of the later ones that touch the same places. Raises JournalError as `read`
-        does."""
+        """Return the records of a change, and of the later ones that touch the same places. Raises JournalError as
+        `read` does."""
         wanted, touches = {number}, Touches(())
         found = []
         with self._reading():
             all_ = self._known_segments()
             for line in lines(all_, Where(_segment_of(all_, number), 0)):
-                change = _CHANGE.match(line.data)
+                change = _CHANGE.match(line.raw.data)
                 if change is None:
                     continue
                 other = int(change["number"])
                 if change["kind"] == b"intent" and other == number:
-                    touches = Touches(slots_of(line.data))
-                elif change["kind"] == b"intent" and other > number and touches(line.data):
+                    touches = Touches(slots_of(line.raw.data))
+                elif change["kind"] == b"intent" and other > number and touches(line.raw.data):
                     wanted.add(other)
                 elif other not in wanted:
                     continue
                 with suppress(BadLine):
-                    found.append(record(line.data))
+                    found.append(record(line.raw.whole))
         return Contents(tuple(found))
 
     def numbers(self) -> tuple[int, int] | None:
-        """The first and the last number of a change; None without any. Raises JournalError as `read` does."""
+        """Return the first and the last number of a change; None without any. Raises JournalError as `read` does."""
         with self._reading():
             all_ = self._known_segments()
             first = next((n for segment in all_ if (n := _first_number(segment)) is not None), None)
@@ -259,7 +271,7 @@ class JournalFile:
     # -- what is known of the open changes -----------------------------------------------------------------------------
 
     def _scan(self, all_: Sequence[Segment]) -> Known:
-        """The open changes, from what is written of them and what follows; written again where that was much."""
+        """Return the open changes, from what is written of them and what follows; written again where that was much."""
         known = self._checkpoint(all_) or Known(OpenChanges(), Problems(), BEGINNING, 0)
         read = 0
         for line in lines(all_, known.through, known.read):
@@ -268,9 +280,11 @@ class JournalFile:
                     known.problems.mended(line)
             except BadLine as error:
                 known.problems.add(line, error)
-            if line.data.endswith(b"\n"):
-                read += len(line.data)
-                known.through = Where(line.where.segment, line.where.byte + len(line.data))
+                # It may have a number, which is not given away twice.
+                known.changes.last = max(known.changes.last, _number(line))
+            if line.raw.is_ended:
+                read += line.raw.size
+                known.through = line.after
                 known.read = line.number
         if read > CHECKPOINT_BYTES:
             self._write_checkpoint(all_, known)
@@ -281,7 +295,7 @@ class JournalFile:
         return segment_folder(self.path) / "open.json"
 
     def _checkpoint(self, all_: Sequence[Segment]) -> Known | None:
-        """What was written of the open changes; None where it does not fit the journal."""
+        """Return what was written of the open changes; None where it does not fit the journal."""
         try:
             data = json_of(read_regular(self._checkpoint_path, LARGEST_CHECKPOINT))
             through = Where(*data["through"])
@@ -296,7 +310,8 @@ class JournalFile:
             return None
 
     def _write_checkpoint(self, all_: Sequence[Segment], known: Known) -> None:
-        """Whole or not at all, and never needed: a journal that can only be read is read without it."""
+        """Write the open changes down, whole or not at all, and never needed: a journal that can only be read is read
+        without it."""
         problems = [(*place, why) for place, why in known.problems.found.items() if place[1] <= known.read]
         data = {
             "v": CHECKPOINT_VERSION,
@@ -316,14 +331,13 @@ class JournalFile:
             log.info("the open changes are not written down: %s", error)
 
     def _last_number(self, all_: Sequence[Segment]) -> int:
-        """The highest number that is given away; only what was written since the last call is read."""
+        """Return the highest number that is given away; only what was written since the last call is read."""
         if self._read_to == BEGINNING and (known := self._checkpoint(all_)) is not None:
             self._last, self._read_to = known.changes.last, known.through
         for line in lines(all_, self._read_to):
-            if found := _CHANGE.match(line.data):
-                self._last = max(self._last, int(found["number"]))
-            if line.data.endswith(b"\n"):
-                self._read_to = Where(line.where.segment, line.where.byte + len(line.data))
+            self._last = max(self._last, _number(line))
+            if line.raw.is_ended:
+                self._read_to = line.after
         return self._last
 
     # -- segments and locks --------------------------------------------------------------------------------------------
@@ -335,7 +349,7 @@ class JournalFile:
             raise self._failed("opened", error) from error
 
     def _known_segments(self) -> list[Segment]:
-        """The segments as they are while the last one is locked, or was: what is added since is not in them."""
+        """Return the segments as they are while the last one is locked, or was: what is added since is not in them."""
         if not self._segments():
             return []
         with self._locked(write=False) as (_, all_):
@@ -350,7 +364,7 @@ class JournalFile:
 
     @contextmanager
     def _writable(self, full: int | None) -> Iterator[tuple[int, list[Segment]]]:
-        """The last segment, locked and whole; a new one where it has `full` bytes."""
+        """Give the last segment, locked and whole; a new one where it has `full` bytes."""
         while True:
             with self._locked(write=True) as (descriptor, all_):
                 if not _whole(descriptor):
@@ -368,7 +382,7 @@ class JournalFile:
 
     @contextmanager
     def _locked(self, *, write: bool) -> Iterator[tuple[int, list[Segment]]]:
-        """The last segment, locked, and all segments as they are then."""
+        """Give the last segment, locked, and all segments as they are then."""
         while True:
             all_ = self._segments()
             path = all_[-1].path if all_ else self.path
@@ -395,7 +409,7 @@ class JournalFile:
         return open_private(path, os.O_RDWR | os.O_APPEND)
 
     def _create(self, path: Path) -> None:
-        """An empty segment, on the disk; another console may have been first. Raises JournalError."""
+        """Make an empty segment, on the disk; another console may have been first. Raises JournalError."""
         try:
             for folder in dict.fromkeys((self.path.parent.parent, self.path.parent, path.parent)):
                 private_folder(folder)
@@ -410,7 +424,8 @@ class JournalFile:
             raise self._failed("opened", error) from error
 
     def _write(self, descriptor: int, data: bytes) -> None:
-        """All of it on the disk, or nothing: what was written of a record that does not fit is taken away again."""
+        """Write all of it to the disk, or nothing: what was written of a record that does not fit is taken away
+        again."""
         size = os.fstat(descriptor).st_size
         try:
             written = 0
@@ -454,21 +469,27 @@ class JournalFile:
 
 
 def _whole(descriptor: int) -> bool:
-    """Whether the last line was ended."""
+    """Return whether the last line was ended."""
     size = os.fstat(descriptor).st_size
     return size == 0 or os.pread(descriptor, 1, size - 1) == b"\n"
 
 
+def _number(line: Line) -> int:
+    """Return the number of a line's change, 0 for none."""
+    found = _CHANGE.match(line.raw.data)
+    return int(found["number"]) if found else 0
+
+
 def _first_number(segment: Segment) -> int | None:
-    """The number of the first change that begins in a segment; None where none does."""
+    """Return the number of the first change that begins in a segment; None where none does."""
     for line in lines([segment], Where(segment.number, 0)):
-        if (found := _CHANGE.match(line.data)) and found["kind"] == b"intent":
+        if (found := _CHANGE.match(line.raw.data)) and found["kind"] == b"intent":
             return int(found["number"])
     return None
 
 
 def _segment_of(all_: Sequence[Segment], number: int) -> int:
-    """The segment in which a change begins; a later one begins in none before."""
+    """Return the segment in which a change begins; a later one begins in none before."""
     for segment in reversed(all_):
         first = _first_number(segment)
         if first is not None and first <= number:
@@ -477,8 +498,8 @@ def _segment_of(all_: Sequence[Segment], number: int) -> int:
 
 
 def _check(all_: Sequence[Segment], through: Where) -> list[int] | None:
-    """By what a place in a journal is known again: the bytes of the segments before, and a checksum of those right
-    before it; None where there is no such place."""
+    """Return by what a place in a journal is known again: the bytes of the segments before, and a checksum of those
+    right before it; None where there is no such place."""
     before = [segment.size for segment in all_ if segment.number < through.segment]
     segment = next((each for each in all_ if each.number == through.segment), None)
     if segment is None or segment.size < through.byte:

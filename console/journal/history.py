@@ -63,7 +63,7 @@ class Change(Struct, frozen=True):
     request_of: Mapping[int, int] = field(default_factory=dict)
 
     def state(self, place: int) -> State:
-        """How an edit stands."""
+        """Return how an edit stands."""
         ended = self.ended.get(place)
         status = None if ended is None else ended.status
         found = final_status(status, self.found.get(place), sent=self.request_of.get(place) in self.sent)
@@ -72,7 +72,7 @@ class Change(Struct, frozen=True):
         return State.NOT_SENT if found is None else State(found)
 
     def failure(self, place: int) -> Failure | None:
-        """Why an edit failed, if known."""
+        """Return why an edit failed, if known."""
         ended = self.ended.get(place)
         return ended.failure if ended is not None else None
 
@@ -87,7 +87,7 @@ class Change(Struct, frozen=True):
         return self.intent.entries
 
     def in_state(self, *states: State) -> tuple[int, ...]:
-        """The places of the edits that stand so."""
+        """Return the places of the edits that stand so."""
         return tuple(place for place in range(len(self.entries)) if self.state(place) in states)
 
 
@@ -107,15 +107,15 @@ class History(Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
     def unfinished(self) -> tuple[Change, ...]:
-        """The changes with edits whose outcome is unknown."""
+        """Return the changes with edits whose outcome is unknown."""
         return tuple(change for change in self.changes.values() if change.in_state(State.UNKNOWN))
 
     def untold(self) -> tuple[Change, ...]:
-        """The changes that ended in the middle and that no operator has seen since."""
+        """Return the changes that ended in the middle and that no operator has seen since."""
         return tuple(change for change in self.changes.values() if change.interrupted and not change.told)
 
     def touched_later(self, number: int, slot: Slot) -> Change | None:
-        """The first change after this one that may have changed the same place, and was neither taken back
+        """Return the first change after this one that may have changed the same place, and was neither taken back
         nor takes a later one back; None if none."""
         for change in self.changes.values():
             if change.number > number:
@@ -128,7 +128,7 @@ class History(Struct, frozen=True):
         return None
 
     def expiring(self) -> tuple[Due, ...]:
-        """What was set for a time and is still to be taken back, the first to be due first.
+        """Return what was set for a time and is still to be taken back, the first to be due first.
 
         A later change of the same place is the operator's last word, unless it was taken back itself.
         """
@@ -174,8 +174,8 @@ def history(
 def latest_changes(
     records: Iterable[Numbered | Note], at_work: Callable[[Origin], bool] = lambda _: False
 ) -> Iterator[Change]:
-    """The changes of a journal, the latest first, as `history` has them. records: the last one first. Only what was
-    said of changes that did not come yet is held."""
+    """Yield the changes of a journal, the latest first, as `history` has them. records: the last one first. Only what
+    was said of changes that did not come yet is held."""
     notes: dict[int, list[_OfChange]] = {}
     undone: dict[int, dict[int, Place]] = {}
     for each in records:

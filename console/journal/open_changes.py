@@ -54,16 +54,16 @@ class _Change(Generic[Where]):
     told: bool = False
 
     def status(self, place: int) -> str:
-        """How an edit ended; ``"unknown"`` where it may have been sent, ``""`` where it was not."""
+        """Return how an edit ended; ``"unknown"`` where it may have been sent, ``""`` where it was not."""
         sent = any(place in self.requests[n] for n in self.sent)
         return final_status(self.ended.get(place), self.found.get(place), sent) or ""
 
     def unknown(self) -> list[int]:
-        """The edits whose outcome is unknown."""
+        """Return the edits whose outcome is unknown."""
         return [place for place in range(len(self.slots)) if self.status(place) == UNKNOWN]
 
     def is_unheard(self, latest: datetime) -> bool:
-        """Whether it ended in the middle and no operator was told. latest: the time of the latest change."""
+        """Return whether it ended in the middle and no operator was told. latest: the time of the latest change."""
         return len(self.answered) < len(self.requests) and (not self.told or latest - self.at < _STRAGGLES)
 
 
@@ -103,7 +103,8 @@ class OpenChanges(Generic[Where]):
             self.last = max(self.last, int(data["change"]))
 
     def open(self) -> dict[int, list[Where]]:
-        """The places of the lines of every open change and operation, and of what counts with it, by its number."""
+        """Return the places of the lines of every open change and operation, and of what counts with it, by its
+        number."""
         self._prune()
         changes = {number: change.lines for number, change in self._changes.items()}
         operations = {number: operation.places() for number, operation in self._operations.items()}
@@ -186,12 +187,12 @@ _VALUES = frozenset({"op", "value", "secret", "partitions", "replication", "assi
 
 
 def slot_key(edit: Json) -> str:
-    """The place that an edit changes, equal for all edits of it."""
+    """Return the place that an edit changes, equal for all edits of it."""
     return json_text({name: field for name, field in edit.items() if name not in _VALUES}, sort_keys=True)
 
 
 def slots_of(line: bytes) -> frozenset[str]:
-    """The places that the change of an intent's line touches; none where it can't be read."""
+    """Return the places that the change of an intent's line touches; none where it can't be read."""
     try:
         return frozenset(slot_key(entry["edit"]) for entry in json_of(line)["edits"])
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -208,7 +209,7 @@ class Touches:
         self._words = [json_text(word).encode("ascii") for word in dict.fromkeys(words)]
 
     def __call__(self, line: bytes) -> bool:
-        """A line that can't be read touches nothing."""
+        """Return a line that can't be read touches nothing."""
         if len(self._words) < MOST_WORDS and not any(word in line for word in self._words):
             return False
         return not self._slots.isdisjoint(slots_of(line))

@@ -70,12 +70,12 @@ class Over(Struct, frozen=True):
 
 
 def begun_json(begun: Begun) -> Json:
-    """As the line of its beginning has it."""
+    """Return it as the line of its beginning has it."""
     return _json(begun)
 
 
 def operation_line(number: int, at: datetime, what: Step | Progress | Asked | Over) -> OperationLine:
-    """A line of an operation that has begun."""
+    """Return a line of an operation that has begun."""
     kinds = {Step: "step", Progress: "progress", Asked: "asked", Over: "ended"}
     return OperationLine(number, kinds[type(what)], at, _json(what))
 
@@ -86,8 +86,8 @@ def _json(value: object) -> Json:
 
 
 def operations(records: Iterable[Numbered | Note]) -> Mapping[int, Operation]:
-    """The operations among records in their order, by number. A line that is not in the form of this release is left
-    out: then the operation shows what the others say."""
+    """Return the operations among records in their order, by number. A line that is not in the form of this release is
+    left out: then the operation shows what the others say."""
     found: dict[int, Operation] = {}
     for each in records:
         if not isinstance(each, OperationLine):
@@ -169,7 +169,7 @@ class Lease:
             os.close(descriptor)
 
     def holder(self, now: datetime) -> Holder | None:
-        """Who holds it, without taking it."""
+        """Return who holds it, without taking it."""
         try:
             found = _holder(read_regular(self._path, LARGEST_LEASE))
         except FileNotFoundError:
@@ -193,13 +193,13 @@ class Lease:
 
 
 def is_held(holder: Holder, now: datetime) -> bool:
-    """Whether a lease still holds: its time is not over, nor did its process end on this host. A clock that is further
-    ahead than `BELIEVED` is not believed: its lease would never end."""
+    """Return whether a lease still holds: its time is not over, nor did its process end on this host. A clock that is
+    further ahead than `BELIEVED` is not believed: its lease would never end."""
     return now < holder.until <= now + LEASE + BELIEVED and still_runs(holder.by, elsewhere=True)
 
 
 def _holder(data: bytes) -> Holder | None:
-    """None where no process holds it, or the file is torn: its writer died."""
+    """Return the holder, None where no process holds it, or the file is torn: its writer died."""
     try:
         found = json_of(data)
         return Holder(origin_of(found["by"]), time_of(found["until"]))

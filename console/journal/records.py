@@ -121,7 +121,7 @@ Note = Sending | Answered | Settled | Decided | Told | Closed | Mended | Operati
 
 
 def this_operator(principal: str, environ: Mapping[str, str]) -> Who:
-    """The operator. principal: who the brokers take us for."""
+    """Return the operator. principal: who the brokers take us for."""
     uid = os.geteuid()
     try:
         os_user = pwd.getpwuid(uid).pw_name
@@ -132,14 +132,14 @@ def this_operator(principal: str, environ: Mapping[str, str]) -> Who:
 
 
 def this_process(door: str) -> Origin:
-    """This process on this host."""
+    """Return this process on this host."""
     pid = os.getpid()
     return Origin(socket.gethostname(), door, pid, _started(pid))
 
 
 def still_runs(origin: Origin, *, elsewhere: bool = False) -> bool:
-    """Whether the process that wrote a record still runs, as far as this host can tell: it may be about to write how
-    it went. elsewhere: what a process on another host is taken for, since that is not known."""
+    """Return whether the process that wrote a record still runs, as far as this host can tell: it may be about to write
+    how it went. elsewhere: what a process on another host is taken for, since that is not known."""
     if origin.host != socket.gethostname():
         return elsewhere
     try:
@@ -152,7 +152,7 @@ def still_runs(origin: Origin, *, elsewhere: bool = False) -> bool:
 
 
 def _started(pid: int) -> str:
-    """When a process started, by the kernel's count, for a number that is given to another process later."""
+    """Return when a process started, by the kernel's count, for a number that is given to another process later."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -172,14 +172,14 @@ class Numbered(NamedTuple):
 
 
 def intent_line(number: int, intent: Intent) -> bytes:
-    """The line of a change that is about to be sent."""
+    """Return the line of a change that is about to be sent."""
     edits = tuple(map(_edit_line, intent.entries))
     of = intent.operation
     return encoded(IntentLine(number, intent.at, intent.context, intent.who, intent.origin, edits, intent.requests, of))
 
 
 def note_line(note: Note) -> bytes:
-    """The line of anything else."""
+    """Return the line of anything else."""
     match note:
         case Answered(change, request, at, edits):
             return encoded(
@@ -196,7 +196,7 @@ def note_line(note: Note) -> bytes:
 
 
 def record(line: bytes) -> Numbered | Note:
-    """What a line says. Raises BadLine."""
+    """Return what a line says. Raises BadLine."""
     return read_line(line, _record)
 
 

@@ -7,12 +7,14 @@ a successor never changes. A change's lines may stand in several segments.
 
 from __future__ import annotations
 
+import errno
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from console.model.failure import Failure
-from console.model.journal_lines import segment_folder, segment_number, segment_path
+from console.model.journal_lines import LONGEST_LINE, RawLine, raw_lines, segment_folder, segment_number, segment_path
 
 
 class JournalError(Exception):
@@ -36,11 +38,21 @@ class Where(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line with its end, unless it is the last of its segment and was cut. number: in its segment, from 1."""
+    """A line and its segment. number: in its segment, from 1."""
 
-    where: Where
+    segment: int
     number: int
-    data: bytes
+    raw: RawLine
+
+    @property
+    def where(self) -> Where:
+        """Where it begins."""
+        return Where(self.segment, self.raw.at)
+
+    @property
+    def after(self) -> Where:
+        """Where the next one begins."""
+        return Where(self.segment, self.raw.at + self.raw.size)
 
 
 class Segment(NamedTuple):
@@ -52,7 +64,8 @@ class Segment(NamedTuple):
 
 
 def segments(first: Path) -> list[Segment]:
-    """The segments that there are, with their sizes. Raises OSError."""
+    """Return the segments that there are, with their sizes. Raises OSError, also for what is no plain file: it would
+    not return from open, or never end."""
     numbers = [1] if first.exists() else []
     try:
         names = [path.name for path in segment_folder(first).iterdir()]
@@ -60,49 +73,67 @@ def segments(first: Path) -> list[Segment]:
         names = []
     numbers += sorted(number for name in names if (number := segment_number(name)) is not None)
     paths = [(number, segment_path(first, number)) for number in numbers]
-    return [Segment(number, path, path.stat().st_size) for number, path in paths]
+    return [Segment(number, path, _size(path)) for number, path in paths]
+
+
+def _size(path: Path) -> int:
+    about = path.stat()
+    if not stat.S_ISREG(about.st_mode):
+        raise OSError(errno.EINVAL, "it is no plain file", str(path))
+    return about.st_size
 
 
 def lines(all_: Sequence[Segment], start: Where, read: int = 0) -> Iterator[Line]:
-    """Every line from a place on. read: how many lines of its segment stand before that place. Raises OSError."""
+    """Yield every line from a place on. read: how many lines of its segment stand before that place. Raises OSError."""
     for segment in all_:
         if segment.number < start.segment:
             continue
         at, number = (start.byte, read) if segment.number == start.segment else (0, 0)
         with segment.path.open("rb") as file:
             file.seek(at)
-            for line in file:
-                if at >= segment.size:
-                    break
+            for raw in raw_lines(file, at, segment.size):
                 number += 1
-                yield Line(Where(segment.number, at), number, line[: segment.size - at])
-                at += len(line)
+                yield Line(segment.number, number, raw)
 
 
 def lines_backward(all_: Sequence[Segment]) -> Iterator[bytes]:
-    """Every whole line without its end, the last one first. Raises OSError."""
+    """Yield every whole line without its end, the last one first; without those that are too long. Raises OSError."""
     for segment in reversed(all_):
         with segment.path.open("rb") as file:
-            left, tail, whole = segment.size, b"", False
+            left, whole = segment.size, False
+            # Of the line whose beginning was not found yet: its parts, the last one first, and its bytes.
+            parts: list[bytes] = []
+            length = 0
             while left:
                 size = min(BLOCK, left)
                 left -= size
                 file.seek(left)
-                data = file.read(size) + tail
-                if not whole:  # what follows the last line's end is being written, or was cut
-                    end = data.rfind(b"\n")
-                    whole, data = end >= 0, data[: max(end, 0)]
-                tail, *found = data.split(b"\n")
-                yield from (line for line in reversed(found) if line)
-            if tail:
-                yield tail
+                first, *others = file.read(size).split(b"\n")
+                if others:
+                    *between, last = others
+                    if whole and length + len(last) < LONGEST_LINE:
+                        yield from _joined([*parts, last])
+                    whole = True  # what follows the last line's end is being written, or was cut
+                    yield from (line for line in reversed(between) if line)
+                    parts, length = [], 0
+                length += len(first)
+                parts = [*parts, first] if whole and length < LONGEST_LINE else []
+            if whole and length < LONGEST_LINE:
+                yield from _joined(parts)
+
+
+def _joined(parts: Sequence[bytes]) -> Iterator[bytes]:
+    if line := b"".join(reversed(parts)):
+        yield line
 
 
 def line_at(all_: Sequence[Segment], where: Where) -> bytes:
-    """The line at a place, without its end; ``b""`` where the segment is gone. Raises OSError."""
+    """Return the line at a place, without its end; ``b""`` where the segment is gone or the line is too long. Raises
+    OSError."""
     for segment in all_:
         if segment.number == where.segment:
             with segment.path.open("rb") as file:
                 file.seek(where.byte)
-                return file.readline().rstrip(b"\n")
+                line = file.readline(LONGEST_LINE + 1)
+                return line.rstrip(b"\n") if len(line) <= LONGEST_LINE else b""
     return b""

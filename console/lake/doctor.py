@@ -6,7 +6,9 @@ import os
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import closing, suppress
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +17,7 @@ from console.answers.checks import Check, Health
 from console.contexts.lake_files import lake_files
 from console.history.errors import LakeError, NoLake
 from console.history.lake import Lake
+from console.history.reader import Tables, gone_lines
 from console.history.schema import TABLES
 from console.history.spark import java_options
 from console.lake.java import (
@@ -41,6 +44,8 @@ OF_EXECUTORS = ("pyarrow", "crc32c", "msgspec")
 """What the zip for a cluster can't bring: C extensions."""
 TESTED_JAVA = (17, 21, 25)
 _JARS_FOR = {Group.DELTA: "tables", Group.S3: "lakes in S3", Group.KAFKA: "topics"}
+MOST_FILES = 3
+"""Of those that are named in a line."""
 LEAST_ROOM = 5 * 1024 * MIB
 """Bytes for Spark's sorting on disk; with less, a day of a busy cluster may not fit."""
 
@@ -167,5 +172,19 @@ def _lake(where: str) -> Iterator[Check]:
     else:
         held = sum(table.bytes for table in tables)
         yield Check("lake", Health.OK, f"{lake.where}: {rows:,} rows, {size(held)}")
+        yield from _gone(lake)
     if files is None:
         yield _room("room for the lake", Path(lake.where), "free some, or keep less: kac lake update --keep 30d")
+
+
+def _gone(lake: Lake) -> Iterator[Check]:
+    """What of request logs was deleted before it was read, by file."""
+    lost: Counter[str] = Counter()
+    # Without DuckDB, which has a line of its own, and of damaged files, which has, too.
+    with suppress(ModuleNotFoundError, LakeError), closing(Tables(lake.where, lake.files)) as tables:
+        lost.update(each.file for each in gone_lines(tables))
+    if lost:
+        files = ", ".join(f"{file} ({count:,})" for file, count in lost.most_common(MOST_FILES))
+        more = f" and {len(lost) - MOST_FILES:,} files more" if len(lost) > MOST_FILES else ""
+        remedy = "keep them longer, or run kac lake update more often; kac lake status says what"
+        yield Check("request logs", Health.NOTE, f"lines were deleted before they were read: {files}{more}", remedy)

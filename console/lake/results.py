@@ -18,7 +18,7 @@ from console.answers.triage import prometheus_label
 from console.history import delta_log
 from console.history.delta_log import DataFile
 from console.history.lake import Lake
-from console.history.reader import Gap, Tables, gaps
+from console.history.reader import Gap, Gone, Tables, gaps, gone_lines
 from console.history.schema import TABLES
 from console.history.schema import Table as LakeTable
 from console.plan.amounts import size
@@ -51,8 +51,9 @@ class TableStatus:
 @dataclass(frozen=True)
 class RunStatus:
     """A run. status: done, failed, running. ended: of one that is running when it was last heard of; None: never. rows:
-    written, by table. taken: read, by source: how many `good` and `bad`. message: why it failed. lag_ms: from the
-    newest event in what it wrote to its end."""
+    written, by table. taken: read, by source: how many `good` and `bad`. lost: offsets that were deleted before they
+    were read, by topic and partition. message: why it failed. lag_ms: from the newest event in what it wrote to its
+    end."""
 
     run_id: str
     job: str
@@ -61,6 +62,7 @@ class RunStatus:
     ended: datetime | None = None
     rows: Mapping[str, int] = field(default_factory=dict)
     taken: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    lost: Mapping[str, int] = field(default_factory=dict)
     message: str | None = None
     bytes: int | None = None
     lag_ms: int | None = None
@@ -74,7 +76,7 @@ class RunStatus:
 @dataclass(frozen=True)
 class Status:
     """What is in the lake. created: ISO 8601 in UTC. runs: the last ones, newest first, those that failed too. gaps:
-    newest first."""
+    newest first. gone: lines that were gone before they were read."""
 
     where: str
     lake_id: str
@@ -82,6 +84,7 @@ class Status:
     tables: tuple[TableStatus, ...]
     runs: tuple[RunStatus, ...]
     gaps: tuple[Gap, ...]
+    gone: tuple[Gone, ...] = ()
 
     def last(self, job: str) -> RunStatus | None:
         """The last run of a job that ended and did not fail, or goes on."""
@@ -94,9 +97,11 @@ def status(lake: Lake) -> Status:
     about = lake.about()
     with closing(Tables(lake.where, lake.files)) as tables:
         found = tuple(each for table in TABLES.values() if (each := _table(tables, table)) is not None)
-        unobserved = tuple(gaps(tables, None))
+        unobserved, gone = tuple(gaps(tables, None)), tuple(gone_lines(tables))
     runs = tuple(_shown(filter(None, map(_run, lake.runs()))))
-    return Status(lake.where, str(about.get("lake_id", "")), str(about.get("created", "")), found, runs, unobserved)
+    return Status(
+        lake.where, str(about.get("lake_id", "")), str(about.get("created", "")), found, runs, unobserved, gone
+    )
 
 
 def _table(tables: Tables, table: LakeTable) -> TableStatus | None:
@@ -161,6 +166,7 @@ def report_lines(report: Report) -> list[str]:
     lines = [f"{report.job}: {did}; {seconds:.1f} s"]
     if bad:
         lines.append(f"{bad:,} unreadable lines or batches: see quarantine in docs/lake-tables.md")
+    lines += [f"{place}: {count:,} offsets were deleted before they were read" for place, count in report.lost.items()]
     return lines + list(report.notes)
 
 
@@ -218,6 +224,14 @@ def status_result(status: Status) -> Detail:
                 _columns("CLUSTER", "FROM", "TO"),
                 tuple(map(_gap_row, status.gaps)),
                 title="times without polls",
+            ),
+            "gone": Table(
+                "gone",
+                _columns("CLUSTER", "FILE", "FROM>", ""),
+                tuple(
+                    Row((each.cluster_id, each.file, f"{each.at:,}", each.what), each._asdict()) for each in status.gone
+                ),
+                title="lines that were gone before they were read",
             ),
         },
     )

@@ -86,10 +86,12 @@ if __name__ == "__main__":
 '''
 _OF_MODEL = (
     "__init__.py",
+    "amounts.py",
     "codes.py",
     "journal_lines.py",
     "numbers.py",
     "quota.py",
+    "unordered.py",
     "yaml_places.py",
 )
 """What `console/history` imports of `console/model`; import-linter enforces this."""

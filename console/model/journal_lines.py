@@ -9,11 +9,11 @@ reads its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
 
 from console.model.numbers import json_of, json_text
@@ -30,12 +30,22 @@ FINAL = frozenset({APPLIED, "failed", NOT_APPLIED})
 Json = Mapping[str, Any]
 SUFFIX = ".jsonl"
 _SEGMENT = re.compile(r"(\d{8})\.jsonl")
+LONGEST_LINE = 32 << 20
+"""Bytes of a line with its end; a change of 100,000 edits has fewer. No longer one is written of a change, and none is
+read."""
+BEGINNING_BYTES = 4096
+"""What is kept of a longer line, by which it is named."""
+_PART = 1 << 18
 T = TypeVar("T")
 _NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
 class BadLine(ValueError):
     """A line that is no record; the text says why."""
+
+
+class CutLine(BadLine):
+    """A line without an end."""
 
 
 class Who(NamedTuple):
@@ -223,6 +233,39 @@ def segment_number(name: str) -> int | None:
 
 
 # -- bytes ---------------------------------------------------------------------------------------------------------
+
+
+class RawLine(NamedTuple):
+    """A line of a file, and where it begins. data: with its end; of one that is too long its beginning. size: its
+    bytes. is_ended: whether it has an end: else it is the file's last, and was cut or is being written."""
+
+    at: int
+    data: bytes
+    size: int
+    is_ended: bool
+
+    @property
+    def whole(self) -> bytes:
+        """The line with its end. Raises BadLine for one that was cut or is too long."""
+        if not self.is_ended:
+            raise CutLine("it was cut short")
+        if self.size > LONGEST_LINE:
+            raise BadLine(f"it is longer than {LONGEST_LINE >> 20} MiB")
+        return self.data
+
+
+def raw_lines(file: BinaryIO, at: int, end: int) -> Iterator[RawLine]:
+    """Yield the lines of a file that stands at the byte `at`, up to the byte `end`. Of a line without an end no more
+    is kept in memory than of the longest that counts. Raises OSError."""
+    while at < end and (data := file.readline(min(LONGEST_LINE + 1, end - at))):
+        size, is_ended = len(data), data.endswith(b"\n")
+        if size > LONGEST_LINE:
+            data = data[:BEGINNING_BYTES]
+            while not is_ended and (part := file.readline(min(_PART, end - at - size))):
+                size += len(part)
+                is_ended = part.endswith(b"\n")
+        yield RawLine(at, data, size, is_ended)
+        at += size
 
 
 def read_line(line: bytes, read: Callable[[Json], T], seen: Callable[[Json], None] = lambda _: None) -> T:

@@ -1,4 +1,4 @@
-"""Lists of configs whose order means nothing to brokers. Pure."""
+"""Lists of configs whose order means nothing to brokers. Pure; also read on executors of Spark, by Python 3.10."""
 
 from __future__ import annotations
 
@@ -9,6 +9,13 @@ UNORDERED = frozenset(
     )
 )
 """Lists that brokers take for sets: what is there counts, not where and how often."""
+
+
+def differ(key: str, one: str | None, other: str | None) -> bool:
+    """Return whether two values of a key are not the same to brokers. None: not set."""
+    if one is None or other is None or one == other:
+        return one != other
+    return as_it_counts(key, one) != as_it_counts(key, other)
 
 
 def as_it_counts(key: str, text: str) -> str:

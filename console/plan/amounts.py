@@ -7,56 +7,29 @@ import re
 from datetime import datetime, timedelta
 from enum import Enum
 
+from console.model.amounts import BINARY, QUOTA_UNITS, scaled
+
 _DURATIONS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000), ("ms", 1))
-_BINARY = (("PiB", 1 << 50), ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
-_DECIMAL = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
-
-_GROUPED = 1e21
-
-
-def number(value: float) -> str:
-    """Without a needless fraction: ``2.0`` is ``2``; thousands are grouped. Beyond what Kafka's numbers are used for,
-    and for infinity and NaN, as Python writes it: ``1e+300``, ``inf``, ``nan``."""
-    if not abs(value) < _GROUPED:
-        return f"{value:.4g}"
-    return f"{int(value):,}" if float(value).is_integer() else f"{value:,.4g}" if abs(value) < 1 else f"{value:,.2f}"
-
-
-def _scaled(value: float, units: tuple[tuple[str, int], ...], base: str, suffix: str = "") -> str:
-    """`value` in the largest unit of which it is a whole number below 1,000, else in the largest that fits: with two
-    decimals where they are exact, with ``≈`` where not."""
-    if not abs(value) < _GROUPED:
-        return f"{number(value)} {base}{suffix}"
-    for name, size in units:
-        if value >= size and value % size == 0 and value // size < 1000:
-            return f"{int(value // size)} {name}{suffix}"
-    for name, size in units:
-        if value >= size:
-            scaled = value / size
-            if value * 100 % size == 0 and scaled < 1000:
-                return f"{scaled:.2f}".rstrip("0").rstrip(".") + f" {name}{suffix}"
-            return f"≈ {scaled:.3g} {name}{suffix}" if scaled < 1000 else f"≈ {scaled:,.0f} {name}{suffix}"
-    return f"{number(value)} {base}{suffix}"
 
 
 def duration(milliseconds: int) -> str:
     """``604800000`` → ``7 d``, ``5400000`` → ``90 min``, ``123456`` → ``≈ 2.06 min``."""
-    return _scaled(milliseconds, _DURATIONS[:-1], "ms")
+    return scaled(milliseconds, _DURATIONS[:-1], "ms")
 
 
 def byte_count(count: int) -> str:
     """``1073741824`` → ``1 GiB``, ``1500`` → ``≈ 1.46 KiB``."""
-    return _scaled(count, _BINARY, "B")
+    return scaled(count, BINARY, "B")
 
 
 def size(count: int) -> str:
     """A measured size for a column, three figures and no ``≈``: ``1.2 TiB``, ``900 GiB``; ``–`` for one not known."""
     if count < 0:
         return "–"
-    for name, unit in _BINARY:
+    for name, unit in BINARY:
         if count >= unit:
-            scaled = count / unit
-            return f"{scaled:.1f} {name}" if scaled < 10 else f"{scaled:,.0f} {name}"
+            figures = count / unit
+            return f"{figures:.1f} {name}" if figures < 10 else f"{figures:,.0f} {name}"
     return f"{count} B"
 
 
@@ -76,43 +49,10 @@ def size_range(least: int, most: int) -> str:
 
 def _rounded(count: int, *, up: bool) -> int:
     """To the last figure that `size` shows."""
-    unit = next((unit for _, unit in _BINARY if count >= unit), 1)
+    unit = next((unit for _, unit in BINARY if count >= unit), 1)
     step = 1 if unit == 1 else unit if count >= 10 * unit else unit / 10
     figures = count / step
     return int((math.ceil(figures) if up else math.floor(figures)) * step)
-
-
-def byte_rate(per_second: float, beside: float | None = None) -> str:
-    """``10000000`` → ``10 MB/s``, ``1048576`` → ``1 MiB/s``: whichever is exact, decimal first. beside: a rate that it
-    is compared with: both are told in one kind of byte."""
-    if beside is not None:
-        return _scaled(per_second, _exact_units(beside) or _DECIMAL, "B", "/s")
-    return _scaled(per_second, _exact_units(per_second) or _DECIMAL, "B", "/s")
-
-
-def _exact_units(per_second: float) -> tuple[tuple[str, int], ...] | None:
-    """The kind of byte in which a rate is a whole number below a thousand, None where it is in neither."""
-    for units in (_DECIMAL, _BINARY):
-        for _, unit in units:
-            if _GROUPED > per_second >= unit and per_second % unit == 0 and per_second // unit < 1000:
-                return units
-    return None
-
-
-_QUOTA_UNITS = {
-    "producer_byte_rate": "B/s",
-    "consumer_byte_rate": "B/s",
-    "request_percentage": "%",
-    "controller_mutation_rate": "mut/s",
-    "connection_creation_rate": "conn/s",
-}
-
-
-def quota(key: str, value: float, beside: float | None = None) -> str:
-    """A quota's value by its key, with its unit; the bare number for a key that is not Kafka's. beside: as in
-    `byte_rate`."""
-    unit = _QUOTA_UNITS.get(key, "")
-    return byte_rate(value, beside) if unit == "B/s" else f"{number(value)} {unit}".rstrip()
 
 
 def exact_number(value: float) -> str:
@@ -122,7 +62,7 @@ def exact_number(value: float) -> str:
 
 def exact_quota(key: str, value: float) -> str:
     """The same with every digit: ``1048577 B/s``, ``12.345 %``."""
-    return f"{repr(float(value)).removesuffix('.0')} {_QUOTA_UNITS.get(key, '')}".rstrip()
+    return f"{repr(float(value)).removesuffix('.0')} {QUOTA_UNITS.get(key, '')}".rstrip()
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from console.model.codes import DEFAULT_CONFIG
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
+from console.model.unordered import differ
 from console.present.lake import REDACTED
 from console.present.names import resource_word
 from console.triage.config_changes import HIDDEN
@@ -71,7 +72,7 @@ def since_start(record: Record, cluster: str) -> list[Drifted]:
     found = [
         _since_start(place, first[place], event, cluster)
         for place, event in last.items()
-        if first[place] != event.became or event.became == HIDDEN
+        if differ(place.key, first[place], event.became) or event.became == HIDDEN
     ]
     return sorted(found, key=lambda each: (_RANKS[each.severity], each.entity_key, each.attr))
 

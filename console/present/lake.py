@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from console.history import entities
 from console.history.reader import Change, Drifted, FleetFreshness, Freshness, Gap, Pair, Usage
-from console.plan.amounts import duration, quota
+from console.model.amounts import measured_rate, quota
+from console.plan.amounts import duration
 from console.present.text import clean
 from console.present.values import config_value
 
@@ -188,14 +189,8 @@ def gap_text(gap: Gap, now: datetime) -> str:
 
 
 def rate_text(key: str, value: float | None, limit: float | None = None) -> str:
-    """A measured rate: three figures are enough, and no ``≈`` is needed to say so. limit: what it is compared with."""
-    if value is None:
-        return NOTHING
-    sign = "-" if value < 0 else ""
-    figures, space, unit = quota(key, float(f"{abs(value):.3g}"), limit).removeprefix("≈ ").partition(" ")
-    if "." in figures:  # three figures of bytes are more of KiB
-        figures = f"{float(figures.replace(',', '')):.3g}"
-    return sign + figures + space + unit
+    """Return a measured rate; a dash for none. limit: what it is compared with."""
+    return NOTHING if value is None else measured_rate(key, value, limit)
 
 
 def limit_text(usage: Usage) -> str:

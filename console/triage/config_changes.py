@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from console.model.codes import BROKER, STATIC_BROKER_CONFIG
 from console.model.config import ConfigResource, ConfigSet, is_override
-from console.model.unordered import as_it_counts
+from console.model.unordered import differ
 
 HIDDEN = "\0hidden"
 """Stands for a value that brokers do not tell."""
@@ -33,13 +33,6 @@ def own_values(resource: ConfigResource, configs: ConfigSet) -> dict[str, str]:
     }
 
 
-def _differ(key: str, was: str | None, became: str | None) -> bool:
-    """Whether a value is another one, of a list that brokers take for a set by what is in it."""
-    if was is None or became is None or was == became:
-        return was != became
-    return as_it_counts(key, was) != as_it_counts(key, became)
-
-
 def config_differences(
     old: Mapping[ConfigResource, ConfigSet], new: Mapping[ConfigResource, ConfigSet]
 ) -> Iterator[ConfigDifference]:
@@ -53,7 +46,7 @@ def config_differences(
         pair = (id(was), id(now), int(resource.type), resource.is_cluster_default)
         if pair not in seen:
             before, after = own_values(resource, was), own_values(resource, now)
-            keys = sorted(key for key in before.keys() | after.keys() if _differ(key, before.get(key), after.get(key)))
+            keys = sorted(key for key in before.keys() | after.keys() if differ(key, before.get(key), after.get(key)))
             seen[pair] = {key: (before.get(key), after.get(key)) for key in keys}
         for key, sides in seen[pair].items():
             yield ConfigDifference(resource, key, *sides)

@@ -55,7 +55,7 @@ class AiokafkaRequest:
         record: Callable[[Exchange], None] | None = None,
         encode: Callable[[RequestPayload], bytes] = encode_payload,
     ) -> None:
-        """encode: makes the bytes of the payload, as `encode_payload`."""
+        """Make one. encode: makes the bytes of the payload, as `encode_payload`."""
         self.api = api
         self.version = version
         self.sent = False
@@ -74,21 +74,21 @@ class AiokafkaRequest:
         return f"<{self.api} v{self.version}>"
 
     def prepare(self, _versions: object) -> AiokafkaRequest:
-        """Returns itself: the version is chosen already."""
+        """Return itself: the version is chosen already."""
         return self
 
     def build_request_header(self, correlation_id: int, client_id: str) -> _Encoded:
-        """The header, encoded."""
+        """Return the header, encoded."""
         self._header = encode_header(self._payload, correlation_id, client_id)
         return _Encoded(self._header)
 
     def encode(self) -> bytes:
-        """The payload, encoded. aiokafka writes it at once."""
+        """Return the payload, encoded. aiokafka writes it at once."""
         self.sent = True
         return self._body
 
     def response(self, frame: memoryview) -> tuple[int, RawResponse]:
-        """The correlation id of a response frame and the response, which does not share the frame's memory.
+        """Return the correlation id of a response frame and the response, which does not share the frame's memory.
 
         The body is decoded by the caller, so that a malformed body can't break the connection.
         Raises MalformedFrame.

@@ -42,7 +42,7 @@ class _Inside(NamedTuple):
 
 
 def _of(*fields: str) -> Callable[[Any], Hashable]:
-    """The first of these fields that an item has; of an item that is a plain value, the value."""
+    """Return the first of these fields that an item has; of an item that is a plain value, the value."""
 
     def named(item: Any) -> Hashable:
         name: Hashable = next((getattr(item, field) for field in fields if hasattr(item, field)), item)
@@ -91,7 +91,7 @@ _PASSING = frozenset({"timeout", "client_software_name", "client_software_versio
 
 
 def _request(key: int, version: int, body: bytes) -> tuple[str, Any] | None:
-    """The API and the decoded request, None for one that is unknown or can't be read."""
+    """Return the API and the decoded request, None for one that is unknown or can't be read."""
     from console.wire.bounds_check import MalformedFrame
 
     known = messages(key, version)
@@ -105,7 +105,8 @@ def _request(key: int, version: int, body: bytes) -> tuple[str, Any] | None:
 
 @cache
 def likeness(key: int, version: int, body: bytes) -> Hashable:
-    """Equal for requests that ask for the same: time-outs and the client's name set aside, lists in any order."""
+    """Return what is equal for requests that ask for the same: time-outs and the client's name set aside, lists in any
+    order."""
     found = _request(key, version, body)
     if found is None:
         return key, version, body
@@ -123,7 +124,7 @@ def _sorted(value: Any) -> Hashable:
 
 @cache
 def asked_parts(key: int, version: int, body: bytes) -> tuple[Part, ...] | None:
-    """What a request asks for, in its order; None for one that can't be taken apart, and where it asks for
+    """Return what a request asks for, in its order; None for one that can't be taken apart, and where it asks for
     everything."""
     found = _request(key, version, body)
     lists = _LISTS.get(found[0]) if found is not None else None
@@ -136,7 +137,7 @@ def asked_parts(key: int, version: int, body: bytes) -> tuple[Part, ...] | None:
 
 
 def _asked(request: Any, items: Iterable[Any], lists: _Lists) -> Iterable[tuple[Part, Hashable]]:
-    """Each part with the name under which it is answered."""
+    """Yield each part with the name under which it is answered."""
     flags = tuple(getattr(request, name, None) for name in lists.flags)
     for item in items:
         name = lists.name(item)
@@ -148,7 +149,7 @@ def _asked(request: Any, items: Iterable[Any], lists: _Lists) -> Iterable[tuple[
 
 
 def named_topics(version: int, body: bytes) -> tuple[str, ...]:
-    """The topics that a Metadata request names."""
+    """Return the topics that a Metadata request names."""
     found = _request(api_key("metadata"), version, body)
     topics = found[1].topics if found is not None else None
     return tuple(each.name for each in topics or () if each.name is not None)
@@ -162,7 +163,8 @@ class Answered(NamedTuple):
 
 
 def answered_parts(key: int, version: int, request: bytes, body: bytes) -> Answered | None:
-    """An answer taken apart, None where that can't be done. Raises MalformedFrame for a body that can't be read."""
+    """Return an answer taken apart, None where that can't be done. Raises MalformedFrame for a body that can't be
+    read."""
     known, found = messages(key, version), _request(key, version, request)
     lists = _LISTS.get(found[0]) if found is not None else None
     if known is None or found is None or lists is None or not hasattr(found[1], lists.asked):
@@ -185,7 +187,7 @@ def answered_parts(key: int, version: int, request: bytes, body: bytes) -> Answe
 
 
 def put_together(key: int, version: int, envelope: Any, items: Iterable[tuple[Any, Any]]) -> bytes:
-    """The body of an answer with these items. envelope: an answer with what stands around them."""
+    """Return the body of an answer with these items. envelope: an answer with what stands around them."""
     known = messages(key, version)
     assert known is not None
     lists = _LISTS[known.api]

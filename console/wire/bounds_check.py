@@ -58,7 +58,7 @@ class _EntityWalk(NamedTuple):
 
 
 def check_message(message: Any, payload: bytes, start: int = 0) -> None:
-    """Raises MalformedFrame if an array claims more elements than the bytes after it can hold, if an array is null that
+    """Raise MalformedFrame if an array claims more elements than the bytes after it can hold, if an array is null that
     must not be, or if the payload is truncated. Bytes after the message are ignored.
 
     message: kio's class, or a proposal's in the same form. start: the offset of the message.
@@ -72,7 +72,7 @@ def check_message(message: Any, payload: bytes, start: int = 0) -> None:
 
 
 def prepare_check(message: Any) -> None:
-    """Makes what `check_message` needs for this class. That takes milliseconds, the first time."""
+    """Make what `check_message` needs for this class. That takes milliseconds, the first time."""
     _entity_walk(message)
 
 
@@ -115,7 +115,7 @@ def _entity_walk(entity: Any) -> _EntityWalk:
 
 
 def _field_walk(field: Field[Any], flexible: bool, text: Walk) -> _FieldWalk:
-    """text: how to skip a string in a flexible version."""
+    """Return how to walk a field. text: how to skip a string in a flexible version."""
     type_: Any = field.type
     nullable = get_origin(type_) is UnionType
     if nullable:
@@ -185,7 +185,8 @@ def _compact_text(data: bytes, at: int, marks: Marks) -> int:
 
 
 def _request_text(data: bytes, at: int, marks: Marks) -> int:
-    """Brokers refuse strings that are too long for older versions (MessageGenerator: "had invalid length")."""
+    """Return how to walk a text: brokers refuse strings that are too long for older versions (MessageGenerator: "had
+    invalid length")."""
     end = _compact_text(data, at, marks)
     if end - at > _LONGEST_TEXT + 3:
         raise MalformedFrame(f"a text of more than {_LONGEST_TEXT} bytes")
@@ -193,7 +194,7 @@ def _request_text(data: bytes, at: int, marks: Marks) -> int:
 
 
 def _nullable_entity(inner: Walk) -> Walk:
-    """A nullable entity: a byte says whether it is present (KIP-893)."""
+    """Return a nullable entity: a byte says whether it is present (KIP-893)."""
 
     def walk(data: bytes, at: int, marks: Marks) -> int:
         if marks is not None:
@@ -229,8 +230,8 @@ class _Layout(NamedTuple):
 
 
 def _by_layout(one: Walk) -> Elements:
-    """Elements that hold no entities. An element with the same marks would be walked in the same way: its size is
-    known, and every count in it was checked against fewer bytes than remain here."""
+    """Return how to walk elements that hold no entities. An element with the same marks would be walked in the same
+    way: its size is known, and every count in it was checked against fewer bytes than remain here."""
     known: tuple[_Layout, ...] = ()
 
     def learned(data: bytes, at: int) -> int:
@@ -265,7 +266,7 @@ def _by_layout(one: Walk) -> Elements:
 
 
 def _array_walk(name: str, elements: Elements, least: int, nullable: bool, flexible: bool) -> Walk:
-    """least: the smallest size of an element, in bytes."""
+    """Return how to walk an array. least: the smallest size of an element, in bytes."""
     least = max(least, 1)
 
     def walk(data: bytes, at: int, marks: Marks) -> int:

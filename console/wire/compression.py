@@ -37,7 +37,8 @@ class TooLarge(DamagedData):
 
 
 def decompress(codec: int, data: Bytes, limit: int) -> Bytes:
-    """The decompressed bytes, at most `limit`. Raises DamagedData, and TooLarge before it needs much more memory."""
+    """Return the decompressed bytes, at most `limit`. Raises DamagedData, and TooLarge before it needs much more
+    memory."""
     if codec == Codec.NONE:
         if len(data) > limit:
             raise TooLarge(limit)
@@ -52,7 +53,7 @@ _FIRST_PIECE = 256
 
 
 def _gzip(data: Bytes, limit: int) -> bytes:
-    """All members, one after the other; what follows the last one is ignored, as Java's GZIPInputStream does."""
+    """Unpack all members, one after the other; what follows the last one is ignored, as Java's GZIPInputStream does."""
     made, view, at = bytearray(), memoryview(data), 0
     while True:
         unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
@@ -82,7 +83,7 @@ _BLOCK = struct.Struct(">i")
 
 
 def _snappy(data: Bytes, limit: int) -> bytes:
-    """Raw, or after snappy-java's magic and two versions: blocks, each after its size."""
+    """Unpack what is raw, or after snappy-java's magic and two versions: blocks, each after its size."""
     if bytes(data[: len(_XERIAL)]) != _XERIAL:
         return _snappy_block(data, limit)
     view, made, at = memoryview(data), bytearray(), _XERIAL_HEADER
@@ -123,7 +124,7 @@ _FULL = "whole buffer"
 
 
 def _into(codec: str) -> Callable[[Bytes, int], bytes]:
-    """Decompresses into a buffer that grows up to the limit."""
+    """Decompress into a buffer that grows up to the limit."""
 
     def unpack(data: Bytes, limit: int) -> bytes:
         import cramjam

@@ -64,7 +64,7 @@ class ConfigDecoder:
     """
 
     def __init__(self, version: int) -> None:
-        """Raises ModuleNotFoundError for a version that kio lacks."""
+        """Raise ModuleNotFoundError for a version that kio lacks."""
         schema = import_module(f"kio.schema.describe_configs.v{version}.response")
         self.version = version
         self._flexible = version >= _FLEXIBLE_FROM
@@ -80,12 +80,12 @@ class ConfigDecoder:
         self._sets: dict[tuple[int, ...], ConfigSet] = {}
 
     def trim(self) -> None:
-        """Forgets everything above a limit. Sets that are decoded later equal earlier ones, but are not identical."""
+        """Forget everything above a limit. Sets that are decoded later equal earlier ones, but are not identical."""
         if len(self._entries) + len(self._sets) > _KEPT_ENTRIES:
             self._forget()
 
     def decode(self, body: bytes, asked: Mapping[tuple[int, str], ConfigResource]) -> list[Described]:
-        """Each resource of a response body (the bytes after the response header) with its set or its error.
+        """Return each resource of a response body (the bytes after the response header) with its set or its error.
 
         asked: (type, name) -> the resource to return for it, so that the caller's own objects are used; a resource
         that is missing there is created. Raises MalformedFrame for bytes that are not such a response.
@@ -112,7 +112,7 @@ class ConfigDecoder:
     def _header(
         self, body: bytes, offset: int, asked: Mapping[tuple[int, str], ConfigResource]
     ) -> tuple[ConfigResource, int, str, int]:
-        """The fields of a result before its entries."""
+        """Return the fields of a result before its entries."""
         code, size = read_int16(body, offset)
         offset += size
         if self._flexible:
@@ -131,7 +131,7 @@ class ConfigDecoder:
         return resource, code, message or "", offset + size
 
     def _set(self, body: bytes, offset: int, type_: int) -> tuple[ConfigSet, int]:
-        """The entries of a result and its tagged fields: one known set, or entry by entry."""
+        """Return the entries of a result and its tagged fields: one known set, or entry by entry."""
         seen = self._seen.get(type_)
         if seen is None:
             seen = self._seen[type_] = _Seen()
@@ -156,7 +156,7 @@ class ConfigDecoder:
     def _entry_by_entry(
         self, body: bytes, offset: int, seen: list[list[tuple[bytes, ConfigEntry]]]
     ) -> tuple[list[ConfigEntry], int]:
-        """Entries in wire order, each compared with the entries at the same index of other sets."""
+        """Return entries in wire order, each compared with the entries at the same index of other sets."""
         startswith = body.startswith
         count, size = self._length(body, offset)
         offset += size
@@ -182,7 +182,7 @@ class ConfigDecoder:
         return entries, offset
 
     def _raw_entry(self, body: bytes, offset: int) -> tuple[Any, int]:
-        """kio's entry and its size in bytes."""
+        """Return kio's entry and its size in bytes."""
         check_message(self._entry_type, body, offset)
         try:
             return self._read_entry(body, offset)
@@ -191,7 +191,7 @@ class ConfigDecoder:
             return self._read_entry(known, 0)[0], size
 
     def _shared_entry(self, raw: Any) -> ConfigEntry:
-        """The model's entry for an entry of kio's; equal ones are one object."""
+        """Return the model's entry for an entry of kio's; equal ones are one object."""
         entry = ConfigEntry(
             self._shared_text(raw.name),
             None if raw.value is None else self._shared_text(raw.value),
@@ -213,7 +213,7 @@ class ConfigDecoder:
         return self._texts.setdefault(text, text)
 
     def _length(self, body: bytes, offset: int) -> tuple[int, int]:
-        """An array's length, and the size of the length in bytes. No array here may be null."""
+        """Return an array's length, and the size of the length in bytes. No array here may be null."""
         length: int | None
         length, size = (read_compact_array_length if self._flexible else read_legacy_array_length)(body, offset)
         if length is None or length < 0:
@@ -221,5 +221,5 @@ class ConfigDecoder:
         return length, size
 
     def _skip_tags(self, body: bytes, offset: int) -> int:
-        """The offset after a section of tagged fields. The schemas have none; a newer broker may send some."""
+        """Return the offset after a section of tagged fields. The schemas have none; a newer broker may send some."""
         return skip_tags(body, offset) if self._flexible else offset

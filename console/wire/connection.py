@@ -47,7 +47,7 @@ class NoCommonVersion(ConnectionError):
 
 
 def common_version(api: str, theirs: tuple[int, int]) -> int | None:
-    """The highest version of an API that both sides support, or None."""
+    """Return the highest version of an API that both sides support, or None."""
     lowest, highest = version_range(api)
     chosen = min(highest, theirs[1])
     return chosen if chosen >= max(lowest, theirs[0]) else None
@@ -90,7 +90,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
     _versions: dict[int, tuple[int, int]]
 
     def __init__(self, host: str, port: int, *, login: Login | None, limit: float, **arguments: Any) -> None:
-        """limit: seconds that renewing a session may take."""
+        """Make one that is not connected. limit: seconds that renewing a session may take."""
         super().__init__(host, port, request_timeout_ms=NO_LIMIT_MS, max_idle_ms=MAX_IDLE_MS, **arguments)
         self._login = login
         self._limit = limit
@@ -102,7 +102,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
 
     @staticmethod
     async def _read(self_ref: Callable[[], _CheckedConnection | None]) -> None:
-        """aiokafka's reader task with a check of lengths. Holds no reference to the connection while it waits."""
+        """Run aiokafka's reader task with a check of lengths. Holds no reference to the connection while it waits."""
         this = self_ref()
         if this is None:
             return
@@ -127,7 +127,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             del this
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """As aiokafka's. Afterwards a `FrameReceiver` receives, and longer frames are accepted."""
+        """Do as aiokafka's. Afterwards a `FrameReceiver` receives, and longer frames are accepted."""
         streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] = await super().connect()
         if self._versions.get(_API_VERSIONS, (0, 0))[0] > 0:
             await self._ask_versions_again()
@@ -136,7 +136,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         return streams
 
     async def _do_version_lookup(self) -> None:
-        """As aiokafka's. With a login SaslHandshake goes out together with ApiVersions: it needs no version of the
+        """Do as aiokafka's. With a login SaslHandshake goes out together with ApiVersions: it needs no version of the
         broker's, has no credentials, and a round trip is saved."""
         if self._login is not None:
             self._loop.call_soon(self._send_handshake, handshake(self._login))
@@ -149,7 +149,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             self._handshake.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     async def _ask_versions_again(self) -> None:
-        """Asks for the versions in one that the broker has: to version 0, which aiokafka sends, a broker without it
+        """Ask for the versions in one that the broker has: to version 0, which aiokafka sends, a broker without it
         answers with its own versions of ApiVersions alone (KIP-511). Raises NoCommonVersion."""
         theirs: tuple[int, int] = self._versions[_API_VERSIONS]
         version = common_version("api_versions", theirs)
@@ -163,20 +163,20 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         self._versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
 
     async def _do_sasl_handshake(self) -> None:
-        """Logs in. Takes the place of aiokafka's exchange, which knows no end of a session."""
+        """Log in. Takes the place of aiokafka's exchange, which knows no end of a session."""
         if self._login is not None:
             shaken, self._handshake = self._handshake, None
             self._due = await log_in(super().send, self._versions, self._login, self.host, shaken)
 
     def _handle_frame(self, frame: bytes) -> None:
-        """A frame before the connection is established: the answer to a request of aiokafka's, or of `log_in`."""
+        """Take a frame before the connection is established: the answer to a request of aiokafka's, or of `log_in`."""
         if self._requests and isinstance(self._requests[0][1], AiokafkaRequest):
             self.take(memoryview(frame))
         else:
             super()._handle_frame(frame)
 
     def send(self, request: Any) -> Awaitable[Any]:
-        """Writes the request, or holds it back until the session is renewed."""
+        """Write the request, or hold it back until the session is renewed."""
         if self._writer is None or (self._renewal is None and time.monotonic() < self._due):
             answer: Awaitable[Any] = super().send(request)
             return answer
@@ -187,7 +187,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         return held
 
     async def _renew(self) -> None:
-        """Authenticates again and sends what was held back; closes the connection if that fails."""
+        """Authenticate again and send what was held back; close the connection if that fails."""
         began = time.time()
         try:
             async with asyncio.timeout(self._limit):
@@ -209,7 +209,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         return answer
 
     def close(self, reason: Any = None, exc: BaseException | None = None) -> Any:
-        """Closes it. What was held back fails as what has no answer, but was not sent."""
+        """Close it. What was held back fails as what has no answer, but was not sent."""
         closed = super().close(reason=reason, exc=exc)
         if self._renewal is not None:
             self._renewal.cancel()
@@ -238,7 +238,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         return [answer for answer in waiting if not answer.done()]
 
     def take(self, frame: memoryview) -> None:
-        """Resolves the oldest request without an answer. A frame that is not its answer closes the connection."""
+        """Resolve the oldest request without an answer. A frame that is not its answer closes the connection."""
         try:
             correlation_id, request, answer = self._requests[0]
             answered, response = request.response(frame)
@@ -258,7 +258,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         self._requests.popleft()
 
     def refuse(self, error: Exception) -> None:
-        """Closes the connection. Requests without an answer fail with this error as the cause."""
+        """Close the connection. Requests without an answer fail with this error as the cause."""
         self.close(reason=_conn.CloseReason.CONNECTION_BROKEN, exc=error)
 
     @property
@@ -271,7 +271,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
 
 
 def _pass_on(source: asyncio.Future[RawResponse], target: asyncio.Future[RawResponse]) -> None:
-    """Gives the result of one answer to another, and its cancellation back."""
+    """Give the result of one answer to another, and its cancellation back."""
 
     def done(_: object) -> None:
         if target.done() or source.cancelled():
@@ -325,28 +325,28 @@ class Connection:
         return versions
 
     def version(self, api: str) -> int | None:
-        """The highest version of an API that both sides support, or None."""
+        """Return the highest version of an API that both sides support, or None."""
         theirs = self.versions.get(api_key(api))
         return None if theirs is None else common_version(api, theirs)
 
     def newer(self, api: str) -> tuple[int, int] | None:
-        """The broker's lowest and highest version of an API that it has only in versions newer than those known here;
-        None otherwise."""
+        """Return the broker's lowest and highest version of an API that it has only in versions newer than those known
+        here; None otherwise."""
         theirs = self.versions.get(api_key(api))
         return theirs if theirs is not None and theirs[0] > version_range(api)[1] else None
 
     def proposes(self, api: str, version: int) -> bool:
-        """Whether the broker supports a proposal's version of an API of Kafka's. The proposals' own APIs must be there
-        too: in a later Kafka the same version number may be another format."""
+        """Return whether the broker supports a proposal's version of an API of Kafka's. The proposals' own APIs must be
+        there too: in a later Kafka the same version number may be another format."""
         lowest, highest = self.versions.get(api_key(api), (0, -1))
         return lowest <= version <= highest and any(LOWEST <= key <= HIGHEST for key in self.versions)
 
     def prepare(self, api: str, version: int, build: Build) -> AiokafkaRequest:
-        """An encoded request of this version. Raises what `build` raises, and Unencodable."""
+        """Return an encoded request of this version. Raises what `build` raises, and Unencodable."""
         return AiokafkaRequest(api, version, build, self._record)
 
     def send(self, request: AiokafkaRequest) -> Awaitable[RawResponse]:
-        """Writes the request at once. The result is awaited for the answer.
+        """Write the request at once. The result is awaited for the answer.
 
         Raises aiokafka's KafkaConnectionError if the connection is lost. `request.sent`: whether bytes may have been
         sent.
@@ -355,13 +355,13 @@ class Connection:
         return answer
 
     async def close_when_idle(self, longest: float) -> None:
-        """Closes once no request is in flight, or after `longest` seconds."""
+        """Close once no request is in flight, or after `longest` seconds."""
         if under_way := self._carrier.unanswered:
             await asyncio.wait(under_way, timeout=longest)
         await self.close()
 
     async def close(self, wait: float = 1.0) -> None:
-        """Closes, waiting at most `wait` seconds for the transport to end cleanly."""
+        """Close, waiting at most `wait` seconds for the transport to end cleanly."""
         writer = self._carrier._writer
         reading = self._carrier._read_task
         closed = self._carrier.close()
@@ -382,7 +382,7 @@ async def connect(
     security: Mapping[str, Any],
     record: Callable[[Exchange], None] | None = None,
 ) -> Connection:
-    """Connects, reads the broker's versions, authenticates.
+    """Connect, read the broker's versions, authenticate.
 
     security: aiokafka's arguments ``security_protocol`` and ``ssl_context``; ``login``, a `Login`, for SASL.
     limit: seconds for all steps. Raises ConnectFailed.
@@ -403,7 +403,7 @@ async def connect(
 
 
 async def _listens(host: str, port: int) -> bool:
-    """Whether TCP connections are accepted there, checked within PROBE_SECONDS."""
+    """Return whether TCP connections are accepted there, checked within PROBE_SECONDS."""
     try:
         async with asyncio.timeout(PROBE_SECONDS):
             _, writer = await asyncio.open_connection(host, port)

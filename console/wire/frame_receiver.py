@@ -36,7 +36,7 @@ class FrameTooLong(ConnectionError):
 
 
 def too_long(error: BaseException | None) -> FrameTooLong | None:
-    """The FrameTooLong among the causes of an error, or None."""
+    """Return the FrameTooLong among the causes of an error, or None."""
     while error is not None and not isinstance(error, FrameTooLong):
         error = error.__cause__
     return error
@@ -56,11 +56,11 @@ class Carrier(Protocol):
         ...
 
     def take(self, frame: memoryview) -> None:
-        """Takes a whole frame, which may not be kept."""
+        """Take a whole frame, which may not be kept."""
         ...
 
     def refuse(self, error: Exception) -> None:
-        """Closes the connection for this reason."""
+        """Close the connection for this reason."""
         ...
 
 
@@ -78,11 +78,11 @@ class FrameReceiver(asyncio.BufferedProtocol):
         self._filled = 0
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
-        """The free part of the buffer."""
+        """Return the free part of the buffer."""
         return self._buffer[self._filled :]
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Passes complete frames on after a read of `nbytes`."""
+        """Pass complete frames on after a read of `nbytes`."""
         self._filled += nbytes
         start, wanted = 0, PREFIX.size
         carrier = self._carrier()
@@ -105,7 +105,7 @@ class FrameReceiver(asyncio.BufferedProtocol):
         self._keep(start, wanted, shrink=carrier is None or carrier.is_idle)
 
     def _keep(self, start: int, wanted: int, *, shrink: bool) -> None:
-        """Moves the bytes from `start` on to the beginning of a buffer that has room for more.
+        """Move the bytes from `start` on to the beginning of a buffer that has room for more.
 
         wanted: size of the incomplete frame in bytes. shrink: whether the buffer may go back to its usual size.
         """
@@ -120,17 +120,17 @@ class FrameReceiver(asyncio.BufferedProtocol):
             self._buffer, self._filled = buffer, left
 
     def eof_received(self) -> bool | None:
-        """The peer has closed its side."""
+        """Return the peer has closed its side."""
         return self._inner.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The transport is closed."""
+        """Note that the transport is closed."""
         self._inner.connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """The transport's send buffer is full."""
+        """Note that the transport's send buffer is full."""
         self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """The transport accepts bytes again."""
+        """Note that the transport accepts bytes again."""
         self._inner.resume_writing()

@@ -40,7 +40,8 @@ ReadEntity = Callable[[bytes | memoryview, int], tuple[Any, int]]
 
 @cache  # kio's reader caches by the class's address, so a class that it has seen must never be freed
 def with_open_codes(entity: type) -> type:
-    """The entity's class with error codes as plain integers: a subclass, or the class itself if it has no codes."""
+    """Return the entity's class with error codes as plain integers: a subclass, or the class itself if it has no
+    codes."""
     opened = {field.name: _opened(field) for field in fields(entity)}
     if all(opened[field.name] is field for field in fields(entity)):
         return entity
@@ -80,7 +81,7 @@ def _opened_type(type_: Any) -> Any:
 
 @cache
 def open_reader(entity: type) -> ReadEntity:
-    """kio's native reader of the entity, with error codes as plain integers."""
+    """Return kio's native reader of the entity, with error codes as plain integers."""
     reader: ReadEntity = entity_reader(with_open_codes(entity))
     return reader
 
@@ -100,7 +101,7 @@ def _request_writer(entity: type[Entity]) -> Callable[[BytesIO, Entity], None]:
 
 
 def encode_header(payload: RequestPayload, correlation_id: int, client_id: str) -> bytes:
-    """The request header that goes before this payload."""
+    """Return the request header that goes before this payload."""
     header = payload.__header_schema__(
         request_api_key=payload.__api_key__,
         request_api_version=payload.__version__,
@@ -111,7 +112,7 @@ def encode_header(payload: RequestPayload, correlation_id: int, client_id: str) 
 
 
 def encode_payload(payload: RequestPayload) -> bytes:
-    """The payload, encoded. Raises Unencodable."""
+    """Return the payload, encoded. Raises Unencodable."""
     try:
         return _encode(payload)
     except (SerialError, ValueError, TypeError, AttributeError, struct.error) as error:
@@ -125,18 +126,18 @@ def _encode(entity: Entity) -> bytes:
 
 
 def has_flexible_response_header(api: str, request: RequestPayload | type[RequestPayload]) -> bool:
-    """Whether the header of the response to this request has tagged fields: if the request has, except for ApiVersions,
-    whose header all clients must be able to read (KIP-511)."""
+    """Return whether the header of the response to this request has tagged fields: if the request has, except for
+    ApiVersions, whose header all clients must be able to read (KIP-511)."""
     return request.__flexible__ and api != "api_versions"
 
 
 def split_response(response: type[ResponsePayload], frame: bytes) -> tuple[int, memoryview]:
-    """The correlation id and the body of a response frame. Raises MalformedFrame if the header is truncated."""
+    """Return the correlation id and the body of a response frame. Raises MalformedFrame if the header is truncated."""
     return split_frame(memoryview(frame), flexible=response.__header_schema__.__flexible__)
 
 
 def split_frame(frame: memoryview, *, flexible: bool) -> tuple[int, memoryview]:
-    """As `split_response`. flexible: whether the header has tagged fields. None is defined; a newer broker may send
+    """Do as `split_response`. flexible: whether the header has tagged fields. None is defined; a newer broker may send
     some."""
     try:
         (correlation_id,) = _INT32.unpack_from(frame)
@@ -146,13 +147,13 @@ def split_frame(frame: memoryview, *, flexible: bool) -> tuple[int, memoryview]:
 
 
 def prepare_decoding(response: type[ResponsePayload]) -> None:
-    """Prepares `decode_body` for this class. Takes milliseconds the first time."""
+    """Prepare `decode_body` for this class. Takes milliseconds the first time."""
     open_reader(response)
     prepare_check(response)
 
 
 def decode_body(response: type[ResponsePayload], body: bytes | memoryview) -> Any:
-    """The response in the body, with error codes as plain integers. Raises MalformedFrame."""
+    """Return the response in the body, with error codes as plain integers. Raises MalformedFrame."""
     read = open_reader(response)
     try:
         data = bytes(body)
@@ -189,14 +190,14 @@ class EncodedBody(NamedTuple):
 
 
 def read_head(frame: bytes) -> RequestHead:
-    """Key, version and correlation id. Raises MalformedFrame if the frame is too short."""
+    """Return key, version and correlation id. Raises MalformedFrame if the frame is too short."""
     if len(frame) < _REQUEST_HEAD.size:
         raise MalformedFrame(f"a request of {len(frame)} bytes has no header")
     return RequestHead(*_REQUEST_HEAD.unpack_from(frame))
 
 
 def read_client_id(frame: bytes, *, flexible: bool) -> tuple[str, int]:
-    """The client id, null as ``""``, and the offset of the payload. Raises MalformedFrame."""
+    """Return the client id, null as ``""``, and the offset of the payload. Raises MalformedFrame."""
     try:
         (length,) = _INT16.unpack_from(frame, _REQUEST_HEAD.size)
         offset = _REQUEST_HEAD.size + _INT16.size
@@ -212,12 +213,12 @@ def read_client_id(frame: bytes, *, flexible: bool) -> tuple[str, int]:
 
 
 def is_flexible(request: Any) -> bool:
-    """Whether requests of this class have tagged fields, in the header too."""
+    """Return whether requests of this class have tagged fields, in the header too."""
     return bool(request.__flexible__)
 
 
 def decode_request(request: Any, payload: bytes) -> Any:
-    """The request in the payload. Raises MalformedFrame.
+    """Return the request in the payload. Raises MalformedFrame.
 
     As in Kafka, text that is not UTF-8 is read with replacement characters, and unknown tagged fields are skipped.
     """
@@ -246,7 +247,7 @@ def _response_writer(entity: Any) -> Callable[[BytesIO, Any], None]:
 
 
 def encode_body(response: Any, payload: Any) -> bytes:
-    """The payload, encoded as this response class. Error codes may be plain integers."""
+    """Return the payload, encoded as this response class. Error codes may be plain integers."""
     if isinstance(payload, EncodedBody):
         return payload.data
     buffer = BytesIO()
@@ -255,6 +256,6 @@ def encode_body(response: Any, payload: Any) -> bytes:
 
 
 def response_frame(response: Any, correlation_id: int, body: bytes) -> bytes:
-    """Length, response header and body."""
+    """Return length, response header and body."""
     tags = b"\x00" if response.__header_schema__.__flexible__ else b""
     return _RESPONSE_HEAD.pack(4 + len(tags) + len(body), correlation_id) + tags + body

@@ -67,7 +67,7 @@ _USER_NAME = _oid(bytes.fromhex("2a864886f71201020101"))
 
 @cache
 def _library() -> CDLL:
-    """The host's library. Raises NoLibrary."""
+    """Return the host's library. Raises NoLibrary."""
     for name in LIBRARIES:
         try:
             found = CDLL(name)
@@ -92,7 +92,7 @@ def _library() -> CDLL:
 
 
 def require_library() -> None:
-    """Raises NoLibrary."""
+    """Raise NoLibrary."""
     _library()
 
 
@@ -104,7 +104,7 @@ class KerberosAuthenticator:
         self._exchange = self._run()
 
     async def step(self, answer: bytes | None) -> SaslStep:
-        """The next token, computed in another thread: the library asks the KDC.
+        """Return the next token, computed in another thread: the library asks the KDC.
 
         Raises KerberosFailed, NoLibrary, NotTheBroker.
         """
@@ -121,12 +121,12 @@ class KerberosAuthenticator:
         return token
 
     def shown(self) -> str:
-        """Whose ticket was sent, if that is configured, and for whom."""
+        """Return whose ticket was sent, if that is configured, and for whom."""
         who = f"{self._keys.principal}'s ticket" if self._keys.principal else "the ticket"
         return f"{who} was for {self._service}/{self._host}"
 
     def is_over(self) -> bool:
-        """The library refuses an expired ticket."""
+        """Return the library refuses an expired ticket."""
         return False
 
     def _run(self) -> Generator[SaslStep, bytes | None, None]:
@@ -164,7 +164,7 @@ def _name(text: str, kind: _Oid) -> c_void_p:
 
 
 def _credentials(keys: Keys) -> c_void_p:
-    """Credentials of these keys; a null pointer for the default ones."""
+    """Return credentials of these keys; a null pointer for the default ones."""
     if keys == Keys():
         return c_void_p()
     pairs = []
@@ -192,7 +192,7 @@ def _credentials(keys: Keys) -> c_void_p:
 
 
 def _initiate(context: c_void_p, name: c_void_p, credentials: c_void_p, answer: bytes | None) -> tuple[bytes, bool]:
-    """The next token, and whether the context is established on this side."""
+    """Return the next token, and whether the context is established on this side."""
     library, minor = _library(), c_uint32()
     given, made = _buffer(answer or b""), _Buffer()
     major = library.gss_init_sec_context(
@@ -205,7 +205,7 @@ def _initiate(context: c_void_p, name: c_void_p, credentials: c_void_p, answer: 
 
 
 def _through(function: Any, context: c_void_p, message: bytes) -> bytes:
-    """The message, wrapped without encryption or unwrapped."""
+    """Return the message, wrapped without encryption or unwrapped."""
     minor, given, made = c_uint32(), _buffer(message), _Buffer()
     if function is _library().gss_wrap:
         major = function(byref(minor), context, 0, 0, byref(given), None, byref(made))
@@ -223,14 +223,14 @@ def _buffer(data: bytes) -> _Buffer:
 
 
 def _taken(buffer: _Buffer) -> bytes:
-    """The bytes of a buffer of the library's, which is released."""
+    """Return the bytes of a buffer of the library's, which is released."""
     data = string_at(buffer.value, buffer.length) if buffer.value else b""
     _library().gss_release_buffer(byref(c_uint32()), byref(buffer))
     return data
 
 
 def _check(major: int, minor: c_uint32) -> None:
-    """Raises KerberosFailed with the mechanism's own text, which names caches, realms and principals."""
+    """Raise KerberosFailed with the mechanism's own text, which names caches, realms and principals."""
     major &= 0xFFFFFFFF
     if not major & (_CALLING | _ROUTINE):
         return

@@ -11,7 +11,7 @@ from typing import Any
 
 
 def import_aiokafka_conn() -> Any:
-    """``aiokafka.conn`` without the consumer and the producer, at about half the cost (25 ms of 50).
+    """Import ``aiokafka.conn`` without the consumer and the producer, at about half the cost (25 ms of 50).
 
     aiokafka logs whole requests at DEBUG, passwords included, so its loggers are held at INFO.
     """
@@ -23,7 +23,8 @@ def import_aiokafka_conn() -> Any:
 
 
 def import_alone(name: str) -> ModuleType:
-    """A module, imported without the code of its package. That code runs when a name of the package is first used.
+    """Return a module, imported without the code of its package. That code runs when a name of the package is first
+    used.
 
     kio's packages import both the request and the response of a version; each costs milliseconds.
     """

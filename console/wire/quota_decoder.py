@@ -48,7 +48,7 @@ class QuotaError(NamedTuple):
 
 
 def decode_quotas(version: int, body: bytes) -> Quotas | QuotaError:
-    """The entities of a response body (the bytes after the response header), or the error of the whole request.
+    """Return the entities of a response body (the bytes after the response header), or the error of the whole request.
 
     Raises MalformedFrame for bytes that are not such a response.
     """
@@ -92,14 +92,15 @@ class _Types(NamedTuple):
     order: tuple[int, ...]
 
     def entities(self, columns: Sequence[Sequence[bytes]]) -> Iterator[QuotaEntity]:
-        """The entities with these encoded names: a column for each component."""
+        """Return the entities with these encoded names: a column for each component."""
         decoded = list(map(_parts, self.types, self.parts, columns))
         ordered = zip(*(decoded[place] for place in self.order), strict=True)
         return map(tuple.__new__, repeat(QuotaEntity), ordered)
 
 
 def _parts(type_: str, known: dict[bytes, QuotaPart], column: Sequence[bytes]) -> Iterable[QuotaPart]:
-    """The components of a type with these encoded names. Equal ones are one object if they are near one another."""
+    """Return the components of a type with these encoded names. Equal ones are one object if they are near one
+    another."""
     distinct = set(column)
     if len(distinct) == len(column):
         return map(tuple.__new__, repeat(QuotaPart), zip(repeat(type_), _names(column)))
@@ -109,7 +110,7 @@ def _parts(type_: str, known: dict[bytes, QuotaPart], column: Sequence[bytes]) -
 
 
 def _names(encoded: Sequence[bytes]) -> Iterable[str | None]:
-    """Decodes names, each of which starts with its length. Raises _NotAName."""
+    """Decode names, each of which starts with its length. Raises _NotAName."""
     lengths = list(map(len, encoded))
     if lengths == list(map(itemgetter(0), encoded)) and max(lengths, default=0) < _ONE_BYTE:
         return map(bytes.decode, map(itemgetter(slice(1, None)), encoded))
@@ -138,7 +139,7 @@ class _Decoder:
     """One response of version 1, read from left to right."""
 
     def __init__(self, body: bytes, layouts: int) -> None:
-        """layouts: how many are remembered, of entities and of values each."""
+        """Make one. layouts: how many are remembered, of entities and of values each."""
         self._body = body
         self._layouts = layouts
         self._types: list[_Types] = []
@@ -161,7 +162,7 @@ class _Decoder:
         return QuotaError(code, message or "") if code else entities
 
     def _entities(self, count: int, offset: int) -> tuple[Quotas, int]:
-        """So many entities, and the offset after them."""
+        """Return so many entities, and the offset after them."""
         result: Quotas = {}
         while count > 0:
             rows, offset = self._known_rows(offset)
@@ -178,7 +179,8 @@ class _Decoder:
         return result, offset
 
     def _known_rows(self, start: int) -> tuple[list[tuple[bytes, ...]], int]:
-        """The consecutive entities of known layouts from here on, at most `_AT_ONCE` bytes, and the offset after them.
+        """Return the consecutive entities of known layouts from here on, at most `_AT_ONCE` bytes, and the offset after
+        them.
 
         A row: the encoded names for each of `_types`, empty if the entity has another layout; the encoded values;
         ``b""``.
@@ -192,7 +194,7 @@ class _Decoder:
         return rows, end
 
     def _named(self, columns: Sequence[tuple[bytes, ...]]) -> Iterable[QuotaEntity]:
-        """The entities of these rows, in the same order."""
+        """Return the entities of these rows, in the same order."""
         if len(self._types) == 1:
             return self._types[0].entities(columns[:-2])
         entities: list[QuotaEntity] = [QuotaEntity()] * len(columns[-1])
@@ -208,7 +210,7 @@ class _Decoder:
         return entities
 
     def _values(self, column: Iterable[bytes]) -> Iterable[QuotaValues]:
-        """Equal values are one object: most entities have one of a few limits."""
+        """Return values, equal ones as one object: most entities have one of a few limits."""
         known = self._known_values
         if len(known) > _KNOWN_VALUES:
             known.clear()
@@ -224,7 +226,7 @@ class _Decoder:
         return map(known.__getitem__, column)
 
     def _field_by_field(self, start: int) -> tuple[QuotaEntity, QuotaValues, int]:
-        """Reads an entity of any layout field by field, and remembers the layout."""
+        """Read an entity of any layout field by field, and remember the layout."""
         body = self._body
         parts: dict[str, str | None] = {}
         before_names: list[bytes] = []
@@ -283,7 +285,7 @@ class _Decoder:
 
 
 def _pattern(types: Iterable[_Types], keys: Iterable[_Keys]) -> re.Pattern[bytes]:
-    """Matches an entity of these layouts: a group for each name, one for the values; or all remaining bytes."""
+    """Match an entity of these layouts: a group for each name, one for the values; or all remaining bytes."""
     names = b"|".join(
         b"".join(re.escape(piece) + rb"([^\x00]+|\x00)" for piece in layout.before_names) for layout in types
     )

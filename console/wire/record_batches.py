@@ -73,8 +73,8 @@ class Batch(NamedTuple):
 
 
 def batches(data: bytes) -> Iterator[Batch]:
-    """The batches in the bytes of a partition, in their order. The last one is left out if it is cut off, unless it is
-    the only one."""
+    """Yield the batches in the bytes of a partition, in their order. The last one is left out if it is cut off, unless
+    it is the only one."""
     view, at = memoryview(data), 0
     while len(data) - at >= _ENTRY.size:
         base, length = _ENTRY.unpack_from(data, at)
@@ -173,8 +173,8 @@ def records(
     limit: int = MOST_UNPACKED,
     is_over: Callable[[], bool] = _never,
 ) -> Iterator[Record]:
-    """The records of a batch from an offset on, decoded one by one. limit: bytes of its decompressed records. is_over:
-    asked now and then while records before that offset are passed.
+    """Return the records of a batch from an offset on, decoded one by one. limit: bytes of its decompressed records.
+    is_over: asked now and then while records before that offset are passed.
 
     Raises BatchDamage where it, or the rest of it, can't be decoded, and OutOfTime.
     """
@@ -194,7 +194,8 @@ class _Truncated(Exception):
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A zigzag varint of up to 64 bits, and where it ends. Raises IndexError at the end of the data, _Truncated."""
+    """Return a zigzag varint of up to 64 bits, and where it ends. Raises IndexError at the end of the data,
+    _Truncated."""
     byte = data[at]
     if byte < 0x80:
         return (byte >> 1) ^ -(byte & 1), at + 1
@@ -284,7 +285,7 @@ def _headers(body: bytes, at: int, end: int) -> tuple[tuple[Header, ...], int]:
 
 
 def _message(data: memoryview) -> Batch:
-    """A message; a compressed one holds a set of messages in its value."""
+    """Return a message; a compressed one holds a set of messages in its value."""
     offset, _ = _ENTRY.unpack_from(data, 0)
     at = _ENTRY.size
     magic = data[_MAGIC_AT]
@@ -307,7 +308,7 @@ def _message(data: memoryview) -> Batch:
 
 
 def _inner_set(body: memoryview) -> tuple[memoryview, str]:
-    """The compressed value of a message, and what is wrong with it."""
+    """Return the compressed value of a message, and what is wrong with it."""
     try:
         _, at = _old_field(body, 0)
         value, _ = _old_field(body, at)
@@ -319,7 +320,7 @@ def _inner_set(body: memoryview) -> tuple[memoryview, str]:
 def _old_records(
     batch: Batch, body: bytes, topic: str, partition: int, start: int, is_over: Callable[[], bool]
 ) -> Iterator[Record]:
-    """One record; or those of a compressed message, whose offsets count from its first in v1 (KIP-31)."""
+    """Yield one record; or those of a compressed message, whose offsets count from its first in v1 (KIP-31)."""
     if batch.codec == Codec.NONE:
         if batch.base_offset >= start:
             yield _old_record(batch, body, topic, partition, batch.base_offset, batch.base_timestamp)
@@ -337,7 +338,7 @@ def _old_records(
 
 
 def _last_offset(body: bytes) -> int:
-    """The offset of the last message of a set. Raises BatchDamage for an empty set."""
+    """Return the offset of the last message of a set. Raises BatchDamage for an empty set."""
     at, last = 0, None
     while len(body) - at >= _ENTRY.size:
         offset, length = _ENTRY.unpack_from(body, at)

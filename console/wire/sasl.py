@@ -32,18 +32,19 @@ class Authenticator(Protocol):
     """The client's side of one exchange of a mechanism."""
 
     def step(self, payload: bytes | None, /) -> Awaitable[SaslStep]:
-        """The next bytes to send after the broker's answer, None before the first.
+        """Return the next bytes to send after the broker's answer, None before the first.
 
         Raises NotTheBroker; and what the credentials' source raises.
         """
         ...
 
     def shown(self) -> str:
-        """What the credentials say of themselves, a line without secrets; empty if that is only a user's name."""
+        """Return what the credentials say of themselves, a line without secrets; empty if that is only a user's
+        name."""
         ...
 
     def is_over(self) -> bool:
-        """Whether a broker that reports no end of the session takes the credentials as over.
+        """Return whether a broker that reports no end of the session takes the credentials as over.
 
         Brokers accept a delegation token that has ended until they delete it, up to an hour later (4.3): they report 0
         ms, and close the connection at its first request (SaslServerAuthenticator).
@@ -88,7 +89,7 @@ Send = Callable[[AiokafkaRequest], Awaitable[RawResponse]]
 
 
 def handshake(login: Login) -> AiokafkaRequest:
-    """The request that names the mechanism: version 1, as all that brokers have since Kafka 1.0."""
+    """Return the request that names the mechanism: version 1, as all that brokers have since Kafka 1.0."""
     return AiokafkaRequest("sasl_handshake", 1, lambda kio: kio.SaslHandshakeRequest(mechanism=login.mechanism))
 
 
@@ -103,7 +104,7 @@ async def log_in(
     host: str,
     shaken: Awaitable[RawResponse] | None = None,
 ) -> float:
-    """Authenticates a connection, a new one or an open one again (KIP-368). shaken: the answer to `handshake`, where it
+    """Authenticate a connection, a new one or an open one again (KIP-368). shaken: the answer to `handshake`, where it
     was sent already.
 
     Returns the time by which to authenticate again, on the monotonic clock; infinite if the session does not end.
@@ -151,7 +152,7 @@ renew none within a second (KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS)."
 
 
 def renewed_after(lifetime: float) -> float:
-    """Seconds until a session of so many seconds is renewed."""
+    """Return seconds until a session of so many seconds is renewed."""
     if lifetime <= 0 or lifetime == float("inf"):
         return float("inf")
     return min(random.uniform(EARLIEST, LATEST) * lifetime, max(lifetime - LEAST_MARGIN, lifetime / 2))  # noqa: S311
@@ -167,16 +168,16 @@ class PlainAuthenticator:
         self._message: bytes | None = f"\0{username}\0{password.reveal()}".encode()
 
     async def step(self, _answer: bytes | None) -> SaslStep:
-        """The one message, then None."""
+        """Return the one message, then None."""
         message, self._message = self._message, None
         return message
 
     def shown(self) -> str:
-        """Empty."""
+        """Return nothing to say."""
         return ""
 
     def is_over(self) -> bool:
-        """A password has no end."""
+        """Return a password has no end."""
         return False
 
 
@@ -210,11 +211,11 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
         self._extensions = extensions
 
     def is_over(self) -> bool:
-        """Delegation tokens always end."""
+        """Return whether it is a delegation token, which always ends."""
         return bool(self._extensions)
 
     def first_message(self) -> str:
-        """client-first-message."""
+        """Return the client-first-message."""
         if self._extensions:
             # The extensions are part of what both sides sign.
             header, _, bare = str(super().first_message()).partition(",,")
@@ -223,7 +224,7 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
         return str(super().first_message())
 
     def process_server_first_message(self, server_first: str) -> None:
-        """Checks nonce, salt and iterations; computes the proof."""
+        """Check nonce, salt and iterations; compute the proof."""
         found = _SERVER_FIRST.fullmatch(server_first)
         if found is None:
             raise NotTheBroker("its first message is not one of SCRAM")
@@ -237,7 +238,7 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
         super().process_server_first_message(server_first)
 
     def process_server_final_message(self, server_final: str) -> None:
-        """Checks the server's signature."""
+        """Check the server's signature."""
         found = _SERVER_FINAL.fullmatch(server_final)
         if found is None:
             raise NotTheBroker("it did not sign its last message")
@@ -245,7 +246,7 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
             raise NotTheBroker("its signature is wrong: it does not know this user's password")
 
     def _step(self, payload: bytes | None) -> SaslStep:
-        """Computes a step, in another thread. Raises NotTheBroker for bytes that are not text."""
+        """Compute a step, in another thread. Raises NotTheBroker for bytes that are not text."""
         try:
             step: tuple[bytes, bool] | None = super()._step(payload)
         except UnicodeDecodeError:
@@ -253,7 +254,7 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
         return None if step is None else step[0]
 
     def shown(self) -> str:
-        """Empty."""
+        """Return nothing to say."""
         return ""
 
 
@@ -271,19 +272,19 @@ class TokenSource(Protocol):
     """Where bearer tokens come from."""
 
     async def token(self) -> str:
-        """A token that is valid now. Raises AdminError."""
+        """Return a token that is valid now. Raises AdminError."""
         ...
 
     def extensions(self) -> Mapping[str, str]:
-        """SASL extensions (KIP-342), sent with the token."""
+        """Return SASL extensions (KIP-342), sent with the token."""
         ...
 
     def shown(self) -> str:
-        """What the last token says of itself, without the token."""
+        """Return what the last token says of itself, without the token."""
         ...
 
     def is_over(self) -> bool:
-        """Whether the last token is expired by this host's clock."""
+        """Return whether the last token is expired by this host's clock."""
         ...
 
 
@@ -300,7 +301,7 @@ class BearerAuthenticator:
         self._token_sent = False
 
     async def step(self, answer: bytes | None) -> SaslStep:
-        """The next bytes to send after the broker's answer."""
+        """Return the next bytes to send after the broker's answer."""
         if self._token_sent:
             return b"\x01" if answer else None
         self._token_sent = True
@@ -308,9 +309,9 @@ class BearerAuthenticator:
         return ("n,,\x01" + "".join(f"{key}={value}\x01" for key, value in pairs.items()) + "\x01").encode()
 
     def shown(self) -> str:
-        """What the token says of itself."""
+        """Return what the token says of itself."""
         return self._source.shown()
 
     def is_over(self) -> bool:
-        """Whether the token is expired by this host's clock."""
+        """Return whether the token is expired by this host's clock."""
         return self._source.is_over()

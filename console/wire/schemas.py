@@ -26,20 +26,20 @@ def _keys_by_name() -> dict[str, int]:
 
 
 def api_key(api: str) -> int:
-    """The key of an API by kio's package name ("describe_configs"). Raises KeyError for an unknown name."""
+    """Return the key of an API by kio's package name ("describe_configs"). Raises KeyError for an unknown name."""
     return _keys_by_name()[api]
 
 
 @cache
 def version_range(api: str) -> tuple[int, int]:
-    """The lowest and highest version that kio has of an API."""
+    """Return the lowest and highest version that kio has of an API."""
     versions = schema_name_map[api]
     return min(versions), max(versions)
 
 
 @cache
 def _proposed_messages(api: str, version: int) -> Messages | None:
-    """The proposal's own messages, None for a version that is Kafka's. Raises KeyError for any other version."""
+    """Return the proposal's own messages, None for a version that is Kafka's. Raises KeyError for any other version."""
     if version in schema_name_map[api]:
         return None
     from console.wire.proposals.table import PROPOSED
@@ -53,14 +53,14 @@ def _message_of(api: str, version: int, kind: EntityType) -> tuple[ModuleType, s
 
 
 def request_module(api: str, version: int) -> ModuleType:
-    """The module with the request of this version and its nested classes."""
+    """Return the module with the request of this version and its nested classes."""
     if proposed := _proposed_messages(api, version):
         return proposed.schema
     return _message_of(api, version, EntityType.request)[0]
 
 
 def request_type(api: str, version: int) -> type[RequestPayload]:
-    """The class of the request of this version."""
+    """Return the class of the request of this version."""
     if proposed := _proposed_messages(api, version):
         return cast("type[RequestPayload]", proposed.request)
     module, name = _message_of(api, version, EntityType.request)
@@ -68,7 +68,7 @@ def request_type(api: str, version: int) -> type[RequestPayload]:
 
 
 def response_type(api: str, version: int) -> type[ResponsePayload]:
-    """The class of the response of this version. In kio's classes, error codes are a closed enumeration."""
+    """Return the class of the response of this version. In kio's classes, error codes are a closed enumeration."""
     if proposed := _proposed_messages(api, version):
         return cast("type[ResponsePayload]", proposed.response)
     module, name = _message_of(api, version, EntityType.response)
@@ -76,7 +76,7 @@ def response_type(api: str, version: int) -> type[ResponsePayload]:
 
 
 def for_version(entity: type[E], **wanted: object) -> E:
-    """The entity with those of the fields that its version has; the others are left out.
+    """Return the entity with those of the fields that its version has; the others are left out.
 
     For fields that older versions can do without (whether to include synonyms). For a field that matters, check the
     version with `Link.require` before.
@@ -105,7 +105,7 @@ class Messages(NamedTuple):
 
 @cache
 def messages(key: int, version: int) -> Messages | None:
-    """The messages of a key and a version, a proposal's own or kio's; None if unknown."""
+    """Return the messages of a key and a version, a proposal's own or kio's; None if unknown."""
     from console.wire.proposals.table import PROPOSED
 
     found = PROPOSED.get((key, version))
@@ -124,7 +124,7 @@ def _kafka_messages(key: int, version: int) -> Messages | None:
 
 @cache
 def readable_versions(key: int) -> tuple[int, int] | None:
-    """The lowest and highest version of a Kafka API that kio has, None for an unknown key."""
+    """Return the lowest and highest version of a Kafka API that kio has, None for an unknown key."""
     api = api_key_map.get(key)
     if api is None:
         return None
@@ -133,7 +133,7 @@ def readable_versions(key: int) -> tuple[int, int] | None:
 
 
 def api_name(key: int) -> str | None:
-    """kio's name of a Kafka API, None for an unknown key."""
+    """Return kio's name of a Kafka API, None for an unknown key."""
     return api_key_map.get(key)
 
 

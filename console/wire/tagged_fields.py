@@ -24,7 +24,7 @@ LENGTHS = {"string": ">h", "bytes": ">i", "records": ">i"}
 
 
 def encode_varint(value: int) -> bytes:
-    """A number as Kafka writes the lengths of flexible versions (UNSIGNED_VARINT)."""
+    """Return a number as Kafka writes the lengths of flexible versions (UNSIGNED_VARINT)."""
     parts = bytearray()
     while value >= 0x80:
         parts.append(value & 0x7F | 0x80)
@@ -34,7 +34,8 @@ def encode_varint(value: int) -> bytes:
 
 
 def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    """The number at this offset, and the offset after it. Raises IndexError; ValueError for more than five bytes."""
+    """Return the number at this offset, and the offset after it. Raises IndexError; ValueError for more than five
+    bytes."""
     byte = data[at]
     value = byte & 0x7F
     for shift in (7, 14, 21, 28):
@@ -49,7 +50,7 @@ def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
 
 
 def skip_tags(data: bytes | memoryview, at: int) -> int:
-    """The offset after the section of tagged fields at this offset. Raises IndexError and ValueError."""
+    """Return the offset after the section of tagged fields at this offset. Raises IndexError and ValueError."""
     count, at = read_varint(data, at)
     for _ in range(count):
         _, at = read_varint(data, at)
@@ -61,8 +62,8 @@ def skip_tags(data: bytes | memoryview, at: int) -> int:
 
 
 def without_unknown_tags(entity: type, data: bytes | memoryview, *, mend_text: bool = False) -> tuple[bytes, int]:
-    """The entity at the start of the data, encoded without the tagged fields that its class does not have, and its
-    original size in bytes.
+    """Return the entity at the start of the data, encoded without the tagged fields that its class does not have, and
+    its original size in bytes.
 
     mend_text: bytes that are not UTF-8 become U+FFFD, as in Java.
 
@@ -131,7 +132,7 @@ class _Walk:
         self.keep(size)
 
     def text(self, flexible: bool) -> None:
-        """A string or null; bytes that are not UTF-8 are replaced."""
+        """Read a string or null; bytes that are not UTF-8 are replaced."""
         mark = len(self.kept)
         size = self.compact_length() if flexible else self.length(LENGTHS["string"])
         self.keep(size)
@@ -162,14 +163,14 @@ class _Walk:
         self.at += size
 
     def length(self, form: str) -> int:
-        """Keeps a length of the non-flexible formats and returns it; 0 for null."""
+        """Keep a length of the non-flexible formats and return it; 0 for null."""
         size = struct.calcsize(form)
         (length,) = struct.unpack_from(form, self.data, self.at)
         self.keep(size)
         return max(int(length), 0)
 
     def compact_length(self) -> int:
-        """Keeps a length of the flexible formats, which is stored plus one, and returns it; 0 for null."""
+        """Keep a length of the flexible formats, which is stored plus one, and return it; 0 for null."""
         start = self.at
         length = self.varint()
         self.kept.append(self.data[start : self.at])

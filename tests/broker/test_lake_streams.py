@@ -24,8 +24,11 @@ from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.history.lake import Lake
+from console.history.reader import Gone
 from console.history.schema import HISTORY, KRAFT_RECORD, REQUEST
-from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, DeleteTopics, NewTopic
+from console.lake.doctor import checks
+from console.lake.results import status
+from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, DeleteRecords, DeleteTopics, LogTarget, NewTopic
 from console.model.codes import SET
 from console.model.config import topic_resource
 from tests.history.request_lines import alter_configs, produce
@@ -114,6 +117,37 @@ async def test_a_topic_is_read_as_its_context_says(
     assert b"logs" in said
 
 
+@pytest.mark.timeout(3600)
+async def test_what_was_deleted_before_it_was_read_is_said(
+    plain_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """By retention or by hand: how many offsets of which partition, in the report and in the lake from then on."""
+    configure(monkeypatch, tmp_path, f'[contexts.here]\n"bootstrap.servers" = "{plain_cluster.bootstrap}"\n')
+    lake = Lake.create(str(tmp_path / "lake"))
+    name_sources(lake, {"id": "x", "context": "here", "request-topic": name})
+    with AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses)) as client:
+        await client.run(send, CreateTopics((NewTopic(name, 2, 1),)), validate_only=False)
+        try:
+            for number in range(2):
+                for partition in range(2):
+                    producer = AIOKafkaProducer(bootstrap_servers=plain_cluster.bootstrap)
+                    await ship(producer, name, wave(number), partition)
+                if number:
+                    deleted = {LogTarget(name, 0): WAVE + 10, LogTarget(name, 1): 2 * WAVE}
+                    await client.run(send, DeleteRecords(deleted), validate_only=False)
+                process = await started(lake, "update")
+                assert await process.wait() == 0
+        finally:
+            await client.run(send, DeleteTopics((name,)), validate_only=False)
+    assert [each.lost for each in reversed(status(lake).runs)] == [{}, {f"{name}-0": 10, f"{name}-1": WAVE}]
+    assert status(lake).gone == (
+        Gone("x", f"{name}-0", WAVE, "10 offsets are lost: they were deleted before they were read"),
+        Gone("x", f"{name}-1", WAVE, f"{WAVE} offsets are lost: they were deleted before they were read"),
+    )
+    (check,) = (each for each in checks(os.environ, lake.where) if each.name == "request logs")
+    assert check.found == f"lines were deleted before they were read: {name}-0 (1), {name}-1 (1)"
+
+
 def name_sources(lake: Lake, cluster: dict[str, Any]) -> None:
     Path(lake.where, "sources.yaml").write_text(json.dumps({"version": "1", "clusters": [cluster]}))
 
@@ -170,11 +204,11 @@ def as_admin(cluster: KafkaCluster) -> dict[str, Any]:
     }
 
 
-async def ship(producer: AIOKafkaProducer, topic: str, lines: Sequence[Line]) -> None:
+async def ship(producer: AIOKafkaProducer, topic: str, lines: Sequence[Line], partition: int | None = None) -> None:
     await producer.start()
     try:
         for key, value in lines:
-            await producer.send(topic, value, key=key)
+            await producer.send(topic, value, key=key, partition=partition)
         await producer.flush()
     finally:
         await producer.stop()

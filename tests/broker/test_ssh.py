@@ -22,9 +22,14 @@ from console.admin.settings import SshHost
 from console.admin.ssh import SshWay, way
 from console.contexts import load, resolve
 from tests.support.far_network import ROOT, FarNetwork
+from tests.support.free_ports import LOOPBACK
+from tests.support.kdc import REALM, Kdc, kdc
 from tests.support.patience import PATIENCE
 from tests.support.real_clusters import running
+from tests.support.server_properties import SASL_MECHANISMS
 from tests.support.terminal import Terminal
+
+KRB5 = "com.sun.security.auth.module.Krb5LoginModule"
 
 
 class Reached:
@@ -209,6 +214,57 @@ def test_a_host_that_forwards_to_some_addresses_only(far: Reached, tmp_path: Pat
         assert code == 0, "one broker is reached"
     finally:
         far.network.refuse()
+
+
+@pytest.fixture(scope="module")
+def realm() -> Iterator[Kdc]:
+    """A KDC that is reached from here alone, as the brokers are from the far side alone."""
+    with kdc() as running_realm:
+        running_realm.add("kafka/broker1.inside")
+        running_realm.add("alice")
+        yield running_realm
+
+
+@pytest.fixture(scope="module")
+def kerberos(far: Reached, realm: Kdc) -> Mapping[str, str]:
+    """What a broker beside the others says of itself: it takes tickets of its advertised name, and asks no KDC."""
+    keytab, name = realm.keytab("kafka/broker1.inside"), f"kafka/broker1.inside@{REALM}"
+    login = f'{KRB5} required useKeyTab=true storeKey=true isInitiator=false keyTab="{keytab}" principal="{name}";'
+    properties = {
+        "sasl.enabled.mechanisms": ",".join((*SASL_MECHANISMS, "GSSAPI")),
+        "listener.name.sasl_ssl.gssapi.sasl.jaas.config": login,
+        "sasl.kerberos.service.name": "kafka",
+    }
+    given = [option for name, value in properties.items() for option in ("--property", f"{name}={value}")]
+    java = f"--java-option=-Djava.security.krb5.conf={realm.config}"
+    return far.network.brokers("--brokers", "1", "--security", "secure", java, *given)
+
+
+@pytest.mark.parametrize("canonical", [False, True], ids=["names-as-they-are", "names-looked-up"])
+def test_kerberos_by_ssh_is_for_the_name_that_the_broker_advertises(
+    far: Reached, realm: Kdc, kerberos: Mapping[str, str], tmp_path: Path, *, canonical: bool
+) -> None:
+    """The ticket is got from here, and is for no name and no address of the way. Kerberos' own default looks the name
+    up, which this host does not know."""
+    trusted = [line for line in Path(kerberos["properties"]).read_text().splitlines() if line.startswith("ssl.trust")]
+    keys = f'useKeyTab=true keyTab="{realm.keytab("alice")}" principal="alice@{REALM}"'
+    file = tmp_path / "client.properties"
+    file.touch(mode=0o600)
+    lines = ("security.protocol=SASL_SSL", "sasl.mechanism=GSSAPI", "sasl.kerberos.service.name=kafka")
+    file.write_text("\n".join((*lines, *trusted, f"sasl.jaas.config={KRB5} required {keys};", "")))
+    config = tmp_path / "krb5.conf"
+    text = realm.config.read_text()
+    config.write_text(text.replace("hostname = false", "hostname = true").replace("rdns = false", "rdns = true"))
+    options = ("-b", kerberos["bootstrap"], "--command-config", str(file))
+    environ = {"KRB5_CONFIG": str(config if canonical else realm.config), "KRB5CCNAME": f"FILE:{tmp_path / 'none'}"}
+    code, out, complaints = far.kac(
+        tmp_path, "run", *options, "--via", far.network.edge, "-e", "list brokers", **environ
+    )
+    assert (code, complaints) == (0, ""), complaints
+    assert "broker1.inside" in out
+    granted = (realm.folder / "kdc.log").read_text()
+    assert f"alice@{REALM} for kafka/broker1.inside@{REALM}" in granted
+    assert f"kafka/{LOOPBACK}" not in granted
 
 
 def test_a_passphrase_is_asked_for_on_the_terminal(far: Reached, tmp_path: Path) -> None:

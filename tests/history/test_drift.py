@@ -26,6 +26,7 @@ baseline:
     values:
       min.insync.replicas: 2
       compression.type: ~
+      cleanup.policy: compact,delete
   - topic: small
     severity: low
     values: {min.insync.replicas: 1}
@@ -56,6 +57,10 @@ BROKERS = [
     # Hidden on two, nothing on the third.
     held("one", "broker:1", "listener.name.x.sasl.jaas.config", None),
     held("one", "broker:2", "listener.name.x.sasl.jaas.config", None),
+    # The order of a list that brokers take for a set is no difference; what is in it is.
+    held("one", "broker:1", "log.cleanup.policy", "compact,delete"),
+    held("one", "broker:2", "log.cleanup.policy", "delete, compact"),
+    held("one", "broker:3", "log.cleanup.policy", "delete,compact"),
     # Two brokers: nothing of one's own wins a tie, two values are a tie.
     held("two", "broker:1", ":endpoints", "h:1"),
     held("two", "broker:2", "num.io.threads", "9", 4),
@@ -69,6 +74,8 @@ CLUSTERS = [
     held("b", "topic:orders", "min.insync.replicas", "2", 1, 6),
     gone("b", "topic:orders", "min.insync.replicas", 6),
     *(held(name, "topic:orders", ":topic_id", name) for name in ("a", "b", "c")),
+    *(held(name, "topic:orders", "cleanup.policy", "compact,delete") for name in ("a", "b")),
+    held("c", "topic:orders", "cleanup.policy", "delete,compact", 4),
     held("a", "topic:only-here", "retention.ms", "5"),
     held("a", "quota:user=<default>", "producer_byte_rate", "10"),
     *(
@@ -86,6 +93,9 @@ BASE = [
     held("base", "topic:basic", "compression.type", "gzip", 9),
     held("base", "topic:small", "min.insync.replicas", "2", 1),
     held("base", "topic:fine", "min.insync.replicas", "2", 1),
+    held("base", "topic:basic", "cleanup.policy", "delete,compact", 2),
+    held("base", "topic:small", "cleanup.policy", "compact,delete", 2),
+    held("base", "topic:fine", "cleanup.policy", "delete", 2),
     held("base", "topic:__offsets", ":partitions", "50"),
     held("base", "broker:<default>", "log.cleaner.threads", "2"),
     held("base", "broker:1", ":endpoints", "h:1"),
@@ -103,6 +113,7 @@ EXPECTED = {
     ("c", "cluster", "quota:user=alice", "producer_byte_rate", "1", "2", 3, 1, 0, "medium"),
     ("base", "baseline", "topic:basic", "compression.type", None, "gzip", 3, 1, 9, "medium"),
     ("base", "baseline", "topic:basic", "min.insync.replicas", "2", None, 2, 1, None, "high"),
+    ("base", "baseline", "topic:fine", "cleanup.policy", "compact,delete", "delete", 3, 1, 2, "medium"),
     ("base", "baseline", "topic:small", "min.insync.replicas", "1", "2", 1, 1, 1, "low"),
     ("base", "baseline", "quota:user=<default>", "producer_byte_rate", "1000000", None, 1, 1, None, "medium"),
     # The brokers' defaults are the brokers' own: one broker and <default> are two.

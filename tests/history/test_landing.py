@@ -5,10 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import resource
+import secrets
 import socket
 import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -261,3 +264,25 @@ def test_a_long_line_is_read_whole(lake: Lake) -> None:
     rows: list[Any] = [("state", "topic", f"t{n}", "a", "v" * 1000, None, False) for n in range(40_000)]
     path = deliver(lake, [Landed("c", 7, rows)], "x")
     assert sum(batch.num_rows for batch in read_polls(Path(path))) == 40_000
+
+
+@contextmanager
+def full_disk(more: int) -> Iterator[None]:
+    """Inside, no file gets larger than so many bytes: writing fails in the middle, as on a disk without room."""
+    former = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (more, former[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, former)
+
+
+def test_what_finds_no_room_is_not_delivered_and_leaves_nothing(lake: Lake) -> None:
+    rows = [("state", "topic", f"t{number}", secrets.token_hex(40), None, None, False) for number in range(500)]
+    deliver(lake, [Landed("c", 1, [])], "before")
+    before = sorted(Path(lake.where, POLLS).iterdir())
+    with full_disk(4096), pytest.raises(OSError, match="File too large"):
+        deliver(lake, [Landed("c", 2, rows)], "torn")
+    assert sorted(Path(lake.where, POLLS).iterdir()) == before
+    deliver(lake, [Landed("c", 2, rows)], "whole")
+    assert len(landed_files(Path(lake.where, POLLS))) == 2

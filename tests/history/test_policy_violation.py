@@ -81,6 +81,18 @@ def test_the_policies_that_come_with_kac() -> None:
     assert {row["expected"] for row in rows if row["policy_id"] == "retention-too-short"} == {"at least an hour"}
 
 
+def test_a_list_that_brokers_take_for_a_set_is_judged_by_its_items() -> None:
+    wanted = 'one_of: ["compact,delete"]', 'none_of: ["compact,delete"]'
+    for expected, against in zip(wanted, ({"topic:other"}, {"topic:same", "topic:turned"}), strict=True):
+        policies = read_policies(
+            "version: 1\npolicies:\n  - {id: cleanup, severity: low, what: w, why: w, topic: '*', "
+            f"attr: cleanup.policy, expect: {{{expected}}}}}\n",
+        )
+        values = {"same": "compact,delete", "turned": "delete, compact", "other": "delete"}
+        rows = [held("one", f"topic:{name}", "cleanup.policy", value) for name, value in values.items()]
+        assert {row["entity_key"] for row in violations(rows, policies)} == against
+
+
 def random_world(chosen: random.Random, cluster: str) -> list[Row]:
     """Values of a few attributes that come, change and go."""
     choices = {

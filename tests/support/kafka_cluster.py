@@ -437,6 +437,8 @@ def main() -> int:
     parser.add_argument("--security", choices=("plain", "secure"), default="plain")
     parser.add_argument("--host", default=LOOPBACK, help="by which brokers are advertised, with {} for the id")
     parser.add_argument("--request-log", action="store_true")
+    parser.add_argument("--property", action="append", default=[], metavar="NAME=VALUE", help="of all brokers")
+    parser.add_argument("--java-option", action="append", default=[], help="as --java-option=-Dname=value")
     arguments = parser.parse_args()
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -448,6 +450,8 @@ def main() -> int:
             security=arguments.security,
             request_log=arguments.request_log,
             host=arguments.host,
+            properties=dict(each.split("=", 1) for each in arguments.property),
+            jvm_options=(*_JVM, *arguments.java_option),
         ) as cluster:
             print(cluster.bootstrap, flush=True)
             if arguments.security == "secure":

@@ -175,3 +175,38 @@ async def test_every_line_is_found_again_by_its_key(groups: list[DiffGroup]) -> 
         shown = [line.strip("▸ ") for line in app.screen_lines() if line.strip("▸ ")]
         texts_below = sum(bool(text) for group in groups for line in group.lines for text, _ in line.below)
         assert len(shown) >= len(keys) + texts_below
+
+
+LONG_NAMES = [
+    DiffGroup(
+        "user",
+        "user team-of.many-words.production client reader.of-all.the-orders.of-them",
+        [
+            DiffLine("rate", "a.key/of-more.than_forty_characters:and.a.few.more", "1", "2", note="W"),
+            DiffLine("acl", "+ allow User:bob READ on topic orders.of.many-words.and-more from *", arrow=False),
+        ],
+    )
+]
+
+
+async def test_names_are_folded_where_there_are_lines_to_spare() -> None:
+    lines = [
+        "▸  user team-of.many-words.production client",
+        "   reader.of-all.the-orders.of-them",
+        "     a.key/of-more.than_forty_characters:and.  1  →  2    W",
+        "     a.few.more",
+        "     + allow User:bob READ on topic",
+        "     orders.of.many-words.and-more from *",
+    ]
+    app = Stage(lambda: DiffView(LONG_NAMES))
+    async with app.run_test(size=(60, 12)) as pilot:
+        assert app.screen_lines()[:6] == lines
+        await pilot.press("down", "down")
+        assert [line[0] for line in app.screen_lines()[:6]] == [" ", " ", " ", " ", "▸", " "]
+    app = Stage(lambda: DiffView(LONG_NAMES))
+    async with app.run_test(size=(60, 5)):
+        cut = "     + allow User:bob READ on topic orders.of.many-words.an…"
+        assert app.screen_lines() == [*lines[:4], cut]
+    app = Stage(lambda: DiffView(LONG_NAMES))
+    async with app.run_test(size=(60, 3)):
+        assert app.screen_lines()[0] == "▸  user team-of.many-words.production client reader.of-all.…"

@@ -275,3 +275,39 @@ async def test_a_click_beside_the_sign_moves_the_cursor() -> None:
         view = app.query_one(LazyTree)
         await pilot.click(view, offset=Offset(10, 2))
         assert (view.cursor_key, view.is_open("user alice")) == ("user alice", False)
+
+
+# -- labels that are longer than their column --------------------------------------------------------------------------
+
+LONG = NamedNodes(
+    {"": ["user team-of.many-words.production", "short"], "user team-of.many-words.production": ["a client of it, too"]}
+)
+
+
+async def test_labels_are_folded_beside_their_sign_where_there_are_lines_to_spare() -> None:
+    opened = [(None, "user team-of.many-words.production")]
+    app = Stage(lambda: LazyTree(COLUMNS[1:], LONG, opened=opened))
+    async with app.run_test(size=(31, 10)) as pilot:
+        lines = [line.rstrip() for line in app.screen_lines()]
+        assert [line[1:] for line in lines[1:7]] == [
+            "▾ user team-of.        34 MB/s",
+            "  many-words.",
+            "  production",
+            "    a client of it,    19 MB/s",
+            "    too",
+            "  short                 5 MB/s",
+        ]
+        tree = app.query_one(LazyTree)
+        await pilot.click(offset=Offset(1, 3))  # beside the rest of the label there is no sign
+        assert tree.is_open("user team-of.many-words.production")
+        await pilot.click(offset=Offset(1, 1))
+        assert not tree.is_open("user team-of.many-words.production")
+
+
+async def test_labels_take_a_line_each_where_the_lines_fill_the_window() -> None:
+    app = Stage(lambda: LazyTree(COLUMNS[1:], LONG))
+    async with app.run_test(size=(31, 3)):
+        assert [line.rstrip() for line in app.screen_lines()[1:]] == [
+            ">▸ user team-of.man…    34 MB/s",
+            "   short                 5 MB/s",
+        ]

@@ -7,15 +7,24 @@ import json
 import os
 import subprocess
 import sys
+import tracemalloc
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from console.admin.errors import TlsFailed
+from console.admin.jwt import token_in_file
+from console.admin.settings import ConnectionSettings, Store, TlsSettings
+from console.admin.tls import ssl_context
+from console.contexts.client_files import read_file
+from console.contexts.context import ContextError
 from console.files.plan_file import FORMAT as PLAN
 from console.files.plan_file import VERSION as PLAN_VERSION
 from console.files.plan_file import read_plan
@@ -26,15 +35,19 @@ from console.flight.delta import runs_coded
 from console.flight.flight_reader import MOST_MADE, FlightReader
 from console.flight.flight_writer import FlightWriter
 from console.flight.frames import BLOCK, HEADER, MAGIC, framed
-from console.journal.file import JournalFile
+from console.history.files import LARGEST_HOLDER, Filesystem, LakeBusy, holder_of
+from console.history.files import this_process as this_run
+from console.history.journals import read_journal
+from console.journal.file import JournalFile, journal_path
 from console.journal.operations import BELIEVED, LEASE, Holder, Lease, is_held
-from console.journal.records import this_process
-from console.journal.segments import segment_folder
-from console.model.journal_lines import VERSION, BadLine, Origin, line_of, read_line, time_text
+from console.journal.records import Numbered, intent_line, this_process
+from console.journal.segments import JournalError, segment_folder
+from console.model.journal_lines import LONGEST_LINE, VERSION, BadLine, Mended, Origin, line_of, read_line, time_text
 from console.model.numbers import LAST_MS, json_of
 from console.model.yaml_places import FileProblem
 from console.session.command_history import CommandHistory
 from console.session.muted_causes import MutedCauses
+from tests.unit.test_journal_file import AT, INTENT, WHO, numbers
 
 DEEP = "[" * 100_000
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -322,6 +335,127 @@ def test_what_is_no_file_or_does_not_end_is_never_read_on(tmp_path: Path, kind: 
         assert Lease(journal, this_process("tests")).holder(NOW) is None
     endless(segment_folder(journal) / "open.json", kind)
     assert JournalFile(journal).open().records == ()
+    if kind != "sparse":  # see the lines without an end
+        endless(other := tmp_path / "other.jsonl", kind)
+        for read in (JournalFile(other).read, JournalFile(other).open, JournalFile(other).numbers):
+            with pytest.raises(JournalError, match="it is no plain file"):
+                read()
+        with pytest.raises(OSError, match=r"it is no plain file|Is a directory"):
+            read_journal(other, 0)
+    if kind in ("device", "sparse"):
+        endless(file := tmp_path / "token", kind)
+        for of_file in (token_in_file, read_file, _store):
+            with pytest.raises((ValueError, ContextError, TlsFailed), match="larg"):
+                of_file(file)
+
+
+def _store(path: Path) -> None:
+    ssl_context(ConnectionSettings((("h", 1),), security_protocol="SSL", tls=TlsSettings(trust=Store("PEM", path))))
+
+
+# -- lines without an end ----------------------------------------------------------------------------------------------
+
+LINE = b'{"v":1,"kind":"intent","change":%d,"at":"2026-03-04T00:00:00.000Z","context":"c",'
+ENDLESS = 8 * LONGEST_LINE
+"""Bytes of a line, most of them of a hole, so that it takes no room on the disk."""
+
+
+def journal_with(path: Path, *, is_ended: bool) -> list[int]:
+    """Write a journal of changes 1, 2 and 4, and a line without an end, or nearly, of change 3; the size of what is
+    before it, and of all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        file.write(intent_line(1, INTENT) + intent_line(2, INTENT) + LINE % 3)
+        before = file.tell()
+        file.truncate(before + ENDLESS)
+        file.seek(before + ENDLESS)
+        if is_ended:
+            file.write(b"}\n" + intent_line(4, INTENT))
+        return [before, file.tell()]
+
+
+def most_memory(do: Callable[[], Any]) -> int:
+    tracemalloc.start()
+    try:
+        do()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_journal_is_read_around_a_line_without_an_end(tmp_path: Path) -> None:
+    """Whoever reads it, in bounded memory: the line is named, the others count, and its number is not given again."""
+    path = journal_path(tmp_path / "state", "c")
+    journal_with(path, is_ended=True)
+    too_long = f"line 3 of {path} can't be read: it is longer than 32 MiB"
+
+    def read() -> None:
+        for journal in (JournalFile(path), JournalFile(path)):
+            assert numbers(journal.read()) == [1, 2, 4]
+            assert journal.read().problems == (too_long,)
+            assert numbers(journal.open()) == [1, 2, 4]
+            assert journal.open().problems == (too_long,)
+            assert [each.number for each in journal.latest() if isinstance(each, Numbered)] == [4, 2, 1]
+            assert numbers(journal.around(2)) == [2, 4]
+            assert journal.numbers() == (1, 4)
+        assert JournalFile(path).begin(INTENT) == 5
+
+    assert most_memory(read) < 4 * LONGEST_LINE
+
+
+def test_a_journal_ends_with_a_line_without_an_end(tmp_path: Path) -> None:
+    path = journal_path(tmp_path / "state", "c")
+    journal_with(path, is_ended=False)
+
+    def read() -> None:
+        journal = JournalFile(path)
+        assert numbers(journal.read()) == [1, 2]
+        (said,) = journal.read().problems
+        assert f"line 3 of {path} was cut short" in said
+        assert [each.number for each in journal.latest() if isinstance(each, Numbered)] == [2, 1]
+        with pytest.raises(JournalError, match="was cut short"):
+            journal.begin(INTENT)
+        assert journal.mend(Mended(AT, WHO))
+        assert journal.begin(INTENT) == 4
+
+    assert most_memory(read) < 4 * LONGEST_LINE
+
+
+def test_a_line_without_an_end_is_damage_to_a_lake(tmp_path: Path) -> None:
+    before, size = journal_with(tmp_path / "c.jsonl", is_ended=True)
+    rows: list[dict[str, Any]] = []
+    assert most_memory(lambda: rows.extend(read_journal(tmp_path / "c.jsonl", 0).to_pylist())) < 4 * LONGEST_LINE
+    assert [row["change_id"] for row in rows if row["quarantined"] is None] == [1, 2, 4]
+    (bad,) = (row["quarantined"] for row in rows if row["quarantined"] is not None)
+    assert (bad["file"], bad["reason"]) == (str(tmp_path / "c.jsonl"), "it is longer than 32 MiB")
+    assert bad["byte_pos"] == before - len(LINE % 3)
+    assert size > ENDLESS
+
+
+def test_a_change_whose_line_would_be_too_long_is_not_sent(tmp_path: Path) -> None:
+    journal = JournalFile(journal_path(tmp_path / "state", "c"))
+    assert journal.begin(INTENT) == 1
+    long = msgspec.structs.replace(INTENT, context="x" * LONGEST_LINE)
+    with pytest.raises(JournalError, match="its line in the journal would have 32 MiB, more than 32"):
+        journal.begin(long)
+    assert journal.begin(INTENT) == 2
+
+
+@pytest.mark.parametrize("text", [b"x" * (LARGEST_HOLDER + 1), b"[" * 50_000, b'{"pid": 1}', b'"x"'])
+def test_a_lakes_lock_that_names_nobody_is_nobodys(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "lock"
+    path.write_bytes(text)
+    with Filesystem().lock(str(path), this_run("r", "tests")) as lock:
+        assert lock.former is None
+        with pytest.raises(LakeBusy, match="`tests` of"), Filesystem().lock(str(path), this_run("s", "tests")):
+            pass
+
+
+@given(WRONG_PIDS)
+def test_a_lakes_holder_with_a_wrong_pid_is_none(pid: object) -> None:
+    holder = json.loads(this_run("r", "tests").text)
+    assert holder_of(json.dumps(holder).encode()) is not None
+    assert holder_of(json.dumps({**holder, "pid": pid}).encode()) is None
 
 
 @given(JSON)

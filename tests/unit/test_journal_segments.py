@@ -105,7 +105,7 @@ def test_a_look_at_the_open_changes_reads_what_was_added_since(path: Path, monke
 
     def counted(all_: list[Segment], start: Where, before: int = 0) -> Any:
         for line in lines(all_, start, before):
-            read.append(len(line.data))
+            read.append(line.raw.size)
             yield line
 
     monkeypatch.setattr(journal_file, "lines", counted)
@@ -155,7 +155,7 @@ def test_a_console_that_writes_for_long_leaves_little_to_read_to_the_next_start(
 
     def counted(all_: list[Segment], start: Where, before: int = 0) -> Any:
         for line in lines(all_, start, before):
-            read.append(len(line.data))
+            read.append(line.raw.size)
             yield line
 
     monkeypatch.setattr(journal_file, "lines", counted)
@@ -190,7 +190,7 @@ def test_backward_is_the_reverse_of_forward(
         path = folder / f"{number}"
         path.write_bytes(b"\n".join(cut))
         written.append(Segment(number, path, path.stat().st_size))
-    forward = [line.data for line in lines(written, Where(0, 0))]
+    forward = [line.raw.data for line in lines(written, Where(0, 0))]
     whole = [data.rstrip(b"\n") for data in forward if data.endswith(b"\n")]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(journal_segments, "BLOCK", block)

@@ -23,7 +23,10 @@ from console.plan.current_state import verdict, wanted
 from console.plan.edits import SetConfig
 from console.plan.plan import EMPTY, stage
 from console.plan.staged import Dropped
+from console.present.drift_now import since_start
+from console.triage.cause import Severity
 from console.triage.config_changes import config_differences
+from console.triage.events import Event, Kind, Place, Record
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 ITEMS = st.lists(st.sampled_from(["compact", "delete", "0:1", "1:2"]), min_size=1, max_size=4)
@@ -104,3 +107,18 @@ def test_the_order_of_other_lists_counts(key: str) -> None:
 @pytest.mark.parametrize(("text", "counts"), [("", ""), (" ", " "), ("delete,", ",delete"), ("a , a", "a")])
 def test_what_is_empty_stays(text: str, counts: str) -> None:
     assert as_it_counts("cleanup.policy", text) == counts
+
+
+@given(KEYS, spellings(), st.sampled_from(["lz4", "3:1"]))
+def test_a_list_that_is_back_is_no_drift(key: str, texts: tuple[str, str], more: str) -> None:
+    """Changed while the console watches, and set again in another order."""
+    one, other = texts
+    here = Place(Kind.CONFIG, place(key), key)
+    record = Record(AT).with_events(
+        [
+            Event(Kind.CONFIG, (here,), 1, 1, one, more, AT, AT, Severity.INFO),
+            Event(Kind.CONFIG, (here,), 1, 1, more, other, AT, AT, Severity.INFO),
+        ]
+    )
+    assert since_start(record, "c") == []
+    assert [each.this_value for each in since_start(Record(AT, record.events[1:]), "c")] == [more]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,3 +77,41 @@ def test_what_is_written_is_plain() -> None:
 )
 def test_a_phrase_is_seen_where_it_stands(text: str, found: list[tuple[int, str]]) -> None:
     assert list(unusual(text)) == found
+
+
+# -- docstrings of what speaks to brokers and keeps what was changed ---------------------------------------------------
+
+VERBS = (
+    " Add Answer Ask Authenticate Cancel Check Close Compute Connect Count Decode Decompress Delete Describe Do Drop"
+    " End Fetch Fill Forget Give Go Import Keep Label Limit Log Look Make Match Move Name Note Open Pass Prepare Put"
+    " Raise Read Remove Request Resolve Retry Return Run Send Start Take Tell Unpack Use Wait Write Yield "
+)
+"""With which a function says what it does; a property may be a noun."""
+ROOMS = ("admin", "journal", "wire")
+
+
+def without_verb(source: str) -> Iterator[tuple[int, str]]:
+    """The docstrings of functions that do not begin with a verb, each with its line."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not (text := ast.get_docstring(node)):
+            continue
+        is_noun = any(ast.unparse(each).rpartition(".")[2] in ("property", "setter") for each in node.decorator_list)
+        if not is_noun and f" {text.split()[0].strip(',.:')} " not in VERBS:
+            yield node.lineno, text.splitlines()[0]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_docstrings_begin_with_a_verb(room: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {text}"
+        for path in sorted((ROOT / "console" / room).rglob("*.py"))
+        for line, text in without_verb(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+def test_a_docstring_without_a_verb_is_found() -> None:
+    source = (
+        'def a():\n    """The end."""\n\n@property\ndef b():\n    """The end."""\n\ndef c():\n    """Return it."""\n'
+    )
+    assert list(without_verb(source)) == [(1, "The end.")]

@@ -129,7 +129,7 @@ def test_a_place_inside_a_pane_leads_up_to_it() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.text("ab 日-", max_size=30), st.sampled_from(["", "muted"])), max_size=6),
+    st.lists(st.tuples(st.text("ab 日-1(", max_size=30), st.sampled_from(["", "muted"])), max_size=6),
     st.integers(-2, 60),
     st.integers(0, 30),
 )
@@ -137,6 +137,20 @@ def test_wrapped_lines_fit_and_lose_nothing_but_blanks(line: list[tuple[str, str
     lines = wrap(line, width, indent)
     assert all(cell_width(plain(part)) <= max(width, 2) for part in lines)
     assert "".join("".join(plain(part).split()) for part in lines) == "".join(plain(line).split())
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("broker 3 ISR, payments (12 partitions)", 28, ["broker 3 ISR, payments", "(12 partitions)"]),
+        ("replicas of 1,234 partitions", 18, ["replicas of", "1,234 partitions"]),
+        ("at most 3.9 GiB", 11, ["at most", "3.9 GiB"]),
+        ("all 12 partitions", 9, ["all 12 pa", "rtitions"]),
+        ("at 12:00:01 3 of 4", 13, ["at 12:00:01", "3 of 4"]),
+    ],
+)
+def test_a_number_stays_with_what_it_counts(text: str, width: int, lines: list[str]) -> None:
+    assert [plain(part).rstrip() for part in wrap([(text, "")], width)] == lines
 
 
 # -- the plan as a script ------------------------------------------------------------------------------------------

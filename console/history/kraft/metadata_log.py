@@ -75,10 +75,15 @@ def _files_in(folder: Path, cluster_id: str | None) -> list[LogFile]:
     return of_log + [LogFile(offset, str(folder / name), cluster, True) for offset, name in snapshots]
 
 
+_LARGEST_PROPERTIES = 64 << 10
+"""Bytes that are read of meta.properties."""
+
+
 def _cluster_id(folder: Path) -> str:
     told = folder.parent / "meta.properties"
     try:
-        lines = told.read_text(encoding="utf-8", errors="replace").splitlines()
+        with told.open("rb") as file:
+            lines = file.read(_LARGEST_PROPERTIES).decode("utf-8", "replace").splitlines()
     except FileNotFoundError:
         lines = []
     for line in lines:

@@ -2,6 +2,7 @@
 
 The majority is the value that most have. If two values are equally frequent, "not set" wins; in any other tie nothing
 is marked, and nothing between two clusters. A hidden value equals any other hidden value, and differs from "not set".
+Lists that brokers take for sets are compared by what is in them.
 
 - broker: the value that counts for each broker, its own or the cluster's default; without those that differ by nature:
   ids, addresses, folders, racks, its own key and certificate.
@@ -28,6 +29,7 @@ from console.history.policy_files import Wanted
 from console.history.redact import HIDDEN
 from console.history.schema import DRIFT, ENTITY
 from console.history.transforms.rows import Row, rows_of, table_of
+from console.model.unordered import as_it_counts, differ
 
 
 class Peer(NamedTuple):
@@ -59,7 +61,7 @@ def outliers(peers: Sequence[Peer], scope: str) -> Iterator[Row]:
     """Those that differ from the majority. peers: all that are compared, those without a value too."""
     alike: dict[str | None, list[Peer]] = defaultdict(list)
     for peer in peers:
-        alike[peer.holds].append(peer)
+        alike[peer.holds and as_it_counts(peer.attr, peer.holds)].append(peer)
     # Of equally frequent values the one that some inherit wins.
     scores = {holds: (len(each), any(peer.own is None for peer in each)) for holds, each in alike.items()}
     top = max(scores.values())
@@ -103,7 +105,7 @@ def from_baseline(values: Sequence[Peer], baseline: Sequence[Wanted]) -> Iterato
             compared[entity[0], entity[1], attr, place].append(peer)
     for (*_, place), peers in compared.items():
         wanted = baseline[place]
-        differing = [peer for peer in peers if peer.holds != wanted.value]
+        differing = [peer for peer in peers if differ(peer.attr, peer.holds, wanted.value)]
         for peer in differing:
             yield _row(peer, "baseline", wanted.value, (len(peers), len(differing)), peer.since, wanted.severity)
 

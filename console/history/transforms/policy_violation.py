@@ -2,7 +2,8 @@
 
 Each policy is judged, for each entity and attribute that it is about, at every change of what it depends on: the value,
 whether the entity exists, what it inherits, and what it is compared with. Adjacent times of violation are merged. Of a
-hidden value only that it is set is judged. Kafka's own default counts only in clusters that were polled: the metadata
+hidden value only that it is set is judged. What a list has to be or must not be is compared by its items where brokers
+take it for a set. Kafka's own default counts only in clusters that were polled: the metadata
 log does not have brokers' files. Pure; times are microseconds since 1970.
 """
 
@@ -22,6 +23,7 @@ from console.history.entities import CLUSTER, DEFAULT
 from console.history.policy_files import Expected, Policy
 from console.history.schema import POLICY_VIOLATION
 from console.history.transforms.rows import Row, rows_of, table_of
+from console.model.unordered import differ
 
 
 class Held(NamedTuple):
@@ -58,7 +60,7 @@ class _State:
         setattr(self, what, getattr(self, what) + change if isinstance(change, int) else change)
 
 
-def _is_broken(policy: Policy, state: _State, looked_at: bool) -> bool:
+def _is_broken(policy: Policy, attr: str, state: _State, looked_at: bool) -> bool:
     is_set = state.live > 0
     if not (state.exists > 0 if policy.counts_missing else is_set):
         return False
@@ -68,18 +70,18 @@ def _is_broken(policy: Policy, state: _State, looked_at: bool) -> bool:
     # The value that counts; None if it is hidden or unknown.
     held = (state.own,) if is_set else (state.default, state.brokers, policy.default if looked_at else None)
     value = next((each for each in held if each is not None), None)
-    return value is not None and _is_against(expected, value, state.other)
+    return value is not None and _is_against(expected, attr, value, state.other)
 
 
-def _is_against(expected: Expected, value: str, other: str | None) -> bool:
+def _is_against(expected: Expected, attr: str, value: str, other: str | None) -> bool:
     number, limit = _number(value), _number(other)
     endless = expected.infinite is not None and number == expected.infinite
     return (
         (expected.at_least is not None and number is not None and not endless and number < expected.at_least)
         or (expected.at_most is not None and number is not None and (endless or number > expected.at_most))
         or (expected.below is not None and number is not None and limit is not None and number >= limit)
-        or (bool(expected.one_of) and value not in expected.one_of)
-        or (bool(expected.none_of) and value in expected.none_of)
+        or (bool(expected.one_of) and all(differ(attr, value, each) for each in expected.one_of))
+        or any(not differ(attr, value, each) for each in expected.none_of)
         or (expected.matches is not None and not re.search(expected.matches, value))
         or (expected.matches_not is not None and bool(re.search(expected.matches_not, value)))
     )
@@ -162,10 +164,10 @@ class _Judge:
         shown = f"{policy.entity_type}:{key}"
         words = policy.expected_words or policy.expected.words
         for attr, told in events.items():
-            for actual, first, last in self._times(told, of.looked_at):
+            for actual, first, last in self._times(attr, told, of.looked_at):
                 yield cluster_id, policy.id, shown, attr, actual, words, policy.severity, first, last
 
-    def _times(self, events: list[_Event], looked_at: bool) -> Iterator[tuple[str | None, int, int | None]]:
+    def _times(self, attr: str, events: list[_Event], looked_at: bool) -> Iterator[tuple[str | None, int, int | None]]:
         """The times without a gap in which it was violated, with the last value."""
         events.sort(key=itemgetter(0))
         state = _State()
@@ -174,7 +176,7 @@ class _Judge:
         for ts, at_once in groupby(events, key=itemgetter(0)):
             for _, what, change in at_once:
                 state.take(what, change)
-            if _is_broken(self.policy, state, looked_at):
+            if _is_broken(self.policy, attr, state, looked_at):
                 since = ts if since is None else since
                 actual = state.own if self.policy.show_actual and state.live > 0 else None
             elif since is not None:
