@@ -45,7 +45,8 @@ def cut(app: Application) -> None:
     maintain(app.tables, dict.fromkeys(TABLES, MANY_FILES + 1), _IN_FUTURE)
 
 
-@pytest.mark.parametrize("name", names())
+# Of world 15, rows of the cluster itself decide what drift says.
+@pytest.mark.parametrize("name", names("world-15"))
 def test_a_history_makes_the_gold_that_was_kept(spark: SparkSession, tmp_path: Path, name: str) -> None:
     app = application(spark, tmp_path / "lake", WORLDS[name].files)
     for number, step in enumerate(WORLDS[name].steps, 1):
