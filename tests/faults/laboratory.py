@@ -190,7 +190,7 @@ class Laboratory:
         self, topic: str, count: int, *, partition: int = 0, value: bytes = VALUE, timestamp_ms: int | None = None
     ) -> None:
         """Write so many records of one key to a partition, and wait until they are there."""
-        async with AIOKafkaProducer(bootstrap_servers=self.cluster.bootstrap, linger_ms=20) as producer:
+        async with AIOKafkaProducer(bootstrap_servers=self.cluster.bootstrap, acks="all", linger_ms=20) as producer:
             sent = [
                 await producer.send(topic, value, key=b"k", partition=partition, timestamp_ms=timestamp_ms or now_ms())
                 for _ in range(count)

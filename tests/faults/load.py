@@ -78,9 +78,7 @@ class Consumer:
     stuck: partitions that it no longer gets on with. pause: seconds that it takes for ten records.
     """
 
-    def __init__(
-        self, bootstrap: str, topic: str, group: str, client_id: str | None = None, **options: Any
-    ) -> None:
+    def __init__(self, bootstrap: str, topic: str, group: str, client_id: str | None = None, **options: Any) -> None:
         self.pause = 0.0
         self.stuck: set[int] = set()
         self._topic = topic

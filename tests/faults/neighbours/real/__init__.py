@@ -108,5 +108,3 @@ async def _ill(lab: Laboratory, neighbour: RealNeighbour, watch: Watch, switch: 
 def can_have(neighbour: RealNeighbour, version: str) -> bool:
     """Whether brokers of a version can be in that state."""
     return tuple(map(int, version.split(".")[:2])) >= neighbour.since
-
-

@@ -216,9 +216,7 @@ NEIGHBOURS = (
         make=_left_topic,
         ill=cause("consumer-slow", group="two-topics"),
     ),
-    RealNeighbour(
-        name="a deployment", make=_deployed, ill=cause("group-rebalancing", group="restless-readers")
-    ),
+    RealNeighbour(name="a deployment", make=_deployed, ill=cause("group-rebalancing", group="restless-readers")),
     RealNeighbour(
         name="commits once a minute",
         make=_each_minute,

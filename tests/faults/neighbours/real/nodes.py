@@ -80,7 +80,9 @@ async def _handed_over(lab: Laboratory) -> AsyncIterator[Steps]:
     async def hand_over() -> None:
         leader = (await lab.client.run(describe_quorum)).leader_id
         hanging = lab.cluster.hanging(leader)
-        others = [address for id_, address in zip(lab.cluster.broker_ids, lab.cluster.addresses, strict=True) if id_ != leader]
+        others = [
+            address for id_, address in zip(lab.cluster.broker_ids, lab.cluster.addresses, strict=True) if id_ != leader
+        ]
         client = lab.connected(replace(lab.settings(), bootstrap=tuple(others)))
         await asyncio.to_thread(hanging.__enter__)
         try:
@@ -225,12 +227,8 @@ NEIGHBOURS = (
     RealNeighbour(
         name="a rack that is given up", make=_rack_given_up, ill=cause("rack-down", rack=ANNEX_RACK), within=120.0
     ),
-    RealNeighbour(
-        name="a controller that hands over", make=_handed_over, ill=cause("quorum-unstable"), within=180.0
-    ),
-    RealNeighbour(
-        name="a broker that hears of a change late", make=_late, ill=cause("metadata-behind", broker=VICTIM)
-    ),
+    RealNeighbour(name="a controller that hands over", make=_handed_over, ill=cause("quorum-unstable"), within=180.0),
+    RealNeighbour(name="a broker that hears of a change late", make=_late, ill=cause("metadata-behind", broker=VICTIM)),
     RealNeighbour(name="one leader elsewhere", make=_led_elsewhere, ill=cause("leader-skew", broker=VICTIM)),
     RealNeighbour(name="partitions of one replica", make=_alone, ill=cause("replication-broken", broker=1)),
     RealNeighbour(name="a broker with fewer fetchers", make=_fewer_fetchers, ill=cause("config-odd", broker=2)),
