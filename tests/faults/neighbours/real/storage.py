@@ -39,7 +39,7 @@ async def _cordoned(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _saw(lab: Laboratory) -> AsyncIterator[Steps]:
-    """A disk fills by a tenth each time that it is looked at, and is emptied when a third is used."""
+    """A disk fills by a twentieth each time that it is looked at, and is emptied again."""
     mount = lab.cluster.spare_mount
     ballast = mount / "segments"
 
@@ -49,7 +49,7 @@ async def _saw(lab: Laboratory) -> AsyncIterator[Steps]:
         ballast.write_bytes(bytes(max(0, int(usage.free - share * usage.total))))
 
     async def filled_and_emptied() -> None:
-        for left in (0.9, 0.8, 0.7, 0.9, 0.8, 0.7, 0.9):
+        for left in (0.9, 0.86, 0.82, 0.9, 0.86, 0.82, 0.9):
             await asyncio.to_thread(hold, left)
             await asyncio.sleep(LOOK_AT_DISKS)
 
@@ -60,7 +60,7 @@ async def _saw(lab: Laboratory) -> AsyncIterator[Steps]:
 
 
 async def _begins_at(lab: Laboratory, topic: str, offset: int) -> bool:
-    return (await lab.range_of(topic)).begin >= offset
+    return (await lab.range_of(topic)).start >= offset
 
 
 async def _outlived(lab: Laboratory, topic: str, days: int, count: int = 20) -> None:
