@@ -73,8 +73,8 @@ def _away(course: Course) -> frozenset[int]:
 
 
 def _is_spare(course: Course, broker: int) -> bool:
-    """Whether nobody misses a broker: of all topics it has no replica, and no vote in the quorum. One that is taken out
-    is shut down and, until it is unregistered, fenced."""
+    """Whether a broker has no replica of any topic, and no vote in the quorum. One that is taken out is shut down and,
+    until it is unregistered, fenced."""
     snapshot = course.last.snapshot
     if not snapshot.topics or any(each.part == "topics" for each in snapshot.failures):
         return False

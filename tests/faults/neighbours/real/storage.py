@@ -150,6 +150,9 @@ async def _waits_for_cleaner(lab: Laboratory) -> AsyncIterator[Steps]:
             yield Steps(switch=lambda: lab.write(topic, 500, value=LARGE))
     finally:
         await lab.unset(slow, CLEANER)
+        # Until its slow cleaner ends, the broker takes no metadata in (DynamicBrokerConfig stops the old one first).
+        await lab.kill(CORRUPT_ON)
+        await lab.bring_up()
 
 
 @asynccontextmanager
