@@ -39,7 +39,7 @@ async def _cordoned(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _saw(lab: Laboratory) -> AsyncIterator[Steps]:
-    """A disk fills by a twentieth each time that it is looked at, and is emptied again."""
+    """Of a disk a twentieth fills until it is looked at again, and is emptied until the next look."""
     mount = lab.cluster.spare_mount
     ballast = mount / "segments"
 
@@ -49,11 +49,12 @@ async def _saw(lab: Laboratory) -> AsyncIterator[Steps]:
         ballast.write_bytes(bytes(max(0, int(usage.free - share * usage.total))))
 
     async def filled_and_emptied() -> None:
-        for left in (0.9, 0.86, 0.82, 0.9, 0.86, 0.82, 0.9):
+        for left in (0.85, 0.9) * 3:
             await asyncio.to_thread(hold, left)
             await asyncio.sleep(LOOK_AT_DISKS)
 
     try:
+        await asyncio.to_thread(hold, 0.9)
         yield Steps(happens=filled_and_emptied, switch=lambda: asyncio.to_thread(hold, LEFT))
     finally:
         ballast.unlink(missing_ok=True)
