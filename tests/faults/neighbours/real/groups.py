@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -16,9 +17,11 @@ RECORDS, DELETED = 11, 10
 MANY = 300
 
 
-async def make_fault(stack: AsyncExitStack, lab: Laboratory, name: str) -> None:
-    """A fault of the catalogue is prepared and made now, and undone with the stack."""
+async def make_fault(stack: AsyncExitStack, lab: Laboratory, name: str, *, seen: float = 0.0) -> None:
+    """A fault of the catalogue is prepared and made now, and undone with the stack. seen: seconds in which the console
+    looks at what is prepared."""
     begin = await stack.enter_async_context(FAULTS[name].make(lab))
+    await asyncio.sleep(seen)
     await begin()
 
 

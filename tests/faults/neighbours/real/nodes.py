@@ -14,7 +14,7 @@ from console.model.config import CLUSTER_DEFAULT, broker_resource
 from tests.faults.catalogue import FAULTS
 from tests.faults.cluster import ANNEX, ANNEX_RACK, KEY_STORE
 from tests.faults.fault import cause
-from tests.faults.laboratory import Laboratory
+from tests.faults.laboratory import WARM, Laboratory
 from tests.faults.neighbours.real import Eyes, RealNeighbour, Steps, nothing
 from tests.faults.neighbours.real.groups import make_fault
 from tests.faults.neighbours.real.partitions import annex, retire
@@ -176,7 +176,7 @@ async def _clean_election(lab: Laboratory) -> AsyncIterator[Steps]:
             await lab.move(topic, 0, (2, 3, 1))
             await lab.elect(topic, 0)
 
-        yield Steps(happens=elected, switch=lambda: make_fault(stack, lab, "unclean election"))
+        yield Steps(happens=elected, switch=lambda: make_fault(stack, lab, "unclean election", seen=WARM))
 
 
 @asynccontextmanager
