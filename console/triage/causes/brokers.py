@@ -83,7 +83,7 @@ def _is_spare(course: Course, broker: int) -> bool:
 
 
 def _severity(course: Course, *brokers: int) -> Severity:
-    """Of brokers that are away."""
+    """Of brokers that are away, or do not answer."""
     return Severity.INFO if all(_is_spare(course, broker) for broker in brokers) else Severity.CRITICAL
 
 
@@ -255,7 +255,7 @@ def _unresponsive(course: Course) -> Iterator[Claim]:
         yield Claim(
             cause="broker-unresponsive",
             subject=symptom.subject,
-            severity=Severity.CRITICAL,
+            severity=_severity(course, broker),
             certainty=Certainty.LIKELY if fits else Certainty.POSSIBLE,
             title=f"broker {broker} does not answer",
             since=course.since(symptom),
