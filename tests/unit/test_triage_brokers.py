@@ -412,6 +412,10 @@ def test_a_broker_without_replicas_that_is_shut_down_alarms_nobody() -> None:
     assert down.title == "broker 4 is down, and has no replicas"
     assert down.next[-1].command == "unregister broker 4"
 
+    silent = diagnose(watched(lambda snapshot, _: _with_spare(snapshot, fenced=False), silent=[4]))
+    assert named(silent) == {("broker-unresponsive", BROKER[4])}, "while it shuts down"
+    assert silent.is_healthy
+
     def comes_and_goes(snapshot: Snapshot, tick: int) -> Snapshot:
         return _with_spare(snapshot, fenced=tick % 2 == 1)
 
