@@ -21,21 +21,21 @@ from console.admin.errors import AdminError, BrokerError, failure
 from console.admin.link import Link
 from console.admin.routing import CONTROLLER, until_settled
 from console.model.changes import AlterScram, Outcome, ScramUser, Status
-from console.model.cluster import ScramCredential
+from console.model.cluster import ScramCredential, ScramListing
 from console.model.codes import ScramMechanism
 from console.model.secret import Secret
 
 DESCRIBE = "DESCRIBE"
 
 
-async def describe_scram(link: Link, users: Sequence[str] | None = None) -> dict[str, tuple[ScramCredential, ...]]:
+async def describe_scram(link: Link, users: Sequence[str] | None = None) -> ScramListing:
     """Return the credentials of all SCRAM users, or of those named; a user without any is missing.
 
     Raises BrokerError if the broker refuses, Unsupported before Kafka 2.7, and other AdminErrors.
     """
     await link.require("describe_user_scram_credentials", 0, "2.7, in KRaft mode 3.5")
     if users is not None and not users:
-        return {}
+        return ScramListing({})
     if users is None:
         await _require_describe(link)
 
@@ -46,10 +46,7 @@ async def describe_scram(link: Link, users: Sequence[str] | None = None) -> dict
     response = await link.call("describe_user_scram_credentials", build)
     if response.error_code:
         raise BrokerError(failure(response.error_code, response.error_message))
-    for result in response.results:
-        if result.error_code not in (ErrorCode.none, ErrorCode.resource_not_found):
-            raise BrokerError(failure(result.error_code, f"user {result.user}: {result.error_message or ''}"))
-    return credentials(response)
+    return scram_listing(response)
 
 
 async def _require_describe(link: Link) -> None:
@@ -63,8 +60,17 @@ async def _require_describe(link: Link) -> None:
         raise BrokerError(failure(ErrorCode.cluster_authorization_failed))
 
 
-def credentials(response: Any) -> dict[str, tuple[ScramCredential, ...]]:
-    """Return the credentials of a DescribeUserScramCredentials response, sorted by user and mechanism."""
+def scram_listing(response: Any) -> ScramListing:
+    """Return what a DescribeUserScramCredentials response says, sorted by user and mechanism: each user has an error of its
+    own (KIP-554)."""
+    refused = (
+        each for each in response.results if each.error_code not in (ErrorCode.none, ErrorCode.resource_not_found)
+    )
+    failures = {each.user: failure(each.error_code, each.error_message) for each in refused}
+    return ScramListing(_credentials(response), failures)
+
+
+def _credentials(response: Any) -> dict[str, tuple[ScramCredential, ...]]:
     return {
         result.user: tuple(
             sorted(ScramCredential(ScramMechanism(info.mechanism), info.iterations) for info in result.credential_infos)
@@ -220,6 +226,6 @@ async def _iterations(link: Link, users: Sequence[ScramUser]) -> dict[ScramUser,
     known = await describe_scram(link, [user.user for user in users])
     return {
         ScramUser(name, credential.mechanism): credential.iterations
-        for name, credentials in known.items()
+        for name, credentials in known.users.items()
         for credential in credentials
     }

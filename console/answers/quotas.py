@@ -45,7 +45,12 @@ def quota_subject(statement: Show, entity: QuotaEntity, snapshot: Snapshot, plan
     for key in statement.keys:
         check_key(entity, key, own)
     keys = tuple(key.name for key in statement.keys)
-    unread = {each.part for each in problems(snapshot, "quotas", "scram")}
+    name = entity.name_of(USER) if entity.has(USER) else None
+    # The error of another user is that user's.
+    unread_parts = tuple(
+        f for f in problems(snapshot, "quotas", "scram") if f.part == "quotas" or f.entity in ("", name)
+    )
+    unread = {each.part for each in unread_parts}
     values = _values(entity, own, keys, plan)
     if "quotas" in unread:
         values = replace(values, empty=NOT_READ)
@@ -57,12 +62,11 @@ def quota_subject(statement: Show, entity: QuotaEntity, snapshot: Snapshot, plan
             rows = (QuotaRow(each, snapshot.quotas.get(each, {})) for each in below)
             parts["clients"] = without_empty(table_of("clients", QUOTAS, rows, "With single clients:"))
         parts.update(_counting(entity, snapshot) if "quotas" not in unread else {})
-        name = entity.name_of(USER) if entity.has(USER) else None
         if name is not None and not entity.has(CLIENT_ID):
             rows_of_user = scram_rows(snapshot, [name]) if "scram" not in unread else ()
             empty = NOT_READ if "scram" in unread else "none"
             parts["scram"] = table_of("scram", SCRAM, rows_of_user, "SCRAM credentials:", empty)
-    return Detail(quota_entity(entity), data, (), parts, problems(snapshot, "quotas", "scram"))
+    return Detail(quota_entity(entity), data, (), parts, unread_parts)
 
 
 def _values(entity: QuotaEntity, own: QuotaValues, keys: tuple[str, ...], plan: Plan) -> Table:

@@ -125,7 +125,7 @@ async def _unsure(session: Session, names: list[str]) -> dict[str, Failure]:
 
 TYPES = ("topic", "broker", "group", "client-metrics", "quota", "acl", "scram", "feature")
 """The entity types that a poll reads."""
-_PARTS = {"quotas": "quota", "acls": "acl", "scram": "scram", "versions": "feature"}
+_PARTS = {"quotas": "quota", "acls": "acl", "versions": "feature"}
 """Parts of a snapshot that are read in one request, and their entity types."""
 
 
@@ -179,7 +179,9 @@ def observation(snapshot: Snapshot, at: datetime, unread: Mapping[tuple[str, str
     """The result of a poll. unread: what is not in the snapshot without being among its failures."""
     failed: dict[tuple[str, str | None], str] = {}
     for each in snapshot.failures:
-        if each.part in _PARTS:
+        if each.part == "scram":
+            failed["scram", each.entity or None] = str(each.failure)
+        elif each.part in _PARTS:
             failed[_PARTS[each.part], None] = str(each.failure)
         elif each.part == "topics":
             failed["topic", each.entity or None] = str(each.failure)
@@ -226,6 +228,8 @@ def _values(snapshot: Snapshot, failed: Collection[tuple[str, str | None]]) -> d
         attr = acl_attr(acl.permission.name, acl.operation.name, acl.principal, acl.host)
         found[Resource("acl", upon)].append(Value(attr, ACL_SET))
     for user, credentials in snapshot.scram.items():
+        if ("scram", user) in failed:
+            continue  # what is known of it is of before
         found[Resource("scram", user)] += (Value(c.mechanism.label, scram_text(c.iterations)) for c in credentials)
     # The levels that the brokers have from the controller; the highest, if a broker lags.
     levels = sorted(level for version in snapshot.versions.values() for level in version.finalized_features.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -79,3 +80,19 @@ def filter_for(acl: Acl) -> AclFilter:
         acl.operation,
         acl.permission,
     )
+
+
+def acl_differences(old: Sequence[Acl], new: Sequence[Acl]) -> tuple[list[Acl], list[Acl]]:
+    """Of two sorted sequences, the ACLs that only the first one has, and those that only the second one has. Of
+    thousands mostly one differs: what stands before and behind it in both is not taken into sets."""
+    begin = _alike(old, new)
+    old, new = old[begin:], new[begin:]
+    end = _alike(old[::-1], new[::-1])
+    was, became = frozenset(old[: len(old) - end]), frozenset(new[: len(new) - end])
+    return sorted(was - became), sorted(became - was)
+
+
+def _alike(one: Sequence[Acl], other: Sequence[Acl]) -> int:
+    """How many are the same from the beginning on."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))

@@ -381,6 +381,14 @@ class Group(Struct, frozen=True):
         return sum(1 for member in self.members or () if not member.has_target)
 
 
+class ScramListing(Struct, frozen=True):
+    """The credentials of SCRAM users by name, of those that have any; and users that a broker could not describe, each
+    with why."""
+
+    users: Mapping[str, tuple[ScramCredential, ...]]
+    failures: Mapping[str, Failure] = field(default_factory=dict)
+
+
 class GroupListing(Struct, frozen=True):
     """Groups by name, and what could not be read: a group's name, ``broker N`` or the coordinators' topic -> why.
     offsets: that topic as it was then, None where it is unknown."""

@@ -24,6 +24,7 @@ from console.model.cluster import (
     Reassignment,
     ReplicaLogs,
     ScramCredential,
+    ScramListing,
     Topic,
     TopicListing,
 )
@@ -388,9 +389,12 @@ def with_acls(snapshot: Snapshot, acls: Iterable[Acl], at: datetime) -> Snapshot
     return replace(snapshot, acls=acls, read_at=_read_at(snapshot, "acls", at))
 
 
-def with_scram(snapshot: Snapshot, scram: Mapping[str, tuple[ScramCredential, ...]], at: datetime) -> Snapshot:
-    """All SCRAM users."""
-    return replace(snapshot, scram=share(snapshot.scram, scram), read_at=_read_at(snapshot, "scram", at))
+def with_scram(snapshot: Snapshot, listing: ScramListing, at: datetime) -> Snapshot:
+    """All SCRAM users; of those that could not be described what was known stays."""
+    kept = {user: each for user in listing.failures if (each := snapshot.scram.get(user)) is not None}
+    scram = share(snapshot.scram, {**kept, **listing.users})
+    known = with_failures(snapshot, "scram", listing.failures.items())
+    return replace(known, scram=scram, read_at=_read_at(snapshot, "scram", at))
 
 
 def _is_described(known: Group | None, listed: Group) -> bool:

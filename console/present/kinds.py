@@ -26,7 +26,8 @@ def _count(value: int) -> str:
 
 
 class UserRow(NamedTuple):
-    """A user, None for the default, with its quotas, SCRAM mechanisms and ACLs."""
+    """A user, None for the default, with its quotas, SCRAM mechanisms and ACLs. scram: ``?`` where the broker did not
+    say."""
 
     user: str | None
     quotas: int
@@ -50,9 +51,10 @@ def user_rows(snapshot: Snapshot) -> Iterator[UserRow]:
         kind, _, name = acl.principal.partition(":")
         if kind == "User":
             acls[name] = acls.get(name, 0) + 1
-    for user in _default_first({*quotas, *snapshot.scram, *acls}):
+    unread = {each.entity for each in snapshot.failures if each.part == "scram" and each.entity}
+    for user in _default_first({*quotas, *snapshot.scram, *unread, *acls}):
         credentials = () if user is None else snapshot.scram.get(user, ())
-        scram = ",".join(credential.mechanism.label for credential in credentials)
+        scram = "?" if user in unread else ",".join(credential.mechanism.label for credential in credentials)
         yield UserRow(user, quotas.get(user, 0), scram, acls.get(user, 0))
 
 

@@ -26,11 +26,11 @@ from console.model.changes import (
     Target,
     TopicTarget,
 )
-from console.model.cluster import Partition, TopicListing
+from console.model.cluster import Partition, ScramListing, TopicListing
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.elections import partition_in
 from console.model.quota import QuotaEntity, QuotaValues, filter_for_entity
-from console.model.snapshot import Snapshot, TopicPartition
+from console.model.snapshot import Snapshot, TopicPartition, with_scram
 from console.plan.edits import Edit
 from console.plan.kinds.registry import kind_of
 from console.session.replica_reading import replica_logs_of
@@ -273,9 +273,13 @@ async def _scram(session: Session, targets: Sequence[ScramUser]) -> Update:
     found = await _allowed(session.client.run(describe_scram, users))
 
     def update(snapshot: Snapshot) -> Snapshot:
-        kept = {user: each for user, each in snapshot.scram.items() if user not in users}
-        known = replace(snapshot, scram={**kept, **(found or {})})
-        return _marked(known, "scram", read=found is not None, at=datetime.now(UTC))
+        if found is None:
+            return _marked(snapshot, "scram", read=False, at=datetime.now(UTC))
+        others = {user: each for user, each in snapshot.scram.items() if user not in users}
+        failures = {each.entity: each.failure for each in snapshot.failures if each.part == "scram"}
+        unread = {user: why for user, why in failures.items() if user and user not in users}
+        listing = ScramListing({**others, **found.users}, {**unread, **found.failures})
+        return with_scram(snapshot, listing, datetime.now(UTC))
 
     return update
 

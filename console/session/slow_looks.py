@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
+from console.model.acl import Acl
 from console.model.certificates import Listener, advertised_with_tls, speaks_tls
 from console.model.cluster import Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
@@ -20,8 +21,7 @@ from console.model.log_course import LogOffsets, Newest, Place, look_at_logs, wi
 from console.model.metadata_views import look_at_view, of_brokers
 from console.model.snapshot import with_acls
 from console.session.request_log_tail import RequestLogTails
-from console.triage.config_changes import config_differences
-from console.triage.facts import Facts, opened
+from console.triage.facts import AclKey, Author, ConfigKey, Facts, opened
 from console.triage.symptoms import out_of_sync
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ JUMPED_AT_ONCE = 50
 """Topics of which the beginning moved, and leaders of them, whose configs are read at once."""
 REQUEST_LOGS_EVERY = 2.0
 AUTHORS_EVERY, AUTHORS = 1.0, 500
-"""Seconds between two looks for settings that changed, and the changes whose authors are kept."""
+"""Seconds between two looks for settings and ACLs that changed, and the changes whose authors are kept, of each."""
 VIEWS_EVERY, BROKERS_AT_ONCE = 2.0, 3
 """Seconds between two rounds of asking brokers what they know, and the brokers of one."""
 VIEW_SECONDS = 3.0
@@ -119,30 +119,33 @@ class SlowLooks:
         self._session.learn(lambda snapshot: with_acls(snapshot, known.acls, at), "acls")
 
     async def _read_authors(self) -> None:
-        """Look into the journal for who changed the settings that were read again."""
+        """Look into the journal for who changed the settings and ACLs that were read again."""
         from console.session.event_feed import authors
         from console.session.journal_changes import read_latest
-        from console.triage.events import Difference, Kind, Place
+        from console.triage.events import of_settings
 
         old, new = self._settings or self._session.snapshot, self._session.snapshot
         self._settings = new
-        if old.configs is new.configs or not self._session.context.journal:
+        if not self._session.context.journal:
             return
-        found = [
-            Difference(Place(Kind.CONFIG, each.resource, each.key), each.was, each.became)
-            for each in config_differences(old.configs, new.configs)
-        ]
+        found = list(of_settings(old, new))
         if not found:
             return
         at = datetime.now(UTC)
         known = await read_latest(self._session, lambda latest: authors(found, latest, old, new, at, {}))
-        made = {
-            (each.place.about, each.place.key, each.became): known[each.place]
-            for each in found
-            if each.place in known and isinstance(each.place.about, ConfigResource)
-        }
-        if made:
-            self.facts = replace(self.facts, authors=dict(list({**self.facts.authors, **made}.items())[-AUTHORS:]))
+        configs: dict[ConfigKey, Author] = {**self.facts.authors}
+        acls: dict[AclKey, Author] = {**self.facts.acl_authors}
+        for each in found:
+            if (author := known.get(each.place)) is None:
+                continue
+            match each.place.about:
+                case ConfigResource() as resource:
+                    configs[resource, each.place.key, each.became] = author
+                case Acl() as acl:
+                    acls[acl, each.became is not None] = author
+        if known:
+            latest = dict(list(configs.items())[-AUTHORS:]), dict(list(acls.items())[-AUTHORS:])
+            self.facts = replace(self.facts, authors=latest[0], acl_authors=latest[1])
 
     async def _read_request_logs(self) -> None:
         """Read what was added to brokers' request logs."""

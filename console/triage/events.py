@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from console.model.acl import Acl
+from console.model.acl import acl_differences
 from console.model.changes import (
     BrokerTarget,
     GroupTarget,
@@ -98,13 +98,19 @@ def differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
         yield from _of_configs(old, new)
     if old.quotas is not new.quotas and "quotas" in old.read_at:
         yield from _of_quotas(old, new)
-    if old.acls is not new.acls and "acls" in old.read_at:
-        yield from _of_acls(set(old.acls), set(new.acls))
+    yield from _of_acls(old, new)
     if old.scram is not new.scram and "scram" in old.read_at:
         yield from _of_users(old, new)
     if old.groups is not new.groups and "groups" in old.read_at:
         for group, one, other in _differing(old.groups, new.groups):
             yield from _of_group(group, one, other)
+
+
+def of_settings(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    """What differs of settings and ACLs, of which triage names who changed them."""
+    if old.configs is not new.configs:
+        yield from _of_configs(old, new)
+    yield from _of_acls(old, new)
 
 
 def _differing(old: Mapping[K, V], new: Mapping[K, V]) -> Iterator[tuple[K, V | None, V | None]]:
@@ -206,14 +212,21 @@ def _number(value: float | None) -> str | None:
     return None if value is None else repr(value)
 
 
-def _of_acls(before: set[Acl], after: set[Acl]) -> Iterator[Difference]:
-    for binding in sorted(before ^ after):
-        gone = binding in before
-        yield Difference(Place(Kind.ACL, binding), *(PRESENT, None) if gone else (None, PRESENT))
+def _of_acls(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    if old.acls is new.acls or "acls" not in old.read_at:
+        return
+    gone, come = acl_differences(old.acls, new.acls)
+    yield from (Difference(Place(Kind.ACL, each), PRESENT, None) for each in gone)
+    yield from (Difference(Place(Kind.ACL, each), None, PRESENT) for each in come)
 
 
 def _of_users(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    had, has = ({ScramUser(u, c.mechanism): c.iterations for u, cs in s.scram.items() for c in cs} for s in (old, new))
+    # Of a user that a broker could not describe nothing is known to have begun or ended.
+    unread = {f.entity for s in (old, new) for f in s.failures if f.part == "scram"}
+    had, has = (
+        {ScramUser(u, c.mechanism): c.iterations for u, cs in s.scram.items() if u not in unread for c in cs}
+        for s in (old, new)
+    )
     for user, before, after in _differing(had, has):
         if before != after:
             yield Difference(Place(Kind.SCRAM, user), _text(before), _text(after))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from console.model.acl import Acl
 from console.model.certificates import Certificate
 from console.model.config import ConfigResource
 from console.model.failure import Failure
@@ -22,6 +23,10 @@ OpenPlace = tuple[Place, int, int]
 
 ConfigKey = tuple[ConfigResource, str, str | None]
 """A resource, a key that was changed, and its value since, None for one that is not set."""
+
+
+AclKey = tuple[Acl, bool]
+"""An ACL, and whether it was added; else it was removed."""
 
 
 class Author(NamedTuple):
@@ -46,7 +51,7 @@ class Facts(Struct, frozen=True):
     """What was found so far. transactions: the last look at the partitions whose last stable offset stands still;
     open_before: the open transactions of the look before it. newest: the newest record of partitions, read hourly.
     certificates: of the listeners that were reached, read hourly. views: what each broker
-    answers to Metadata. request_logs: of those that were named. authors: who changed settings,
+    answers to Metadata. request_logs: of those that were named. authors, acl_authors: who changed settings and ACLs,
     as far as this host's journal has it."""
 
     logs: LogCourses = LogCourses()
@@ -57,6 +62,7 @@ class Facts(Struct, frozen=True):
     views: Views = Views()
     request_logs: RequestLogs = RequestLogs()
     authors: Mapping[ConfigKey, Author] = field(default_factory=dict)
+    acl_authors: Mapping[AclKey, Author] = field(default_factory=dict)
 
 
 def opened(seen: Transactions) -> frozenset[OpenPlace]:

@@ -3,17 +3,18 @@ ISR, records that were deleted before their time. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from msgspec import Struct
 
-from console.model.acl import Acl
-from console.model.authorizer import EVERYBODY, pattern_of, patterns_on, within_whole
+from console.model.acl import LITERAL, PREFIXED, Acl, acl_differences
+from console.model.authorizer import WILDCARD, Pattern, pattern_of, patterns_on, within_whole
 from console.model.broker_keys import TOPIC_SYNONYMS
 from console.model.cluster import Partition, Topic
-from console.model.codes import BROKER, TOPIC, Permission
+from console.model.codes import BROKER, TOPIC, AclResourceType, PatternType, Permission
 from console.model.config import ConfigResource, ConfigSet, is_override, own_value, topic_resource
 from console.model.elections import partition_in
 from console.model.inheritance import by_broker
@@ -171,35 +172,43 @@ def _acl_changes(before: Look, now: Look) -> Iterator[AclChange]:
     old, new = before.snapshot.acls, now.snapshot.acls
     if new is old or "acls" not in before.snapshot.read_at:
         return
-    was, became = frozenset(old), frozenset(new)
     after = before.snapshot.read_at["acls"]
-    patterns = {pattern_of(each) for each in old}
     ranges = host_ranges(now.snapshot)
-    left, former = _by_principal(became), _by_principal(was)
+    gone, come = acl_differences(old, new)
     # The latest are kept: of a copy of another cluster's there are thousands, and each is compared with many.
-    for acl in sorted(was - became)[-MOST:]:
-        takes = acl.permission != DENY and not _is_said(acl, left, ranges)
+    for acl in gone[-MOST:]:
+        takes = acl.permission != DENY and not _is_said(acl, new, ranges)
         yield AclChange(acl, False, takes, after, now.at)
-    for acl in sorted(became - was)[-MOST:]:
+    for acl in come[-MOST:]:
         wider = patterns_on(acl.resource_type, acl.resource_name)
-        first = pattern_of(acl) not in patterns and not any(each in patterns for each in wider)
-        denies = acl.permission == DENY and not _is_said(acl, former, ranges)
+        first = not any(_on(old, pattern) for pattern in (pattern_of(acl), *wider))
+        denies = acl.permission == DENY and not _is_said(acl, old, ranges)
         yield AclChange(acl, True, denies or first, after, now.at, first and acl.permission != DENY)
 
 
-def _by_principal(acls: Iterable[Acl]) -> Mapping[str, list[Acl]]:
-    found: dict[str, list[Acl]] = {}
-    for each in acls:
-        found.setdefault(each.principal, []).append(each)
-    return found
+def _on(acls: Sequence[Acl], pattern: Pattern) -> Sequence[Acl]:
+    """Of sorted ACLs those with exactly this pattern."""
+    key = pattern.resource_type, pattern.name, pattern.pattern_type
+    return acls[bisect_left(acls, key, key=_place) : bisect_right(acls, key, key=_place)]
 
 
-def _is_said(acl: Acl, others: Mapping[str, Sequence[Acl]], ranges: bool) -> bool:
-    """Whether another ACL, of its principal or of everyone, says all that this one does."""
+def _place(acl: Acl) -> tuple[AclResourceType, str, PatternType]:
+    """By what ACLs are sorted first."""
+    return acl[:3]
+
+
+def _is_said(acl: Acl, others: Sequence[Acl], ranges: bool) -> bool:
+    """Whether another one of sorted ACLs, of its principal or of everyone, says all that this one does."""
+    name = acl.resource_name
+    patterns = {
+        pattern_of(acl),
+        Pattern(acl.resource_type, LITERAL, WILDCARD),
+        *(Pattern(acl.resource_type, PREFIXED, name[:length]) for length in range(len(name) + 1)),
+    }
     return any(
         each.permission == acl.permission and within_whole(acl, each, ranges=ranges)
-        for principal in {acl.principal, EVERYBODY}
-        for each in others.get(principal, ())
+        for pattern in patterns
+        for each in _on(others, pattern)
     )
 
 

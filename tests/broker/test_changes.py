@@ -31,7 +31,7 @@ from console.model.changes import (
     Status,
     TopicTarget,
 )
-from console.model.cluster import ScramCredential
+from console.model.cluster import ScramCredential, ScramListing
 from console.model.codes import (
     AclOperation,
     AclResourceType,
@@ -229,12 +229,12 @@ async def test_scram_credentials(link: Link, name: str) -> None:
     one, two = ScramUser(name, SHA_256), ScramUser(name, SHA_512)
     upsert = AlterScram({one: (4096, Secret("p1")), two: (8192, Secret("p2"))})
     assert await statuses(link, upsert, check=True) == {one: Status.UNCHECKED, two: Status.UNCHECKED}
-    assert await scram.describe_scram(link, [name]) == {}
+    assert await scram.describe_scram(link, [name]) == ScramListing({})
     assert await applied(link, upsert)
     found = await scram.describe_scram(link, [name])
-    assert found == {name: (ScramCredential(SHA_256, 4096), ScramCredential(SHA_512, 8192))}
+    assert found.users == {name: (ScramCredential(SHA_256, 4096), ScramCredential(SHA_512, 8192))}
     assert await applied(link, AlterScram({}, deletions=(one,)))
-    assert await scram.describe_scram(link, [name]) == {name: (ScramCredential(SHA_512, 8192),)}
+    assert (await scram.describe_scram(link, [name])).users == {name: (ScramCredential(SHA_512, 8192),)}
     assert (await refusal(link, AlterScram({}, deletions=(one,)))).startswith("RESOURCE_NOT_FOUND")
     assert (await refusal(link, AlterScram({one: (10, Secret("p"))}))).startswith("UNACCEPTABLE_CREDENTIAL")
     both = AlterScram({two: (4096, Secret("p"))}, deletions=(two,))

@@ -95,7 +95,7 @@ async def _state(link: Link, names: Collection[str]) -> dict[str, Any]:
     for entity, values in (await quotas.describe_quotas(link)).items():
         if all(name is None or name == IP or name in names for _, name in entity):
             state[repr(entity)] = values
-    users = await scram.describe_scram(link)
+    users = (await scram.describe_scram(link)).users
     return state | {f"SCRAM of {user}": users[user] for user in users if user in names}
 
 
@@ -115,7 +115,7 @@ async def _forget_users(link: Link, names: Collection[str]) -> None:
         for entity, values in (await quotas.describe_quotas(link)).items()
         if any(name in names for _, name in entity)
     }
-    users = await scram.describe_scram(link)
+    users = (await scram.describe_scram(link)).users
     gone = tuple(ScramUser(user, each.mechanism) for user in users if user in names for each in users[user])
     for request in (AlterQuotas(found), *(AlterScram({}, (each,)) for each in gone)):
         await changes.send(link, request, validate_only=False)

@@ -156,7 +156,7 @@ async def read(link: Link, world: World) -> Snapshot:
         configs_from=others.described_by,
         quotas=quotas,
         acls=tuple(sorted(acls)),
-        scram={user: tuple(sorted(credentials)) for user, credentials in scram.items()},
+        scram={user: tuple(sorted(credentials)) for user, credentials in scram.users.items()},
         read_at=dict.fromkeys(("cluster", "topics", "configs", "quotas", "acls", "scram"), at),
     )
 
@@ -221,7 +221,7 @@ def test_a_credential_is_kept_that_is_set_while_the_last_other_one_goes(client: 
     """In one change with the deletion brokers lose it, though the controller keeps it: so a plan sends it apart."""
     sha512 = ScramMechanism(2)
     leaving, coming = ScramUser("random-leaving", sha512), ScramUser("random-coming", sha512)
-    users = client.submit(describe_scram).result()
+    users = client.submit(describe_scram).result().users
     others = [ScramUser(user, c.mechanism) for user, all_ in users.items() for c in all_ if c.mechanism == sha512]
     if others:
         send(client, AlterScram({}, tuple(others)))
@@ -237,13 +237,13 @@ def test_a_credential_is_kept_that_is_set_while_the_last_other_one_goes(client: 
         wanted = predict(snapshot, structs.replace(plan, staged=step.staged)).scram
         assert credentials_become(client, wanted)
         snapshot = structs.replace(snapshot, scram=wanted)
-    assert leaving.user not in client.submit(describe_scram).result()
+    assert leaving.user not in client.submit(describe_scram).result().users
 
 
 def credentials_become(client: AdminClient, wanted: Mapping[str, tuple[ScramCredential, ...]]) -> bool:
     """Whether these credentials are there once every broker has caught up with the controller."""
     deadline = time.monotonic() + SETTLE_SECONDS
-    while not wanted.items() <= client.submit(describe_scram).result().items():
+    while not wanted.items() <= client.submit(describe_scram).result().users.items():
         if time.monotonic() > deadline:
             return False
     return True

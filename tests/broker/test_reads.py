@@ -22,7 +22,7 @@ from console.model.changes import (
     NewTopic,
     ScramUser,
 )
-from console.model.cluster import ScramCredential
+from console.model.cluster import ScramCredential, ScramListing
 from console.model.codes import (
     AclOperation,
     AclResourceType,
@@ -194,9 +194,9 @@ async def test_scram_users(link: Link, name: str) -> None:
     }
     assert await applied(link, AlterScram(upserts))
     expected = (ScramCredential(sha256, 4096), ScramCredential(sha512, 8192))
-    assert await scram.describe_scram(link, [name, "no-such-user"]) == {name: expected}
-    assert (await scram.describe_scram(link))[name] == expected
-    assert await scram.describe_scram(link, []) == {}
+    assert await scram.describe_scram(link, [name, "no-such-user"]) == ScramListing({name: expected})
+    assert (await scram.describe_scram(link)).users[name] == expected
+    assert await scram.describe_scram(link, []) == ScramListing({})
 
 
 # --- disks

@@ -126,7 +126,7 @@ async def state(client: AdminClient, prefix: str) -> Any:
         ],
         "quotas": await client.run(quotas.describe_quotas),
         "acls": await client.run(acls.describe_acls),
-        "scram": await client.run(scram.describe_scram),
+        "scram": (await client.run(scram.describe_scram)).users,
     }
     own = {"quotas": ("127.0.0.9",), "acls": (), "scram": ()}
     for part, also in own.items():

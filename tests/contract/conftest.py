@@ -216,3 +216,13 @@ def topic(target: Target, name: str) -> Iterator[str]:
     assert partitions(target, name) == {0: [1]}
     yield name
     delete_topics(target, name)
+
+
+@pytest.fixture
+def kept_topic(target: Target, name: str) -> Iterator[str]:
+    """The same, whose records stay: those of tests are older than the default retention, and every five minutes real
+    brokers delete what is."""
+    assert create_topics(target, {name: {0: [1]}}, {"retention.ms": "-1"}) == {name: ("NONE", None)}
+    assert partitions(target, name) == {0: [1]}
+    yield name
+    delete_topics(target, name)

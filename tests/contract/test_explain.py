@@ -160,7 +160,8 @@ def explained(bindings: list[Binding], topic: str) -> dict[str, bool]:
         ),
     ],
 )
-def test_what_is_refused_is_what_is_explained(target: Target, topic: str, bindings: list[Binding]) -> None:
+def test_what_is_refused_is_what_is_explained(target: Target, kept_topic: str, bindings: list[Binding]) -> None:
+    topic = kept_topic
     for server in (target.embedded, target.real):
         if server is not None:
             leads(server, topic)

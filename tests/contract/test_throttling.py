@@ -55,7 +55,8 @@ def test_a_producer(target: Target, topic: str) -> None:
         assert_about_the_same(told)
 
 
-def test_a_consumer(target: Target, topic: str) -> None:
+def test_a_consumer(target: Target, kept_topic: str) -> None:
+    topic = kept_topic
     data = batch(b"x" * SIZE, times=[START])
     for server in (target.embedded, target.real):
         if server is not None:

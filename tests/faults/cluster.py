@@ -60,7 +60,7 @@ class FaultCluster(KafkaCluster):
         self._disks = self.directory / "disks"
         self.spare_mount = self.directory / "spare"
         self.spare_dir = self.spare_mount / "logs"
-        self.certificate = self.ending_certificate = self.directory
+        self.certificate = self.daily_certificate = self.ending_certificate = self.directory
 
     def __enter__(self) -> Self:
         self.relays.__enter__()
@@ -72,7 +72,15 @@ class FaultCluster(KafkaCluster):
         lasting, ending = (Authority(self.directory / name) for name in ("tls", "tls-ending"))
         self.certificate = lasting.issue("broker", LOOPBACK, age=_DAY, left=365 * _DAY).pem
         self.ending_certificate = ending.issue("broker", LOOPBACK, age=364 * _DAY, left=_DAY).pem
+        third = timedelta(hours=8)
+        daily = Authority(self.directory / "tls-daily")
+        self.daily_certificate = daily.issue("broker", LOOPBACK, age=third, left=_DAY - third).pem
         return super().__enter__()
+
+    @property
+    def relayed_addresses(self) -> tuple[tuple[str, int], ...]:
+        """(host, port) of the relay before every broker, by id."""
+        return tuple((LOOPBACK, self._replication[node][0]) for node in self.broker_ids)
 
     def close(self) -> None:
         """End every process, unmount, end the relays."""

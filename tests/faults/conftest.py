@@ -9,12 +9,14 @@ import pytest
 import pytest_asyncio
 
 from tests.faults.laboratory import Laboratory
-from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, BrokersUnavailableError
+from tests.support.kafka_jars import RELEASES, BrokersUnavailableError
 
-VERSIONS = {"4.3": KAFKA_4_3, "3.9": KAFKA_3_9}
+VERSIONS = {release: RELEASES[release] for release in ("4.3", "3.9", "4.4")}
+USUAL = ("4.3", "3.9")
+"""Those of every fault; neighbours are made on the newest, too."""
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=list(VERSIONS))
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=USUAL)
 async def lab(request: pytest.FixtureRequest) -> AsyncIterator[Laboratory]:
     """Three brokers of a version, on which one fault after another is made and undone."""
     if os.geteuid() != 0:

@@ -14,6 +14,8 @@ from tests.faults.trial import Names, Trial
 
 RESULTS = Path(__file__).with_name("results.json")
 NEIGHBOUR_RESULTS = Path(__file__).with_name("neighbours") / "results.json"
+REAL_NEIGHBOUR_RESULTS = Path(__file__).with_name("neighbours") / "real" / "results.json"
+"""Of those on real brokers, by name and form."""
 RECORDS = Path(__file__).with_name("records")
 RECORDED = RECORDS / "trials.json"
 """The trials that the records are of; those in `RESULTS` may be later ones."""

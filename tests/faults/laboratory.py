@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
+
 from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.errors import AdminError
@@ -27,20 +29,22 @@ from console.model.changes import (
     AlterConfigs,
     AlterReassignments,
     ChangeRequest,
+    CommitOffsets,
     ConfigOp,
     CreateTopics,
     DeleteGroups,
     DeleteTopics,
     ElectLeaders,
+    GroupOffsetTarget,
     MoveTarget,
     NewTopic,
     Outcome,
     PartitionTarget,
     Status,
 )
-from console.model.cluster import Partition
+from console.model.cluster import CommittedOffset, LogRange, Partition
 from console.model.codes import BROKER, DELETE, SET
-from console.model.config import ConfigResource, topic_resource
+from console.model.config import ConfigPlace, ConfigResource, topic_resource
 from console.model.secret import Secret
 from console.session.session import Session
 from console.session.triage_looks import Looker
@@ -49,7 +53,7 @@ from console.triage.diagnosis import diagnose
 from console.triage.symptoms import Subject
 from tests.faults.cluster import FaultCluster
 from tests.faults.fault import Begin, Fault, Name
-from tests.faults.load import Consumer, Producer, now_ms, running
+from tests.faults.load import VALUE, Consumer, Producer, now_ms, running
 from tests.faults.trial import Names, Trial
 
 PATIENCE = 90.0
@@ -155,6 +159,10 @@ class Laboratory:
         ops = tuple(ConfigOp(key, DELETE) for key in keys)
         await self.send(AlterConfigs({resource: ops}, broker=_of_broker(resource)))
 
+    async def elect(self, topic: str, *partitions: int) -> None:
+        """Let the preferred replicas of partitions lead."""
+        await self.send(ElectLeaders(tuple(PartitionTarget(topic, each) for each in partitions)))
+
     async def move(self, topic: str, partition: int, replicas: tuple[int, ...] | None) -> None:
         """Begin a reassignment, or with None cancel it."""
         await self.send(AlterReassignments({MoveTarget(topic, partition): replicas}))
@@ -166,18 +174,38 @@ class Laboratory:
 
     async def end_of(self, topic: str) -> int:
         """The end of the log of partition 0."""
+        return (await self.range_of(topic)).end
+
+    async def range_of(self, topic: str) -> LogRange:
+        """Where the log of partition 0 begins and ends."""
         found, _ = await self.client.run(log_ranges, [(topic, 0)])
-        return found[topic, 0].end
+        return found[topic, 0]
+
+    async def commit(self, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
+        """Commit offsets for a group without members, as a tool does."""
+        targets = {GroupOffsetTarget(group, *place): CommittedOffset(offset) for place, offset in offsets.items()}
+        await self.send(CommitOffsets(group, targets))
+
+    async def write(
+        self, topic: str, count: int, *, partition: int = 0, value: bytes = VALUE, timestamp_ms: int | None = None
+    ) -> None:
+        """Write so many records of one key to a partition, and wait until they are there."""
+        async with AIOKafkaProducer(bootstrap_servers=self.cluster.bootstrap, acks="all", linger_ms=20) as producer:
+            sent = [
+                await producer.send(topic, value, key=b"k", partition=partition, timestamp_ms=timestamp_ms or now_ms())
+                for _ in range(count)
+            ]
+            await asyncio.gather(*sent)
 
     async def committed(self, group: str, topic: str) -> None:
         """Wait until a group has committed something of a topic."""
 
         async def has_committed() -> bool:
-            return await self._committed(group, topic) > 0
+            return await self.committed_sum(group, topic) > 0
 
         await self.until(has_committed, f"group {group} reads {topic}")
 
-    async def _committed(self, group: str, topic: str) -> int:
+    async def committed_sum(self, group: str, topic: str) -> int:
         """The sum of the offsets that a group committed for a topic."""
         found, _ = await self.client.run(group_positions, [group])
         committed = found[group].committed if group in found else {}
@@ -188,13 +216,19 @@ class Laboratory:
         """The time of a record."""
         return now_ms()
 
-    def producer(self, topic: str, partitions: int, rate: float, ahead_ms: int = 0) -> Producer:
-        """A producer that does not run yet. ahead_ms: by which its records' timestamps are ahead."""
-        return Producer(self.cluster.bootstrap, topic, partitions, rate, lambda: now_ms() + ahead_ms)
+    def producer(self, topic: str, partitions: int, rate: float, ahead_ms: int = 0, user: str = "") -> Producer:
+        """A producer that does not run yet. ahead_ms: by which its records' timestamps are ahead; user: who it is."""
+        options: dict[str, Any] = {}
+        where = self.cluster.bootstrap
+        if user:
+            where = ",".join(f"{host}:{port}" for host, port in self.cluster.login_addresses)
+            options = {"sasl_plain_username": user, "sasl_plain_password": self.cluster.users[user]}
+            options |= {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}
+        return Producer(where, topic, partitions, rate, lambda: now_ms() + ahead_ms, **options)
 
-    def consumer(self, topic: str, group: str, client_id: str | None = None) -> Consumer:
-        """A member of a group that does not run yet."""
-        return Consumer(self.cluster.bootstrap, topic, group, client_id)
+    def consumer(self, topic: str, group: str, client_id: str | None = None, **options: Any) -> Consumer:
+        """A member of a group that does not run yet. options: of aiokafka's client."""
+        return Consumer(self.cluster.bootstrap, topic, group, client_id, **options)
 
     async def kill(self, broker: int) -> None:
         """End a broker at once."""
@@ -241,10 +275,10 @@ class Laboratory:
             *(self.consumer(STEADY, READERS) for _ in range(2)),
         ]
         async with running(*clients):
-            before = await self._committed(READERS, STEADY)
+            before = await self.committed_sum(READERS, STEADY)
 
             async def moves() -> bool:
-                return await self._committed(READERS, STEADY) > before
+                return await self.committed_sum(READERS, STEADY) > before
 
             await self.until(moves, f"group {READERS} reads")
             yield
@@ -271,14 +305,13 @@ class Laboratory:
         later = [begin for fault, begin in begins if not fault.stands]
         user = "".join(fault.user for fault in faults)
         logs = self.cluster.request_log.files if any(fault.request_logs for fault in faults) else ()
-        async with Watch(self, record=record, user=user, request_logs=logs) as watch:
+        async with Watch(self, record=record, settings=self.settings(user), request_logs=logs) as watch:
             if later:
                 await watch.look_for(WARM)
-            began = watch.start()
+            watch.start()
             making = asyncio.gather(*(begin() for begin in later))
             try:
-                while time.monotonic() - began < within and not (making.done() and watch.has_all(wanted)):
-                    await watch.look_again()
+                await watch.look_until(wanted, within, making)
                 await watch.look_for(AFTER)
             finally:
                 await making
@@ -292,20 +325,23 @@ def _of_broker(resource: ConfigResource) -> int | None:
 
 class Watch:
     """The console's look at the cluster, from opening it: a session and a course of its own. Use as an async context
-    manager. record: a file for what it was answered; user: as whom it looks; request_logs: that it reads too."""
+    manager. record: a file for what it was answered; settings: how it connects, None: as a super user; request_logs:
+    that it reads too; throttles: that its context declares."""
 
     def __init__(
         self,
         lab: Laboratory,
         expected: Iterable[Subject] = (),
         record: Path | None = None,
-        user: str = "",
+        settings: ConnectionSettings | None = None,
         request_logs: Sequence[Path] = (),
+        throttles: frozenset[ConfigPlace] = frozenset(),
     ) -> None:
         self._lab, self._expected = lab, tuple(expected)
         self._recorder, self._record = Recorder(), record
-        self._client = lab.connected(lab.settings(user), Tap(self._recorder.take) if record is not None else None)
-        context = Context("faults", "faults", self._client.settings, journal=False)
+        tap = Tap(self._recorder.take) if record is not None else None
+        self._client = lab.connected(settings or lab.settings(), tap)
+        context = Context("faults", "faults", self._client.settings, journal=False, throttles=throttles)
         self._looker = Looker(Session(self._client, context), request_logs)
         self._course: Any = None
         self._names = Names()
@@ -322,6 +358,7 @@ class Watch:
 
     def start(self) -> float:
         """The faults begin: what is named from now on counts, by the seconds from now."""
+        self._names = Names()
         self._began_ms = now_ms()
         self._clock = time.monotonic()
         return self._clock
@@ -349,6 +386,13 @@ class Watch:
         verdict = await asyncio.to_thread(diagnose, self._course, self._expected)
         if self._clock is not None:
             self._names.add(verdict, time.monotonic() - self._clock)
+
+    async def look_until(self, wanted: Iterable[Name], within: float, making: asyncio.Future[Any]) -> None:
+        """Look until the faults are made and all of these were named, or for so long."""
+        assert self._clock is not None
+        wanted = tuple(wanted)
+        while time.monotonic() - self._clock < within and not (making.done() and self.has_all(wanted)):
+            await self.look_again()
 
     def has_all(self, wanted: Iterable[Name]) -> bool:
         """Whether each of these was named since the clock began."""

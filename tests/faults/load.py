@@ -19,14 +19,26 @@ _LEAVE = 12.0
 
 class Producer:
     """Writes records to a topic, one partition after another. rate: records a second, can be changed; value: of each
-    record, all of one key."""
+    record, all of one key. options: of aiokafka's client."""
 
-    def __init__(self, bootstrap: str, topic: str, partitions: int, rate: float, timestamps: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        partitions: int,
+        rate: float,
+        timestamps: Callable[[], int],
+        **options: Any,
+    ) -> None:
         self.rate = rate
         self.value = VALUE
         self._topic, self._partitions, self._timestamps = topic, partitions, timestamps
         self._client = AIOKafkaProducer(
-            bootstrap_servers=bootstrap, client_id=f"writer-{topic}", linger_ms=20, request_timeout_ms=5_000
+            bootstrap_servers=bootstrap,
+            client_id=f"writer-{topic}",
+            linger_ms=20,
+            request_timeout_ms=5_000,
+            **options,
         )
 
     async def run(self) -> None:
@@ -61,12 +73,12 @@ class Producer:
 
 
 class Consumer:
-    """A member of a group that reads a topic and commits every 2 s.
+    """A member of a group that reads a topic and commits every 2 s. options: of aiokafka's client.
 
     stuck: partitions that it no longer gets on with. pause: seconds that it takes for ten records.
     """
 
-    def __init__(self, bootstrap: str, topic: str, group: str, client_id: str | None = None) -> None:
+    def __init__(self, bootstrap: str, topic: str, group: str, client_id: str | None = None, **options: Any) -> None:
         self.pause = 0.0
         self.stuck: set[int] = set()
         self._topic = topic
@@ -76,9 +88,9 @@ class Consumer:
             client_id=client_id or f"{group}-reader",
             group_id=group,
             auto_offset_reset="earliest",
-            auto_commit_interval_ms=2_000,
             metadata_max_age_ms=5_000,
             request_timeout_ms=8_000,
+            **{"auto_commit_interval_ms": 2_000, **options},
         )
 
     async def commit_wrong(self, partition: int, offset: int) -> None:

@@ -31,6 +31,7 @@ class Relays:
         self._pipes: dict[asyncio.Task[None], tuple[int, int]] = {}
         self._cut: set[tuple[int, int]] = set()
         self._delays: dict[tuple[int, int], float] = {}
+        self._hello = 0.0
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -52,8 +53,13 @@ class Relays:
         """Hold each part of the leader's answers back for so long."""
         self._loop.call_soon_threadsafe(self._delays.__setitem__, (leader, follower), seconds)
 
+    def delay_hello(self, seconds: float) -> None:
+        """Hold the first answer on each connection of what is no follower back for so long."""
+        self._loop.call_soon_threadsafe(setattr, self, "_hello", seconds)
+
     def heal(self) -> None:
         """Let everything pass."""
+        self._loop.call_soon_threadsafe(setattr, self, "_hello", 0.0)
         self._loop.call_soon_threadsafe(self._cut.clear)
         self._loop.call_soon_threadsafe(self._delays.clear)
 
@@ -111,9 +117,11 @@ class Relays:
                 to_broker.close()
 
     async def _answers(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, pair: tuple[int, int]) -> None:
+        hello = self._hello if pair[1] < 0 else 0.0
         while data := await reader.read(65536):
-            if seconds := self._delays.get(pair):
+            if seconds := self._delays.get(pair, hello):
                 await asyncio.sleep(seconds)
+            hello = 0.0
             writer.write(data)
             await writer.drain()
         raise ConnectionResetError("the broker closed")

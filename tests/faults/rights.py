@@ -17,10 +17,10 @@ USER = "alice"
 @asynccontextmanager
 async def _few_rights(lab: Laboratory) -> AsyncIterator[Begin]:
     acls = (
-        _acl("DENY", "CLUSTER", CLUSTER_NAME, "DESCRIBE"),
-        _acl("DENY", "CLUSTER", CLUSTER_NAME, "DESCRIBE_CONFIGS"),
+        acl("DENY", "CLUSTER", CLUSTER_NAME, "DESCRIBE"),
+        acl("DENY", "CLUSTER", CLUSTER_NAME, "DESCRIBE_CONFIGS"),
         # Where a resource has an ACL, what none allows is refused: its configs too.
-        _acl("ALLOW", "TOPIC", "*", "DESCRIBE"),
+        acl("ALLOW", "TOPIC", "*", "DESCRIBE"),
     )
 
     async def begin() -> None:
@@ -32,7 +32,8 @@ async def _few_rights(lab: Laboratory) -> AsyncIterator[Begin]:
         await lab.send(DeleteAcls(acls))
 
 
-def _acl(permission: str, type_: str, name: str, operation: str) -> Acl:
+def acl(permission: str, type_: str, name: str, operation: str) -> Acl:
+    """An ACL of the user, for all hosts."""
     return Acl(
         AclResourceType.parse(type_),
         name,

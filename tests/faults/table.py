@@ -9,20 +9,22 @@ from pathlib import Path
 
 from tests.faults.catalogue import FAULTS
 from tests.faults.fault import Fault, Name
-from tests.faults.kept import NEIGHBOUR_RESULTS, trials
+from tests.faults.kept import NEIGHBOUR_RESULTS, REAL_NEIGHBOUR_RESULTS, trials
 from tests.faults.neighbours import ILL, WELL, Neighbour, troubles
 from tests.faults.neighbours.catalogue import NEIGHBOURS
+from tests.faults.neighbours.real.catalogue import NOT_MADE, REAL_NEIGHBOURS
 from tests.faults.score import Judged, judge, score
 from tests.faults.trial import Told, Trial
+from tests.support.kafka_jars import RELEASES
 
 PAGE = Path(__file__).parents[2] / "docs" / "triage.md"
 BEGIN, END = "<!-- laboratory: made by python -m tests.faults.table -->", "<!-- end of laboratory -->"
 VERSIONS = {"4.3": "4.3.0", "3.9": "3.9.1"}
 
 
-def table(done: Sequence[Trial], beside: Sequence[Trial] = ()) -> str:
+def table(done: Sequence[Trial], beside: Sequence[Trial] = (), real: Sequence[Trial] = ()) -> str:
     """The section: each fault with how it is made and what was named on each version, scores, and what was missed; and
-    what was named of neighbours (`beside`)."""
+    what was named of neighbours (`beside`), of those on real brokers too (`real`)."""
     judged = [judge(trial) for trial in done]
     single = {(each.trial.faults[0], each.trial.version): each for each in judged if len(each.trial.faults) == 1}
     lines = [
@@ -33,7 +35,7 @@ def table(done: Sequence[Trial], beside: Sequence[Trial] = ()) -> str:
         *_scores(judged),
         *_healthy(judged),
         *_wrong(judged),
-        *_neighbours(beside),
+        *_neighbours(beside, real),
     ]
     return "\n".join(lines) + "\n"
 
@@ -75,13 +77,13 @@ def _scores(judged: Sequence[Judged]) -> list[str]:
                 figures = f"precision {found.precision:g} ({found.strict:g} with what was only possible)"
                 figures += f", recall {found.recall:g}{times}; two cores, load {loads[0]:g} to {loads[-1]:g}"
                 noun = what if mine[1:] else what.removesuffix("s")
-                lines.append(f"- {len(mine)} {noun} on {short}: {figures}; {_rules(mine)}.")
+                lines.append(f"- {len(mine)} {noun} on {short}: {figures}; {_rules(each.trial for each in mine)}.")
     return lines
 
 
-def _rules(judged: Iterable[Judged]) -> str:
+def _rules(done: Iterable[Trial]) -> str:
     """Whose rules these trials are of."""
-    commits = sorted({each.trial.commit or "unknown" for each in judged})
+    commits = sorted({trial.commit or "unknown" for trial in done})
     return f"by the rules of commit{'s' if commits[1:] else ''} {', '.join(commits)}"
 
 
@@ -90,7 +92,7 @@ def _healthy(judged: Sequence[Judged]) -> list[str]:
     return [
         f"- {each.trial.faults[0]}, {each.trial.seconds / 60:.0f} min on {_short(each.trial)}: "
         f"false alarms: {len(each.alarms) or 'none'}, possible causes: {len(each.guesses) or 'none'}, unexplained: "
-        f"{', '.join(each.trial.unexplained) or 'nothing'}; load {each.trial.load:g}, {_rules([each])}."
+        f"{', '.join(each.trial.unexplained) or 'nothing'}; load {each.trial.load:g}, {_rules([each.trial])}."
         for each in judged
         if not FAULTS.keys() & set(each.trial.faults)
     ]
@@ -110,9 +112,11 @@ def _wrong(judged: Sequence[Judged]) -> list[str]:
     return ["", "What went wrong in these trials:", "", *lines] if lines else []
 
 
-def _neighbours(beside: Sequence[Trial]) -> list[str]:
-    """Clusters that are well and look like a fault, and the precision over them."""
+def _neighbours(beside: Sequence[Trial], real: Sequence[Trial]) -> list[str]:
+    """Clusters that are well and look like a fault, and the precision over them: of values, and on real brokers."""
     done = {(trial.faults[0], trial.version): trial for trial in beside}
+    releases = [short for short, version in RELEASES.items() if any(trial.version == version for trial in real)]
+    heads = "".join(f" on {short} |" for short in releases)
     known = [each for name, each in NEIGHBOURS.items() if {(name, WELL), (name, ILL)} <= done.keys()]
     if not known:
         return []
@@ -124,14 +128,46 @@ def _neighbours(beside: Sequence[Trial]) -> list[str]:
         "",
         *NEIGHBOURS_INTRODUCTION.splitlines(),
         "",
-        "| looks like | a cluster that is well | the fault differs in that | named of it |",
-        "|---|---|---|---|",
-        *(_neighbour(each, done[each.name, WELL]) for each in known),
+        f"| looks like | a cluster that is well | the fault differs in that | named of it |{heads}",
+        f"|---|---|---|---|{'---|' * len(releases)}",
+        *(_neighbour(each, done[each.name, WELL]) + _on_brokers(each, real, releases) for each in known),
         "",
         f"- {len(known)} neighbours, each well and with the fact that decides: precision "
         f"{round(named / (named + alarms), 3) if named else 0:g}, recall {round(named / len(known), 3):g}; "
-        f"{_rules(judge(trial) for trial in beside)}.",
+        f"{_rules(beside)}.",
+        *(_score_on_brokers(short, [each for each in real if each.version == RELEASES[short]]) for short in releases),
+        *(f"- Not made on real brokers: {name}: {why}." for name, why in NOT_MADE.items() if releases),
     ]
+
+
+def _score_on_brokers(short: str, mine: Sequence[Trial]) -> str:
+    wells = [trial for trial in mine if trial.faults[1] == WELL]
+    alarms = sum(len(troubles(trial)) for trial in wells)
+    ills = [(REAL_NEIGHBOURS[trial.faults[0]].ill, trial) for trial in mine if trial.faults[1] == ILL]
+    named = sum(any(ill.fits(told.cause, told.subject) for told in trial.told) for ill, trial in ills)
+    loads = sorted(trial.load for trial in mine)
+    return (
+        f"- {len(wells)} of them on real brokers of {short}, with troubles on {sum(bool(troubles(t)) for t in wells)}: "
+        f"precision {round(named / (named + alarms), 3) if named else 0:g}, recall {round(named / len(ills), 3):g}; "
+        f"two cores, load {loads[0]:g} to {loads[-1]:g}; {_rules(mine)}."
+    )
+
+
+def _on_brokers(each: Neighbour, real: Sequence[Trial], releases: Sequence[str]) -> str:
+    """The cells of a neighbour, one for each release."""
+    done = {(*trial.faults, trial.version): trial for trial in real}
+    cells = []
+    for short in releases:
+        well, ill = (done.get((each.name, form, RELEASES[short])) for form in (WELL, ILL))
+        if well is None or ill is None:
+            cells.append("not made")
+            continue
+        found = [told for told in ill.told if REAL_NEIGHBOURS[each.name].ill.fits(told.cause, told.subject)]
+        wrong = "**" + "; ".join(troubles(well)) + "**" if troubles(well) else "well"
+        first = min(found, key=lambda told: told.after, default=None)
+        named = f"{first.after:g} s, {first.certainty}" if first is not None else "**not recognised**"
+        cells.append(f"{wrong}; {named}")
+    return "".join(f" {cell} |" for cell in cells)
 
 
 def _neighbour(each: Neighbour, trial: Trial) -> str:
@@ -161,12 +197,20 @@ as a false alarm, even if it was named for one look only. `python -m benchmarks.
 
 NEIGHBOURS_INTRODUCTION = """Each is a cluster that is well and has the symptom of a fault. It differs from it in one
 fact, with which it is ill: the well one has to stay without a trouble at every look, the ill one has to be named
-(`tests/faults/neighbours`). `python -m tests.faults.neighbours.again` looks at them again."""
+(`tests/faults/neighbours`). `python -m tests.faults.neighbours.again` looks at them again: they are values, or
+embedded clusters. On real brokers, of the laboratory and under its load, real clients and Kafka's own requests make
+them (`tests/faults/neighbours/real`, `python -m tests.faults.neighbours.real.again`): the well one is looked at, the
+fact is switched, and the seconds are those until the cause is named, with the certainty that it had then at most."""
+
+
+def kept() -> str:
+    """The section of what is kept."""
+    return table(trials(), trials(NEIGHBOUR_RESULTS), trials(REAL_NEIGHBOUR_RESULTS))
 
 
 def main() -> int:
     """Write the section."""
-    PAGE.write_text(written(PAGE.read_text(), table(trials(), trials(NEIGHBOUR_RESULTS))))
+    PAGE.write_text(written(PAGE.read_text(), kept()))
     return 0
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import re
 import shutil
+import socket
+import struct
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,15 +18,20 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from console.admin.cluster import describe_quorum
+from console.admin.link import Link
+from console.admin.settings import ConnectionSettings
 from console.history.kraft.decoder import ROW_SCHEMA, known_schemas, schemas_of
 from console.history.redact import HIDDEN, hmac_hex
+from console.model.cluster import Quorum
 from tests.support import kafka_cluster
 from tests.support import record_metadata_schemas as recorded
 from tests.support.cached_folder import recorded_folder
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import ACLS, CONFIGS, TOPICS, KafkaCommands
-from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, major
+from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, NEWEST, RELEASES, BrokersUnavailableError, major
 from tests.support.metadata_log import read_log
+from tests.support.patience import PATIENCE
 from tests.support.real_clusters import running
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
@@ -67,6 +75,7 @@ MADE_BY_ALL = {
 
 NOT_HEARD_OF = ("does not exist as expected", "Invalid config(s)")
 """What tools say of what was just made: they ask first, and brokers hear of it a little later."""
+UNREGISTER_CONTROLLER = 29
 NUMBERS = {schema.name: schema.api_key for schema in known_schemas().values()}
 
 
@@ -127,7 +136,6 @@ def _record(cluster: KafkaCluster, folder: Path) -> None:
 
 def test_every_record_is_what_dump_log_segments_shows(logs: Recorded) -> None:
     of_release = recorded.records(logs.version)
-    assert logs.version != KAFKA_4_3 or recorded.DATA.read_text() == recorded.as_text(of_release)
     assert schemas_of(of_release).items() <= known_schemas().items()
     for folder in logs.folders:
         rows = _read(folder)
@@ -139,6 +147,59 @@ def test_every_record_is_what_dump_log_segments_shows(logs: Recorded) -> None:
     both = _read(*logs.folders)
     in_log = [row["log_offset"] for row in both if not row["in_snapshot"]]
     assert len(in_log) == len(set(in_log))
+
+
+def test_the_schemas_are_those_of_the_newest_release_and_have_all_of_the_others() -> None:
+    try:
+        of = {release: recorded.records(version) for release, version in RELEASES.items() if major(version) >= 4}
+    except BrokersUnavailableError as reason:
+        pytest.skip(str(reason))
+    assert recorded.DATA.read_text() == recorded.as_text(of[NEWEST])
+    for each in of.values():
+        assert schemas_of(each).items() <= known_schemas().items()
+
+
+def test_a_controller_that_is_unregistered(tmp_path: Path) -> None:
+    """Kafka 4.4's own record of it is a row like any other. No tool of 4.4 is published that asks for it."""
+    start = contextlib.contextmanager(running)
+    with start(lambda: KafkaCluster(RELEASES["4.4"], brokers=2)) as cluster:
+        quorum = asyncio.run(_quorum(cluster))
+        (other,) = set(cluster.broker_ids) - {quorum.leader_id}
+        host, port = cluster.addresses[0]
+        assert _unregister_controller((host, port), other) == 0
+        folder = _log_folder(cluster, quorum.leader_id)
+        kept = tmp_path / folder.name
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            shutil.rmtree(kept, ignore_errors=True)
+            shutil.copytree(folder, kept)
+            shutil.copy(folder.parent / "meta.properties", tmp_path)
+            rows = [row for row in _read(kept) if row["api_key"] == UNREGISTER_CONTROLLER]
+            if rows:
+                break
+            assert time.monotonic() < deadline
+    assert {(row["record_type"], row["payload"]) for row in rows} == {
+        ("UnregisterControllerRecord", f'{{"controllerId":{other}}}')
+    }
+
+
+async def _quorum(cluster: KafkaCluster) -> Quorum:
+    link = Link(ConnectionSettings(bootstrap=cluster.addresses))
+    try:
+        return await describe_quorum(link)
+    finally:
+        await link.close()
+
+
+def _unregister_controller(address: tuple[str, int], controller: int) -> int:
+    """Ask a broker for it, by a request that no other code knows; the error code of the answer."""
+    request = struct.pack(">hhih4sx", 94, 0, 1, 4, b"test") + struct.pack(">ix", controller)
+    with socket.create_connection(address, PATIENCE) as connection:
+        connection.sendall(struct.pack(">i", len(request)) + request)
+        answer = connection.recv(1000)
+    # Size, correlation id, tagged fields; the time to wait and the error code.
+    (code,) = struct.unpack_from(">h", answer, 4 + 4 + 1 + 4)
+    return int(code)
 
 
 def _change_everything(cluster: KafkaCluster, commands: KafkaCommands) -> None:

@@ -64,8 +64,16 @@ def test_a_config_and_a_quota_as_real_brokers_write_them() -> None:
     }
 
 
+def test_a_controller_that_is_unregistered_as_kafka_4_4_writes_it() -> None:
+    told, troubles = rows(batch(17, [bytes.fromhex("011d000000000200")]))
+    assert troubles == []
+    assert [(row["record_type"], row["payload"]) for row in told] == [
+        ("UnregisterControllerRecord", '{"controllerId":2}')
+    ]
+
+
 def test_old_and_new_versions_are_known() -> None:
-    assert len({schema.api_key for schema in ALL}) == 26
+    assert len({schema.api_key for schema in ALL}) == 27
     assert {version for api_key, version in known_schemas() if api_key == 0} == {0, 1, 2, 3, 4}
     assert {schema.name for schema in ALL} >= {"ClearElrRecord", "ZkMigrationStateRecord"}
 

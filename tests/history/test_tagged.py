@@ -17,6 +17,7 @@ from tests.history import change_worlds as worlds
 OTHERS = (
     ("BeginTransactionRecord", '{"name":null}'),
     ("NoOpRecord", "{}"),
+    ("UnregisterControllerRecord", '{"controllerId":7}'),
     ("UNKNOWN(99)", "{}"),
     ("PartitionChangeRecord", '{"topicId":"unknown","partitionId":0,"replicas":null}'),
     ("PartitionChangeRecord", '{"topicId":"unknown","partitionId":0,"replicas":[1]}'),
@@ -73,6 +74,7 @@ def test_records_of_unknown_things_have_the_id_and_others_no_tag() -> None:
         for row in rows
     }
     assert [tags[each] for each in OTHERS] == [
+        (None, None, None),
         (None, None, None),
         (None, None, None),
         (None, None, None),

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.support.kafka_jars import KAFKA_4_3, jars
+from tests.support.kafka_jars import NEWEST, RELEASES, jars
 
-DATA = Path(__file__).parents[2] / "console" / "history" / "kraft" / "kafka_4_3.json"
+DATA = Path(__file__).parents[2] / "console" / "history" / "kraft" / "records.json"
 _SCHEMA = re.compile(r"common/metadata/\w+\.json")
 _COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 _OF_A_FIELD = ("type", "versions", "nullableVersions", "taggedVersions")
@@ -63,7 +63,7 @@ def as_text(made: list[dict[str, Any]]) -> str:
 
 def main() -> int:
     """Write the newest release's file."""
-    DATA.write_text(as_text(records(KAFKA_4_3)))
+    DATA.write_text(as_text(records(RELEASES[NEWEST])))
     print(DATA)
     return 0
 

@@ -29,6 +29,7 @@ from console.model.cluster import (
     QuorumReplica,
     ReplicaSize,
     ReplicaSizes,
+    ScramListing,
     Silence,
     Topic,
     TopicListing,
@@ -151,7 +152,8 @@ class ModelClient:
         return [tuple(acl for acl in self._snapshot.acls if acl.principal == f.principal) for f in filters]
 
     def _describe_scram(self, users: list[str] | None = None) -> Any:
-        return {user: each for user, each in self._snapshot.scram.items() if users is None or user in users}
+        known = self._snapshot.scram.items()
+        return ScramListing({user: each for user, each in known if users is None or user in users})
 
     def _describe_log_dirs(
         self, brokers: list[int] | None = None, topics: dict[str, list[int]] | None = None

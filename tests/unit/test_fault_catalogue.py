@@ -6,9 +6,8 @@ from collections import Counter
 from typing import Any
 
 from tests.faults.catalogue import CHOSEN, FAULTS, PAIRS, pairs
-from tests.faults.kept import NEIGHBOUR_RESULTS, trials
 from tests.faults.score import judge, score
-from tests.faults.table import PAGE, table, written
+from tests.faults.table import PAGE, kept, table, written
 from tests.faults.trial import Told, Trial
 
 
@@ -83,4 +82,4 @@ def test_a_healthy_cluster_has_a_line_of_its_own() -> None:
 
 def test_the_page_has_the_kept_results() -> None:
     page = PAGE.read_text()
-    assert written(page, table(trials(), trials(NEIGHBOUR_RESULTS))) == page, "python -m tests.faults.table"
+    assert written(page, kept()) == page, "python -m tests.faults.table"

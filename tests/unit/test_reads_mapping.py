@@ -18,7 +18,7 @@ from console.admin.cluster import broker_version, cluster_from_metadata, log_dir
 from console.admin.group_lag import lags
 from console.admin.groups import classic_group, consumer_assignment, listed_groups
 from console.admin.partitions import reassignments
-from console.admin.scram import credentials
+from console.admin.scram import scram_listing
 from console.admin.topics import leaders, topic_listing
 from console.model.cluster import PartitionLag, QuorumReplica, Reassignment
 
@@ -170,8 +170,8 @@ def test_codes_of_newer_brokers_keep_their_numbers() -> None:
         error_message=None,
         credential_infos=(kio_scram.CredentialInfo(mechanism=9, iterations=4096),),
     )
-    found = credentials(Answer(results=(user,)))
-    assert [str(credential.mechanism) for credential in found["u"]] == ["UNKNOWN(9)"]
+    found = scram_listing(Answer(results=(user,)))
+    assert [str(credential.mechanism) for credential in found.users["u"]] == ["UNKNOWN(9)"]
 
 
 def test_a_log_dir_that_is_offline_and_one_of_an_old_broker() -> None:

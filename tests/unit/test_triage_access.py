@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.language.interpret import command_of
-from console.model.acl import Acl
+from console.model.acl import Acl, acl_differences
+from console.model.authorizer import pattern_of, patterns_on, within_whole
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.log_course import LogCourses, LogOffsets, look_at_logs
 from console.model.snapshot import Snapshot
 from console.plan.edits import AddAcl, RemoveAcl
+from console.triage import past
 from console.triage.cause import Certainty, Claim
 from console.triage.diagnosis import diagnose
-from console.triage.facts import Facts
+from console.triage.facts import AclKey, Author, Facts
+from console.triage.past import DENY, NOTHING, past_after
+from console.triage.symptoms import Look
 from tests.unit.test_triage import START, TICK, healthy, moved, watched
 
 WHEN = 6
@@ -35,21 +45,29 @@ def acl(permission: str, operation: str, name: str = "orders", type_: str = "TOP
 OTHER = acl("ALLOW", "READ", "payments")
 
 
-def seen(before: tuple[Acl, ...], now: tuple[Acl, ...], *, stops: bool, ticks: int = 16) -> list[Claim]:
+def seen(
+    before: tuple[Acl, ...],
+    now: tuple[Acl, ...],
+    *,
+    stops: bool,
+    ticks: int = 16,
+    authors: Mapping[AclKey, Author] = MappingProxyType({}),
+) -> list[Claim]:
     """What is named where ACLs change at a look, and a topic is written to until then, or on."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         at = START + tick * TICK
-        return replace(snapshot, acls=now if tick >= WHEN else before, read_at={**snapshot.read_at, "acls": at})
+        acls = tuple(sorted(now if tick >= WHEN else before))
+        return replace(snapshot, acls=acls, read_at={**snapshot.read_at, "acls": at})
 
     def facts(tick: int) -> Facts:
         logs = LogCourses()
         for each in range(tick + 1):
             end = 100 + 10 * (min(each, WHEN) if stops else each)
             logs = look_at_logs(logs, {("orders", 0): LogOffsets(0, end, end)}, (START + each * TICK).timestamp())
-        return Facts(logs)
+        return Facts(logs, acl_authors=authors)
 
-    first = replace(healthy(), acls=before, read_at={**healthy().read_at, "acls": START})
+    first = replace(healthy(), acls=tuple(sorted(before)), read_at={**healthy().read_at, "acls": START})
     return [each.claim for each in diagnose(watched(change, ticks, before=first, facts=facts)).causes]
 
 
@@ -113,7 +131,7 @@ def test_a_reader_that_stops_after_it_stands_beside_its_change(taken: Acl, *, is
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         at = START + tick * TICK
         committed = 100 + 50 * min(tick, WHEN)
-        acls = (OTHER, taken) if tick >= WHEN else (OTHER,)
+        acls = tuple(sorted((OTHER, taken))) if tick >= WHEN else (OTHER,)
         changed = moved(snapshot, {0: (committed, 110 + 50 * tick), 1: (committed, 110 + 50 * tick)})
         return replace(changed, acls=acls, read_at={**snapshot.read_at, "acls": at})
 
@@ -135,7 +153,7 @@ def of_a_reader(before: tuple[Acl, ...], now: tuple[Acl, ...]) -> list[Claim]:
         committed = 100 + 50 * min(tick, WHEN)
         changed = moved(snapshot, {0: (committed, 110 + 50 * tick), 1: (committed, 110 + 50 * tick)})
         read_at = {**snapshot.read_at, "acls": at}
-        return replace(changed, acls=now if tick >= WHEN else before, read_at=read_at)
+        return replace(changed, acls=tuple(sorted(now if tick >= WHEN else before)), read_at=read_at)
 
     first = replace(change(healthy(), 0), read_at={**healthy().read_at, "acls": START})
     causes = [each.claim for each in diagnose(watched(change, 20, before=first)).causes]
@@ -194,3 +212,72 @@ def test_acls_that_are_read_for_the_first_time_did_not_change() -> None:
         return replace(snapshot, acls=(acl("DENY", "ALL"),), read_at={**snapshot.read_at, "acls": START + tick * TICK})
 
     assert diagnose(watched(change)).is_healthy
+
+
+def test_who_changed_it_is_said_where_the_journal_has_it() -> None:
+    mine = acl("DENY", "WRITE")
+    authors = {(mine, True): Author("carol", 7, START), (mine, False): Author("dave", 8, START)}
+    (only,) = seen((OTHER,), (OTHER, mine), stops=True, authors=authors)
+    (who,) = (each for each in only.evidence if each.source == "this host's journal")
+    assert who.fact.startswith("carol added it: change 7, ")
+    (nobody,) = seen((OTHER,), (OTHER, acl("DENY", "ALL")), stops=True, authors=authors)
+    assert "this host's journal" not in {each.source for each in nobody.evidence}
+
+
+_ACLS = st.builds(
+    acl,
+    st.sampled_from(["ALLOW", "DENY"]),
+    st.sampled_from(["READ", "WRITE", "ALL"]),
+    st.sampled_from(["*", "a", "ab", "abc", "*a", "b"]),
+    st.sampled_from(["TOPIC", "GROUP"]),
+    st.sampled_from(["LITERAL", "PREFIXED"]),
+)
+
+
+@given(st.frozensets(_ACLS), st.frozensets(_ACLS))
+def test_only_what_differs_is_compared(one: frozenset[Acl], other: frozenset[Acl]) -> None:
+    assert acl_differences(sorted(one), sorted(other)) == (sorted(one - other), sorted(other - one))
+
+
+@given(st.frozensets(_ACLS), st.frozensets(_ACLS))
+def test_what_a_change_takes_is_what_no_other_acl_says(one: frozenset[Acl], other: frozenset[Acl]) -> None:
+    """By a comparison with each of the others, which is too much where there are thousands."""
+    look = Look(START, replace(healthy(), acls=tuple(sorted(one)), read_at={**healthy().read_at, "acls": START}))
+    later = Look(START + TICK, replace(look.snapshot, acls=tuple(sorted(other))))
+    for each in past_after(NOTHING, look, later).access:
+        others = one if each.added else other
+        said = any(
+            known.permission == each.acl.permission and within_whole(each.acl, known, ranges=False) for known in others
+        )
+        on_it = {pattern_of(known) for known in one}
+        first = each.added and not on_it & {
+            pattern_of(each.acl),
+            *patterns_on(each.acl.resource_type, each.acl.resource_name),
+        }
+        is_taken = (each.acl.permission == DENY) is each.added and not said
+        assert each.takes == (is_taken or first), each
+
+
+def test_of_many_only_those_on_the_same_resource_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of twenty thousand is removed, all of one principal: it is compared with those of its resource."""
+    many = tuple(sorted(acl("ALLOW", "READ", f"topic-{number:05}") for number in range(20_000)))
+    compared: Counter[str] = Counter()
+
+    def within(mine: Acl, known: Acl, *, ranges: bool) -> bool:
+        compared[known.resource_name] += 1
+        return within_whole(mine, known, ranges=ranges)
+
+    monkeypatch.setattr(past, "within_whole", within)
+    look = Look(START, replace(healthy(), acls=many, read_at={**healthy().read_at, "acls": START}))
+    same = Look(START + TICK, replace(look.snapshot, acls=tuple(each._replace() for each in many)))
+    assert not past_after(NOTHING, look, same).access
+    fewer = Look(START + TICK, replace(look.snapshot, acls=(*many[:7_000], *many[7_001:])))
+    (only,) = past_after(NOTHING, look, fewer).access
+    assert (only.acl, only.takes) == (many[7_000], True)
+    assert not compared
+    another = many[7_000]._replace(operation=AclOperation.parse("ALL"))
+    with_it = Look(START, replace(look.snapshot, acls=tuple(sorted((*many, another)))))
+    without = Look(START + TICK, replace(look.snapshot, acls=tuple(sorted({*many, another} - {many[7_000]}))))
+    (only,) = past_after(NOTHING, with_it, without).access
+    assert not only.takes
+    assert compared == {"topic-07000": 1}

@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from console.model.cluster import LogDir, Partition, ReplicaSizes
+from console.model.cluster import Broker, LogDir, Partition, ReplicaSizes
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
-from console.model.snapshot import Snapshot, with_failures
-from console.triage.cause import Certainty
+from console.model.snapshot import Snapshot, trends_after, with_failures
+from console.triage.cause import Certainty, Severity
 from console.triage.course import after, begin
 from console.triage.diagnosis import diagnose
 from console.triage.symptoms import Look, Subject
@@ -22,6 +22,7 @@ from tests.unit.test_triage import (
     START,
     _at_its_quota,
     _whole_logs,
+    fresh,
     healthy,
     moved,
     named,
@@ -371,3 +372,77 @@ def test_a_leader_that_is_followed_somewhere_is_not_named() -> None:
     verdict = diagnose(watched(lambda snapshot, _: _with(snapshot, 1, spared=led)))
     assert not named(verdict)
     assert [each.symptom for each in verdict.unexplained] == ["under-replicated"]
+
+
+def test_a_burst_that_arrives_for_three_seconds_is_no_trouble() -> None:
+    """Records come within some looks, of a second each, faster than they are read; it is said, and alarms nobody."""
+    second = timedelta(seconds=1)
+    written = [50 * tick for tick in range(12)]
+    written += [written[-1] + 1_000 * burst for burst in (1, 2, 3)] + [written[-1] + 3_000] * 20
+    read = [50 * tick for tick in range(12)] + [600 + 250 * tick for tick in range(23)]
+    course, trends, told = None, {}, set()
+    for tick, (end, offset) in enumerate(zip(written, read, strict=True)):
+        at = START + tick * second
+        snapshot = moved(fresh(healthy(), tick), {0: (min(end, offset), end)})
+        trends = trends_after(trends, snapshot.lags, at)
+        look = Look(at, replace(snapshot, lag_trends=trends))
+        course = begin(look) if course is None else after(course, look)
+        verdict = diagnose(course)
+        assert verdict.is_healthy, (tick, named(verdict))
+        told |= named(verdict)
+    assert told == {("consumer-slow", Subject(group="billing"))}
+
+
+def _with_spare(snapshot: Snapshot, *, fenced: bool) -> Snapshot:
+    """Broker 4 is there, without a replica."""
+    there = (*snapshot.cluster.brokers, Broker(4, "127.0.0.1", 9004, "rack-1", fenced=fenced))
+    return replace(snapshot, cluster=replace(snapshot.cluster, brokers=there))
+
+
+def test_a_broker_without_replicas_that_is_shut_down_alarms_nobody() -> None:
+    """It was taken out, and is fenced until it is unregistered: it is said, with what ends it."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return _with_spare(snapshot, fenced=tick >= 2)
+
+    verdict = diagnose(watched(change))
+    assert named(verdict) == {("broker-down", BROKER[4])}
+    assert verdict.is_healthy
+    (down,) = (each.claim for each in verdict.causes)
+    assert down.title == "broker 4 is down, and has no replicas"
+    assert down.next[-1].command == "unregister broker 4"
+
+    silent = diagnose(watched(lambda snapshot, _: _with_spare(snapshot, fenced=False), silent=[4]))
+    assert named(silent) == {("broker-unresponsive", BROKER[4])}, "while it shuts down"
+    assert silent.is_healthy
+
+    def comes_and_goes(snapshot: Snapshot, tick: int) -> Snapshot:
+        return _with_spare(snapshot, fenced=tick % 2 == 1)
+
+    verdict = diagnose(watched(comes_and_goes, 8))
+    assert ("broker-flapping", BROKER[4]) in named(verdict)
+    assert verdict.is_healthy
+
+
+@pytest.mark.parametrize("how", ["a replica", "a vote", "topics unseen", "no topics"])
+def test_a_broker_that_somebody_may_miss_is_a_trouble(how: str) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        snapshot = _with_spare(snapshot, fenced=tick >= 2)
+        topic = snapshot.topics["orders"]
+        first, *rest = topic.partitions
+        match how:
+            case "a replica":
+                held = first._replace(replicas=(*first.replicas, 4))
+                return replace(snapshot, topics={"orders": replace(topic, partitions=(held, *rest))})
+            case "a vote":
+                assert snapshot.quorum is not None
+                voters = (*snapshot.quorum.voters, replace(snapshot.quorum.voters[0], id=4))
+                return replace(snapshot, quorum=replace(snapshot.quorum, voters=voters))
+            case "topics unseen":
+                return with_failures(snapshot, "topics", [("", Failure("TOPIC_AUTHORIZATION_FAILED"))])
+            case _:
+                return replace(snapshot, topics={})
+
+    verdict = diagnose(watched(change))
+    (down,) = (each.claim for each in verdict.causes if each.claim.cause == "broker-down")
+    assert (down.subject, down.severity) == (BROKER[4], Severity.CRITICAL)

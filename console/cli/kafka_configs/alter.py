@@ -278,9 +278,12 @@ async def _credentials(session: Session, user: str) -> Callable[[ScramEdit], Was
     from console.admin.errors import AdminError
 
     try:
-        found = (await session.client.run(scram.describe_scram, [user])).get(user, ())
+        listing = await session.client.run(scram.describe_scram, [user])
     except AdminError:
         return lambda _: UNREAD
+    if listing.failures:
+        return lambda _: UNREAD
+    found = listing.users.get(user, ())
     return lambda edit: next((each for each in found if each.mechanism == edit.user.mechanism), None)
 
 

@@ -212,10 +212,12 @@ async def _quotas_and_credentials(client: Client, request: ConfigsRequest) -> li
     if request.type == IPS or CLIENTS in request.types or "" in request.names:
         return found
     try:
-        users = await client.run(scram.describe_scram, request.names or None)
+        listing = await client.run(scram.describe_scram, request.names or None)
     except AdminError as error:
         return [*found, Unread("SCRAM credentials", error.failure)]
-    return found + [ScramConfigs(user, _sorted(users[user])) for user in sorted(users)]
+    found += [ScramConfigs(user, _sorted(listing.users[user])) for user in sorted(listing.users)]
+    found += [Unread(f"SCRAM credentials of user {user}", why) for user, why in listing.failures.items()]
+    return found
 
 
 def quota_filter(request: ConfigsRequest) -> QuotaFilter:

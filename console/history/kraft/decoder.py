@@ -57,9 +57,10 @@ class RecordSchema:
 
 @cache
 def known_schemas() -> Mapping[tuple[int, int], RecordSchema]:
-    """Every version of every record type, by its number and version. Kafka 4.3 has all that 3.9 has, too."""
+    """Every version of every record type, by its number and version, of the newest release that is known. It has all
+    that older ones have, too."""
     # pkgutil, since executors import this from a zip. `tests/support/record_metadata_schemas.py` writes the data.
-    return schemas_of(json.loads(pkgutil.get_data(__package__, "kafka_4_3.json") or ""))
+    return schemas_of(json.loads(pkgutil.get_data(__package__, "records.json") or ""))
 
 
 def schemas_of(records: Iterable[Mapping[str, Any]]) -> dict[tuple[int, int], RecordSchema]:

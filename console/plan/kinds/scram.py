@@ -66,6 +66,8 @@ def _malformed(edit: ScramEdit) -> Refused | None:
 
 
 def _current(edit: ScramEdit, seen: Described) -> Was:
+    if any(each.part == "scram" and each.entity == edit.user.user for each in seen.snapshot.failures):
+        return UNREAD
     credentials = seen.snapshot.scram.get(edit.user.user, ())
     there = next((each for each in credentials if each.mechanism == edit.user.mechanism), None)
     return seen.found(there, "scram")

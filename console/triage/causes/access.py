@@ -63,9 +63,9 @@ def _changed(course: Course) -> Iterator[Claim]:
         if change.takes(_WRITES) and (
             quiet := [each for each in topics if _fell_silent(course, change.parts[0], each)]
         ):
-            yield _claim(change, quiet, [], Certainty.LIKELY)
+            yield _claim(course, change, quiet, [])
         elif change.takes(_READS) and (hit := list(_of_groups(course, change.parts[0], frozenset(topics)))):
-            yield _claim(change, sorted({each.subject.group or "" for each in hit}), hit, Certainty.LIKELY)
+            yield _claim(course, change, sorted({each.subject.group or "" for each in hit}), hit)
 
 
 def _together(changes: Iterable[AclChange]) -> Iterator[_Change]:
@@ -114,7 +114,17 @@ def _of_groups(course: Course, change: AclChange, topics: frozenset[str]) -> Ite
                 yield symptom
 
 
-def _claim(change: _Change, what: list[str], hit: list[Symptom], certainty: Certainty) -> Claim:
+def _authors(course: Course, change: _Change) -> Iterator[Evidence]:
+    """Who made it, as far as this host's journal has it."""
+    known = course.last.facts.acl_authors
+    verb = "added" if change.parts[0].added else "removed"
+    for author in dict.fromkeys(known.get((each.acl, each.added)) for each in change.parts):
+        if author is not None:
+            text = f"{author.who} {verb} it: change {author.number}, {time_of_day(author.at)}"
+            yield Evidence(text, "this host's journal")
+
+
+def _claim(course: Course, change: _Change, what: list[str], hit: list[Symptom]) -> Claim:
     acl, first = change.acl, change.parts[0]
     is_topic = not hit
     several = len(change.parts) > 1
@@ -133,7 +143,7 @@ def _claim(change: _Change, what: list[str], hit: list[Symptom], certainty: Cert
         cause="access-changed",
         subject=subject if not hit else Subject(entity=acl.principal),
         severity=Severity.HIGH,
-        certainty=certainty,
+        certainty=Certainty.LIKELY,
         title=f"{text} {word}, and {stops}",
         since=first.at,
         evidence=(
@@ -141,6 +151,7 @@ def _claim(change: _Change, what: list[str], hit: list[Symptom], certainty: Cert
                 f"{text} {word} between {time_of_day(first.after)} and {time_of_day(first.at)}",
                 "DescribeAcls, two looks",
             ),
+            *_authors(course, change),
             Evidence(stops, "ListOffsets" if is_topic else "OffsetFetch, ListOffsets"),
             *(
                 (Evidence("it is the first ACL on it: before, everyone had access", "DescribeAcls"),)

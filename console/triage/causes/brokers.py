@@ -35,6 +35,7 @@ from console.triage.symptoms import (
     cluster_time,
     gone,
     out_of_sync,
+    with_replicas,
 )
 
 CATCHES_UP = timedelta(minutes=5)
@@ -71,6 +72,21 @@ def _away(course: Course) -> frozenset[int]:
     return gone(course.last.snapshot)
 
 
+def _is_spare(course: Course, broker: int) -> bool:
+    """Whether a broker has no replica of any topic, and no vote in the quorum. One that is taken out is shut down and,
+    until it is unregistered, fenced."""
+    snapshot = course.last.snapshot
+    if not snapshot.topics or any(each.part == "topics" for each in snapshot.failures):
+        return False
+    voters = snapshot.quorum.voters if snapshot.quorum is not None else ()
+    return broker not in with_replicas(snapshot.topics) and broker not in {voter.id for voter in voters}
+
+
+def _severity(course: Course, *brokers: int) -> Severity:
+    """Of brokers that are away, or do not answer."""
+    return Severity.INFO if all(_is_spare(course, broker) for broker in brokers) else Severity.CRITICAL
+
+
 def _racks(course: Course) -> dict[str, frozenset[int]]:
     """Racks of which all brokers are away while other racks have brokers; at least two brokers in each, that were seen
     there."""
@@ -90,7 +106,7 @@ def _rack_down(course: Course) -> Iterator[Claim]:
         yield Claim(
             cause="rack-down",
             subject=Subject(rack=rack),
-            severity=Severity.CRITICAL,
+            severity=_severity(course, *brokers),
             certainty=Certainty.CERTAIN,
             title=f"all brokers of rack {rack} are down",
             since=course.since(Symptom(BROKER_GONE, Subject(broker=min(brokers)))),
@@ -111,12 +127,13 @@ def _down(course: Course) -> Iterator[Claim]:
         if course.times((BROKER_GONE, subject)) >= FLAPS:
             continue
         refuses = broker in course.last.refusing
+        is_spare = _is_spare(course, broker)
         yield Claim(
             cause="broker-down",
             subject=subject,
-            severity=Severity.CRITICAL,
+            severity=_severity(course, broker),
             certainty=Certainty.CERTAIN if broker in away else Certainty.LIKELY,
-            title=f"broker {broker} is down",
+            title=f"broker {broker} is down" + (", and has no replicas" if is_spare else ""),
             since=_since_away(course, subject),
             times=max(1, course.times((BROKER_GONE, subject))),
             evidence=(
@@ -127,7 +144,9 @@ def _down(course: Course) -> Iterator[Claim]:
             predicted=_follows(broker),
             next=(
                 Next(f"look at {_address(course, broker)}: its process, host, disk, network"),
-                Next(
+                Next("if it was taken out, for good: unregister it", f"unregister broker {broker}")
+                if is_spare
+                else Next(
                     f"if it does not come back (outside the console: kac moves drain {broker})",
                     f"drain broker {broker}",
                 ),
@@ -194,7 +213,7 @@ def _flapping(course: Course) -> Iterator[Claim]:
         yield Claim(
             cause="broker-flapping",
             subject=subject,
-            severity=Severity.CRITICAL,
+            severity=_severity(course, broker),
             certainty=Certainty.CERTAIN,
             title=f"broker {broker} goes down and up",
             since=spells[0].began,
@@ -236,7 +255,7 @@ def _unresponsive(course: Course) -> Iterator[Claim]:
         yield Claim(
             cause="broker-unresponsive",
             subject=symptom.subject,
-            severity=Severity.CRITICAL,
+            severity=_severity(course, broker),
             certainty=Certainty.LIKELY if fits else Certainty.POSSIBLE,
             title=f"broker {broker} does not answer",
             since=course.since(symptom),

@@ -194,25 +194,35 @@ def _slow(course: Course) -> Iterator[Claim]:
             continue
         since = course.since(symptom)
         rebalanced = _rebalanced(course, subject, reading.trend)
-        parts.append((subject, (subject, reading.trend, reading.group.is_vacant, since, course.began, rebalanced)))
+        again = course.times((symptom.name, subject)) > 1
+        parts.append(
+            (subject, (subject, reading.trend, reading.group.is_vacant, since, course.began, rebalanced, again))
+        )
     yield from (claim for claim in _each_slow.of(parts) if claim is not None)
 
 
 def _slow_group(
-    subject: Subject, trend: LagTrend, is_empty: bool, since: datetime | None, watched: datetime, rebalanced: bool
+    subject: Subject,
+    trend: LagTrend,
+    is_empty: bool,
+    since: datetime | None,
+    watched: datetime,
+    rebalanced: bool,
+    again: bool,
 ) -> Claim | None:
-    """watched: when the first look was; rebalanced: members joined or left meanwhile."""
+    """watched: when the first look was; rebalanced: members joined or left meanwhile; again: its lag grew before."""
     if not _moving(trend) or (is_empty and _rests(trend)):
         return None
     # One without members commits now and then at most, or is about to be found stopped.
     began = since or watched
-    lags = (
-        not is_empty and _falls_behind(trend, began) and not rebalanced and trend.last.at - began.timestamp() >= LASTS
-    )
+    lasts = trend.last.at - began.timestamp() >= LASTS
+    lags = not is_empty and _falls_behind(trend, began) and not rebalanced and lasts
+    # Of a group at work it may be a burst of records, which is no trouble before it lasts.
+    is_burst = not (is_empty or rebalanced or lasts or again)
     return Claim(
         cause="consumer-slow",
         subject=subject,
-        severity=Severity.HIGH,
+        severity=Severity.INFO if is_burst else Severity.HIGH,
         certainty=Certainty.LIKELY if lags else Certainty.POSSIBLE,
         title=f"group {subject.group} lags {trend.last.lag.total:,}, {trend.rate or 0:+,.0f} records/s",
         since=since,

@@ -15,13 +15,19 @@ KEYS = {"PRODUCE": "producer_byte_rate", "FETCH": "consumer_byte_rate"}
 """API -> the quota that its bytes are held to; the time of any request is held to request_percentage."""
 FEWEST = 3
 """Throttled requests within the window: of fewer a burst may be the reason."""
+RARELY = 10
+"""Of so many requests not even one was throttled: a burst above the quota, after which the client goes on."""
 MOST = 20
 """Clients that are named, the most throttled."""
 USER = "User:"
 
 
 def _by_log(course: Course) -> Iterator[Claim]:
-    held = [each for each in course.last.facts.request_logs.throttled.items() if each[1].throttled >= FEWEST]
+    held = [
+        each
+        for each in course.last.facts.request_logs.throttled.items()
+        if each[1].throttled >= max(FEWEST, each[1].requests / RARELY)
+    ]
     groups = _groups(course) if held else {}
     for client, much in held[:MOST]:
         lagging = groups.get(client.client_id, []) if client.api == "FETCH" else []

@@ -100,10 +100,10 @@ def _hundred_records(tick: int, _ill: bool) -> Facts:
 
 
 def _throttled(_tick: int, ill: bool) -> Facts:
-    """A request log with throttled requests of a client: two of a burst, or one after the other."""
-    client = Client("c", "User:app", "FETCH")
-    much = Throttled(50, 40 if ill else 2, 900)
-    return Facts(request_logs=RequestLogs({client: much}, ("kafka-request.log",)))
+    """A request log with throttled requests of clients: few of a burst, or one after the other."""
+    few, some = (Client(name, "User:app", "FETCH") for name in ("c", "d"))
+    much = {few: Throttled(50, 40 if ill else 2, 900), some: Throttled(120, 6, 2_000)}
+    return Facts(request_logs=RequestLogs(much, ("kafka-request.log",)))
 
 
 # -- rights ------------------------------------------------------------------------------------------------------------
@@ -227,7 +227,7 @@ NEIGHBOURS = (
     Neighbour(
         name="a burst that was throttled",
         fault="client above its quota, by request logs",
-        how="two requests of a client were throttled within a minute",
+        how="two of 50 requests of a client, and six of 120 of another, were throttled within a minute",
         decides="forty of fifty are",
         ill=cause("quota-exceeded"),
         looks=modelled(lambda snapshot, _tick, _ill: snapshot, facts=_throttled),

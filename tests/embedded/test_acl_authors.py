@@ -1,0 +1,42 @@
+"""Triage knows who changed an ACL, where this host's journal has it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from console.cli import main as cli
+from console.embedded.brokers import run_in_thread
+from console.embedded.replicas import new_topic, striped
+from console.embedded.spec import ClusterSpec
+from console.model.acl import Acl
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.session import slow_looks
+from tests.support.triage_watch import bootstrap, watching
+
+TAKEN = Acl(
+    AclResourceType.parse("TOPIC"),
+    "orders",
+    PatternType.parse("LITERAL"),
+    "User:app",
+    "*",
+    AclOperation.parse("WRITE"),
+    Permission.parse("DENY"),
+)
+
+
+async def test_who_added_and_removed_an_acl(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slow_looks, "ACLS_EVERY", 0.2)  # ten seconds, of which none is needed
+    with run_in_thread(ClusterSpec(brokers=1)) as cluster:
+        cluster.call(lambda running: running.state.put_topic(new_topic("orders", striped([1], 1, 1), [1])))
+        addresses = cluster.call(lambda running: running.addresses)
+        async with watching(bootstrap(addresses.values()), journal=True) as it:
+            await it.until(lambda _: it.course is not None and "acls" in it.course.last.snapshot.read_at, "ACLs")
+            for number, verb in enumerate(("deny", "revoke deny"), 1):
+                command = f"{verb} User:app WRITE on topic orders; apply --yes --accept first-acl"
+                assert await asyncio.to_thread(cli.run, ["run", "-b", cluster.bootstrap, "-e", command]) == 0
+                key = TAKEN, verb == "deny"
+                await it.until(lambda _, key=key: key in it.facts.acl_authors, f"who did `{verb}`")
+                assert it.facts.acl_authors[key].number == number
+            assert len(it.facts.acl_authors) == 2

@@ -1,0 +1,24 @@
+"""All neighbours that real brokers can be."""
+
+from __future__ import annotations
+
+from tests.faults.neighbours.real import RealNeighbour, clients, groups, nodes, partitions, storage
+
+REAL_NEIGHBOURS: dict[str, RealNeighbour] = {
+    each.name: each
+    for each in (
+        *groups.NEIGHBOURS,
+        *partitions.NEIGHBOURS,
+        *storage.NEIGHBOURS,
+        *clients.NEIGHBOURS,
+        *nodes.NEIGHBOURS,
+    )
+}
+
+CHOSEN = ("a mirror's commits", "every replica has to be in sync", "a group that was given up")
+"""Those of `make test-brokers`: quick ones."""
+
+NOT_MADE = {
+    "observers": "brokers of Apache Kafka refuse the key that says so",
+}
+"""Neighbours that real brokers can't be, and why."""

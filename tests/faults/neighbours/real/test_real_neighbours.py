@@ -1,0 +1,58 @@
+"""Neighbours of faults on real brokers: they stay without a trouble, and are named once the fact that decides is
+switched."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.faults.kept import REAL_NEIGHBOUR_RESULTS, trials
+from tests.faults.laboratory import Laboratory
+from tests.faults.neighbours import ILL, WELL, troubles
+from tests.faults.neighbours.catalogue import NEIGHBOURS
+from tests.faults.neighbours.real import can_have, tried_on
+from tests.faults.neighbours.real.catalogue import CHOSEN, NOT_MADE, REAL_NEIGHBOURS
+from tests.support.kafka_jars import RELEASES
+
+
+async def is_told_apart(lab: Laboratory, name: str) -> None:
+    """The well one has no trouble, and says what it has to; the ill one is named."""
+    neighbour = REAL_NEIGHBOURS[name]
+    well, ill = await tried_on(lab, neighbour)
+    assert not troubles(well), well.told
+    assert NEIGHBOURS[name].told <= {told.cause for told in well.told}, well.told
+    assert any(neighbour.ill.fits(told.cause, told.subject) for told in ill.told), ill.told
+
+
+@pytest.mark.broker
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("lab", ["4.3"], indirect=True)
+@pytest.mark.parametrize("name", CHOSEN)
+async def test_quick_ones(lab: Laboratory, name: str) -> None:
+    await is_told_apart(lab, name)
+
+
+@pytest.mark.long
+@pytest.mark.broker
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("lab", ["4.4", "4.3", "3.9"], indirect=True)
+@pytest.mark.parametrize("name", REAL_NEIGHBOURS)
+async def test_all_of_them(lab: Laboratory, name: str) -> None:
+    if not can_have(REAL_NEIGHBOURS[name], lab.cluster.version):
+        pytest.skip("no broker of this release can be so")
+    await is_told_apart(lab, name)
+
+
+def test_each_neighbour_is_made_or_it_is_said_why_not() -> None:
+    assert {*CHOSEN} <= REAL_NEIGHBOURS.keys()
+    assert not REAL_NEIGHBOURS.keys() & NOT_MADE.keys()
+    assert REAL_NEIGHBOURS.keys() | NOT_MADE.keys() == NEIGHBOURS.keys()
+
+
+def test_the_kept_results_are_of_these() -> None:
+    """Both forms of each, well and named."""
+    kept = {(*trial.faults, trial.version) for trial in trials(REAL_NEIGHBOUR_RESULTS)}
+    for name, form, version in kept:
+        assert form in (WELL, ILL)
+        assert can_have(REAL_NEIGHBOURS[name], version)
+        assert {(name, WELL, version), (name, ILL, version)} <= kept
+    assert {version for *_, version in kept} <= set(RELEASES.values())
