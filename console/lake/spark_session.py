@@ -87,6 +87,7 @@ if __name__ == "__main__":
 _OF_MODEL = (
     "__init__.py",
     "codes.py",
+    "entity_types.py",
     "journal_lines.py",
     "numbers.py",
     "quota.py",
