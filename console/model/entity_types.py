@@ -55,17 +55,19 @@ class FileForm(Enum):
 class NameForm(NamedTuple):
     """How a name is checked before a cluster is asked.
 
-    what: what such a name is; write: how one is written.
+    what, whose: what such a name is, in plans and in files; give, write: what to do about another one, there.
     """
 
     allows: Callable[[str], bool]
-    what: str
-    write: str
+    what: str = "name"
+    whose: str = "name"
+    give: str = "another name"
+    write: str = "another name"
 
 
-TEXT = NameForm(bool, "name", "at least one character")
-MAYBE_EMPTY = NameForm(lambda _name: True, "name", "any text")
-BROKER_ID = NameForm(is_natural, "broker's id", "a number")
+TEXT = NameForm(bool)
+MAYBE_EMPTY = NameForm(lambda _name: True)
+BROKER_ID = NameForm(is_natural, "broker id", "broker's id", "the broker's number", "a number")
 
 
 class KnownKey(NamedTuple):
