@@ -255,14 +255,14 @@ ENTITY_TYPES = (
         ),
     ),
     EntityType(
-        word="user",
-        name="USER",
+        word="ip",
+        name="IP",
         number=None,
-        one="a user",
-        spoken="users",
-        help="quotas of a user, and of its clients",
-        usage=("user NAME [client NAME]",),
-        asked="the NAME of a user or <default>",
+        one="an address",
+        spoken="addresses",
+        help="quotas of an address",
+        usage=("ip ADDRESS",),
+        asked="an IP address or <default>",
         pane="quotas",
         lister=Lister.QUOTAS,
         has_default=True,
@@ -285,14 +285,14 @@ ENTITY_TYPES = (
         form=FileForm.QUOTAS,
     ),
     EntityType(
-        word="ip",
-        name="IP",
+        word="user",
+        name="USER",
         number=None,
-        one="an address",
-        spoken="addresses",
-        help="quotas of an address",
-        usage=("ip ADDRESS",),
-        asked="an IP address or <default>",
+        one="a user",
+        spoken="users",
+        help="quotas of a user, and of its clients",
+        usage=("user NAME [client NAME]",),
+        asked="the NAME of a user or <default>",
         pane="quotas",
         lister=Lister.QUOTAS,
         has_default=True,
@@ -315,6 +315,16 @@ def unknown(number: int) -> EntityType:
     """Return what stands for a type of a newer broker: it has Kafka's number and loses nothing else."""
     name = f"UNKNOWN({number})"
     return EntityType(name, name, number, name, name, "", (), name, "configs", Lister.UNKNOWN)
+
+
+def with_configs() -> tuple[EntityType, ...]:
+    """Return the types that have configs: those of names first, then those of brokers' ids."""
+    return tuple(sorted((each for each in ENTITY_TYPES if each.number is not None), key=lambda each: each.at_broker))
+
+
+def with_quotas() -> tuple[EntityType, ...]:
+    """Return the types that have quotas, from the user on."""
+    return tuple(each for each in reversed(ENTITY_TYPES) if each.lister is Lister.QUOTAS)
 
 
 def listed_alone() -> tuple[EntityType, ...]:
