@@ -23,6 +23,7 @@ from console.embedded.config_definitions import (
 from console.embedded.context import Cluster
 from console.embedded.java import trimmed, whole_number
 from console.embedded.spec import Release
+from console.model.codes import CLIENT_METRICS, ResourceType
 from console.model.config import topic_resource
 
 THREAD_POOLS = (
@@ -390,15 +391,23 @@ def _check_bounds(layers: BrokerLayers, name: str, value: int, *, as_range: bool
         raise ConfigProblem(ErrorCode.invalid_config, f"{name} must be less than or equal to {most}")
 
 
-def check_client_metrics(layers: BrokerLayers, own: Mapping[str, str], *, modern: bool) -> None:
-    """Check a metrics subscription (ClientMetricsConfigs). modern: since 4.0 values are checked by type."""
-    definitions = layers.configs.client_metrics
+def check_own(layers: BrokerLayers, type_: ResourceType, own: Mapping[str, str], *, typed: bool = True) -> None:
+    """Check what a resource sets by the definitions of its type. typed: the values, too. Raises ConfigProblem or
+    ValueError for the first error."""
+    definitions = layers.configs.others[type_]
     unknown = next((key for key in own if key not in definitions), None)
     if unknown is not None:
-        raise ConfigProblem(ErrorCode.invalid_request, f"Unknown client metrics configuration: {unknown}")
-    if modern:
+        message = f"Unknown {type_.entity.spoken} configuration: {unknown}"
+        raise ConfigProblem(ErrorCode.invalid_request, message)
+    if typed:
         for key, text in own.items():
             checked_value(definitions[key], text)
+
+
+def check_client_metrics(layers: BrokerLayers, own: Mapping[str, str], *, modern: bool) -> None:
+    """Check a metrics subscription (ClientMetricsConfigs). modern: since 4.0 values are checked by type."""
+    check_own(layers, CLIENT_METRICS, own, typed=modern)
+    definitions = layers.configs.others[CLIENT_METRICS]
     if "interval.ms" in own:
         interval = _metrics_interval(own["interval.ms"], modern)
         if not _SHORTEST_MS <= interval <= _LONGEST_MS:
