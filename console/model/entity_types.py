@@ -327,6 +327,16 @@ def with_quotas() -> tuple[EntityType, ...]:
     return tuple(each for each in reversed(ENTITY_TYPES) if each.lister is Lister.QUOTAS)
 
 
+def in_sections() -> tuple[EntityType, ...]:
+    """Return the types whose entities stand in files by name, each with its keys and values."""
+    return tuple(each for each in ENTITY_TYPES if each.form is FileForm.ENTRIES)
+
+
+def in_resource_lists() -> tuple[EntityType, ...]:
+    """Return the types of which we ask ListConfigResources."""
+    return tuple(each for each in ENTITY_TYPES if each.listed is not None)
+
+
 def listed_alone() -> tuple[EntityType, ...]:
     """Return the types that no API but ListConfigResources lists."""
     return tuple(each for each in ENTITY_TYPES if each.lister is Lister.RESOURCES)
