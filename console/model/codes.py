@@ -83,6 +83,8 @@ BROKER = ResourceType(4)
 BROKER_LOGGER = ResourceType(8)
 CLIENT_METRICS = ResourceType(16)
 GROUP = ResourceType(32)
+IN_RESOURCE_LISTS = tuple(ResourceType(number) for number, each in BY_NUMBER.items() if each.listed is not None)
+"""The types of which we ask ListConfigResources."""
 
 
 class ConfigSource(Code):

@@ -137,7 +137,7 @@ class EntityType(NamedTuple):
     @property
     def kafka_word(self) -> str:
         """Kafka's name as its tools' options and our history write it: ``broker-logger``."""
-        return self.name.lower().replace("_", "-")
+        return self.name if self.lister is Lister.UNKNOWN else self.name.lower().replace("_", "-")
 
     @property
     def kafka_type(self) -> str:
@@ -330,11 +330,6 @@ def with_quotas() -> tuple[EntityType, ...]:
 def in_sections() -> tuple[EntityType, ...]:
     """Return the types whose entities stand in files by name, each with its keys and values."""
     return tuple(each for each in ENTITY_TYPES if each.form is FileForm.ENTRIES)
-
-
-def in_resource_lists() -> tuple[EntityType, ...]:
-    """Return the types of which we ask ListConfigResources."""
-    return tuple(each for each in ENTITY_TYPES if each.listed is not None)
 
 
 def listed_alone() -> tuple[EntityType, ...]:
