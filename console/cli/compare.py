@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from console.cli.opening import DONE, FAILED, USAGE, command_client, context_of, with_session
-from console.model.entity_types import ENTITY_TYPES
+from console.model.entity_types import in_files
 from console.terminal import complain
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ EXAMPLES = """examples:
   kac compare -c prod topic:orders topic:returns
   kac compare -c prod --brokers                the keys and brokers that differ
 """
-ENTITIES = {each.word: each for each in ENTITY_TYPES if each.number is not None and each.section}
+ENTITIES = {each.word: each for each in in_files()}
 
 
 def compare_options(parser: argparse.ArgumentParser) -> None:

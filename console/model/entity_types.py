@@ -327,6 +327,11 @@ def with_quotas() -> tuple[EntityType, ...]:
     return tuple(each for each in reversed(ENTITY_TYPES) if each.lister is Lister.QUOTAS)
 
 
+def in_files() -> tuple[EntityType, ...]:
+    """Return the types whose configs stand in files."""
+    return tuple(each for each in ENTITY_TYPES if each.number is not None and each.form is not FileForm.NOWHERE)
+
+
 def in_sections() -> tuple[EntityType, ...]:
     """Return the types whose entities stand in files by name, each with its keys and values."""
     return tuple(each for each in ENTITY_TYPES if each.form is FileForm.ENTRIES)
