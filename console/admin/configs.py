@@ -32,7 +32,7 @@ from console.admin.link_errors import wrong_broker
 from console.admin.routing import ANY, Route, broker
 from console.model.broker_keys import as_altered
 from console.model.changes import AlterConfigs, ConfigOp, Outcome, Status
-from console.model.codes import APPEND, BROKER, BROKER_LOGGER, DELETE, SET, ResourceType
+from console.model.codes import APPEND, BROKER, DELETE, SET, ResourceType
 from console.model.config import ConfigListing, ConfigResource, ConfigSet
 from console.model.failure import Failure
 from console.model.numbers import long_number
@@ -122,7 +122,7 @@ async def describe_configs(
 
 def named_broker(resource: ConfigResource) -> int | None:
     """Return the only broker that can describe or alter this resource; None if all can."""
-    return long_number(resource.name) if resource.type in (BROKER, BROKER_LOGGER) else None
+    return long_number(resource.name) if resource.type.entity.at_broker else None
 
 
 class _RequestShape:
@@ -346,13 +346,13 @@ async def replace_configs(link: Link, request: AlterConfigs, *, validate_only: b
     brokers never answer such a request. Raises AdminError if nothing was sent.
     """
     to = _route_of(request)
-    readable = [resource for resource in request.ops if resource.type != BROKER_LOGGER]
+    readable = [resource for resource in request.ops if not resource.type.entity.has_levels]
     listing = await describe_configs(link, readable)
     outcomes: dict[ConfigResource, Outcome] = {}
     whole: dict[ConfigResource, dict[str, str]] = {}
     for resource, ops in request.ops.items():
         known = listing.sets.get(resource)
-        if resource.type == BROKER_LOGGER:
+        if resource.type.entity.has_levels:
             outcomes[resource] = refused(
                 resource, "UNSUPPORTED", "this server can't alter loggers", "Alter its log4j file."
             )

@@ -13,7 +13,7 @@ from console.admin.errors import AdminError, OutcomeUnknown, failure
 from console.admin.routing import delays
 from console.admin.settings import ConnectionSettings
 from console.model.changes import ConfigOp, Outcome, Status, Target
-from console.model.codes import APPEND, BROKER_LOGGER, DELETE, SET, ConfigType
+from console.model.codes import APPEND, DELETE, SET, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, own_value
 from console.model.failure import Failure
 from console.model.secret import Secret
@@ -179,7 +179,7 @@ def op_verdict(resource: ConfigResource, op: ConfigOp, entry: ConfigEntry | None
     """Return the same for one key. entry: its current description, None if it is not listed."""
     own = own_value(entry, resource)
     if op.op == DELETE:
-        if resource.type == BROKER_LOGGER:  # every logger is described like one with a level of its own
+        if resource.type.entity.has_levels:  # every logger is described like one with a level of its own
             return Status.UNKNOWN
         return _applied_if(own is None)
     if entry is None or own is None:
@@ -189,7 +189,7 @@ def op_verdict(resource: ConfigResource, op: ConfigOp, entry: ConfigEntry | None
     wanted = op.value.reveal() if isinstance(op.value, Secret) else op.value or ""
     if op.op == SET:
         sides = as_it_counts(op.key, wanted), as_it_counts(op.key, own.value)
-        return _applied_if(same_value(entry.type, *sides, ignore_case=resource.type == BROKER_LOGGER))
+        return _applied_if(same_value(entry.type, *sides, ignore_case=resource.type.entity.has_levels))
     now, items = set(list_items(own.value)), set(list_items(wanted))
     return _applied_if(items <= now if op.op == APPEND else not items & now)
 

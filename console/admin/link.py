@@ -53,7 +53,6 @@ from console.admin.routing import (
     refused_by_non_controller,
 )
 from console.admin.settings import Address, ConnectionSettings, show_address
-from console.admin.silence import silent_nodes
 from console.model.failure import Failure
 from console.model.identity import same_cluster
 
@@ -248,6 +247,8 @@ class Link:
         to see whether the cluster is up. Connections to silent brokers are taken out of use. Raises AdminError if the
         brokers are unknown, or none answers.
         """
+        from console.admin.silence import silent_nodes  # needed only once a broker may be silent
+
         try:
             async with asyncio.timeout(within):
                 nodes = dict(sorted((await self.nodes()).brokers.items())[:BREADTH])

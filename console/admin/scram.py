@@ -61,8 +61,8 @@ async def _require_describe(link: Link) -> None:
 
 
 def scram_listing(response: Any) -> ScramListing:
-    """Return what a DescribeUserScramCredentials response says, sorted by user and mechanism: each user has an error of its
-    own (KIP-554)."""
+    """Return what a DescribeUserScramCredentials response says, sorted by user and mechanism: each user has an error of
+    its own (KIP-554)."""
     refused = (
         each for each in response.results if each.error_code not in (ErrorCode.none, ErrorCode.resource_not_found)
     )

@@ -12,7 +12,7 @@ from console.language.tokenizer import Span
 from console.language.vocabulary import config_problems, known_entry, known_keys, problems, require
 from console.model.broker_keys import update_mode
 from console.model.cluster import Topic
-from console.model.codes import BROKER, BROKER_LOGGER, GROUP, TOPIC
+from console.model.codes import BROKER, GROUP, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, is_override
 from console.model.inheritance import Inheritance, Inherited, differing
 from console.model.numbers import Data
@@ -161,7 +161,7 @@ def _count(entries: ConfigSet | None, subject: ConfigResource) -> str:
     own = len(entries.overrides(subject))
     if subject.is_cluster_default:
         return f"  {own} set"
-    what = "levels set" if subject.type == BROKER_LOGGER else "overrides"
+    what = "levels set" if subject.type.entity.has_levels else "overrides"
     return f"  {own} {what if own != 1 else what.replace('overrides', 'override')} of {len(entries)}"
 
 

@@ -22,6 +22,7 @@ from console.language.filters import (
 from console.language.statements import FieldFilter, List
 from console.language.vocabulary import problems
 from console.model.config import ConfigResource, topic_resource
+from console.model.entity_types import EntityType, listed_alone
 from console.model.failure import Failure
 from console.model.snapshot import ReadFailure, Snapshot
 from console.plan.plan import EMPTY
@@ -34,7 +35,7 @@ from console.present.kinds import (
     client_rows,
     ip_rows,
     logger_rows,
-    metrics_rows,
+    resource_rows,
     scram_rows,
     user_rows,
 )
@@ -166,6 +167,11 @@ def _simple(
     )
 
 
+def _resources(type_: EntityType) -> Callable[[List, Snapshot], Table]:
+    """What has configs of its own and nothing else."""
+    return _simple(lambda snapshot: resource_rows(snapshot, type_), lambda row: row.name, "configs", "resources")
+
+
 _LISTS: Mapping[str, Callable[[List, Snapshot], Table]] = MappingProxyType(
     {
         "topics": _topics,
@@ -177,7 +183,7 @@ _LISTS: Mapping[str, Callable[[List, Snapshot], Table]] = MappingProxyType(
         "acls": _acls,
         "groups": _groups,
         "loggers": _simple(logger_rows, lambda row: row.entry.name, "configs"),
-        "client-metrics": _simple(metrics_rows, lambda row: row.name, "configs", "resources"),
+        **{each.plural: _resources(each) for each in listed_alone()},
         "scram": _simple(scram_rows, lambda row: row.user, "scram"),
     }
 )

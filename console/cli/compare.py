@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from console.cli.opening import DONE, FAILED, USAGE, command_client, context_of, with_session
+from console.model.entity_types import in_files
 from console.terminal import complain
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ EXAMPLES = """examples:
   kac compare -c prod topic:orders topic:returns
   kac compare -c prod --brokers                the keys and brokers that differ
 """
-ENTITIES = ("topic", "broker", "group", "client-metrics")
+ENTITIES = {each.word: each for each in in_files()}
 
 
 def compare_options(parser: argparse.ArgumentParser) -> None:
@@ -81,7 +82,8 @@ def _resource(text: str) -> ConfigResource | None:
     word, colon, name = text.partition(":")
     if not colon or word not in ENTITIES:
         return None
-    return ConfigResource(ResourceType.parse(word), "" if (word, name) == ("broker", "<default>") else name)
+    is_default = ENTITIES[word].has_default and name == "<default>"
+    return ConfigResource(ResourceType(ENTITIES[word].number or 0), "" if is_default else name)
 
 
 class _Side(NamedTuple):

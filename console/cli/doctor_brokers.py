@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from console.answers.checks import Check, Health
+from console.model.entity_types import ENTITY_TYPES
 from console.model.failure import WRONG_BROKER
 from console.model.nodes import shared_addresses
 
@@ -42,7 +43,10 @@ WITHOUT = (
     ("describe_producers", "producers, and which transactions hang"),
     ("list_transactions", "list of transactions"),
     ("describe_transactions", "states of transactions"),
-    ("list_config_resources", "list of client metrics and of groups with configs"),
+    (
+        "list_config_resources",
+        f"list of {' and of '.join(each.spoken for each in reversed(ENTITY_TYPES) if each.listed)} with configs",
+    ),
 )
 
 

@@ -38,21 +38,20 @@ from console.embedded.config_describe import broker_number, check_is_own, descri
 from console.embedded.config_rules import (
     DividedByZero,
     check_broker_values,
-    check_client_metrics,
     check_group,
     check_topic,
     inherited_configs,
 )
 from console.embedded.context import Cluster, RequestContext
+from console.embedded.own_resources import own_resource
 from console.embedded.state import MAX_RECORDS
 from console.embedded.tables import Change
 from console.embedded.topics import is_legal, name_refusal
-from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
+from console.model.codes import BROKER, BROKER_LOGGER, GROUP, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
 
 MIN_ISR = "min.insync.replicas"
 ELR = "eligible.leader.replicas.version"
-_TYPES_FROM = (4, 0)
 
 Records = dict[str, str | None]
 
@@ -108,7 +107,7 @@ class KraftAltering(_Altering):
                 outcomes.append(ConfigOutcome(change.resource, ErrorCode.invalid_request, RESOURCE_TWICE))
                 continue
             refused = outcome_of(change.resource, partial(self._by_broker, change), ErrorCode.invalid_request)
-            done = refused.code or change.resource.type == BROKER_LOGGER
+            done = refused.code or change.resource.type.entity.has_levels
             outcomes.append(refused if done else None)
         rest = [place for place, outcome in enumerate(outcomes) if outcome is None]
         for place, outcome in zip(rest, self._by_controller([changes[place] for place in rest]), strict=True):
@@ -119,7 +118,7 @@ class KraftAltering(_Altering):
         """The checks of the broker that was asked; it changes log levels itself. Raises ConfigProblem, ValueError."""
         resource, context = change.resource, self._context
         check_operations(change.operations, self._messages)
-        if resource.type == BROKER_LOGGER and not change.replaces:
+        if resource.type.entity.has_levels and not change.replaces:
             if not context.allowed("ALTER_CONFIGS"):
                 raise authorization_problem(resource, with_message=False)
             self._check_is_own(resource.name, self._messages.wrong_logger_broker)
@@ -134,7 +133,7 @@ class KraftAltering(_Altering):
             values = altered_by_broker(change.operations, now, self._configs.broker, self._messages)
             layers = layers_of(self._cluster, context.broker_id, view)
             check_broker_values(layers, values, self._messages, own=bool(resource.name))
-        elif resource.type == BROKER_LOGGER or resource.type not in describable_types(self._cluster.release.name):
+        elif resource.type.entity.has_levels or resource.type not in describable_types(self._cluster.release.name):
             raise ConfigProblem(ErrorCode.invalid_request, f"Unknown resource type {int(resource.type)}")
 
     def _by_controller(self, changes: Sequence[ConfigChange]) -> list[ConfigOutcome]:
@@ -207,14 +206,15 @@ class KraftAltering(_Altering):
             if refusal is not None:
                 raise ConfigProblem(ErrorCode.invalid_topic_exception, refusal.message)
             check_topic(self._configs, values, self._inherited)
-        elif resource.type == CLIENT_METRICS:
-            if not resource.name:
-                raise ConfigProblem(ErrorCode.invalid_request, "Subscription name can't be empty")
-            check_client_metrics(self._layers, values, modern=self._cluster.release.number >= _TYPES_FROM)
         elif resource.type == GROUP:
             if not resource.name:
                 raise ConfigProblem(ErrorCode.invalid_request, "Default group resources are not allowed.")
             check_group(self._layers, values, as_range=self._cluster.release.number >= _RANGES_TOLD_FROM)
+        elif resource.type in self._configs.others:
+            rules = own_resource(resource.type)
+            if not resource.type.entity.names.allows(resource.name):
+                raise ConfigProblem(ErrorCode.invalid_request, rules.misnamed_altered)
+            rules.check(self._layers, values, self._cluster.release)
 
     @cached_property
     def _layers(self) -> BrokerLayers:
@@ -260,7 +260,7 @@ class ZooKeeperAltering(_Altering):
         if not context.allowed("ALTER_CONFIGS", *problem.resource):
             raise problem
         if change.replaces:
-            if resource.type == BROKER_LOGGER:
+            if resource.type.entity.has_levels:
                 raise ConfigProblem(ErrorCode.invalid_request, self._messages.legacy_loggers)
             if any(operation.value is None for operation in change.operations):
                 raise ConfigProblem(ErrorCode.unknown_server_error)

@@ -12,7 +12,7 @@ from console.embedded.config_definitions import ConfigDefinition, Definitions, r
 from console.embedded.java import hash_order
 from console.embedded.spec import since
 from console.model.acl import CLUSTER_NAME
-from console.model.codes import APPEND, DELETE, GROUP, SET, SUBTRACT, TOPIC, AlterOp
+from console.model.codes import APPEND, DELETE, SET, SUBTRACT, AlterOp
 from console.model.config import ConfigResource
 
 
@@ -278,24 +278,11 @@ class AuthorizationProblem(ConfigProblem):
 
 
 def authorization_problem(resource: ConfigResource, *, with_message: bool = True) -> AuthorizationProblem:
-    """The error without the permission. Topics and groups have permissions of their own; all others belong to the
-    cluster."""
-    if resource.type == TOPIC:
-        code, message, on = (
-            ErrorCode.topic_authorization_failed,
-            "Topic authorization failed.",
-            ("TOPIC", resource.name),
-        )
-    elif resource.type == GROUP:
-        code, message, on = (
-            ErrorCode.group_authorization_failed,
-            "Group authorization failed.",
-            ("GROUP", resource.name),
-        )
-    else:
-        on = ("CLUSTER", CLUSTER_NAME)
-        code, message = ErrorCode.cluster_authorization_failed, "Cluster authorization failed."
-    return AuthorizationProblem(code, message if with_message else None, on)
+    """The error without the permission on what guards the resource: itself, or the cluster."""
+    guard = resource.type.entity.guard
+    code = ErrorCode[f"{guard.lower()}_authorization_failed"]
+    message = f"{guard.capitalize()} authorization failed." if with_message else None
+    return AuthorizationProblem(code, message, (guard, CLUSTER_NAME if guard == "CLUSTER" else resource.name))
 
 
 def outcome_of(resource: ConfigResource, done: Callable[[], object], wrong_value: int) -> ConfigOutcome:

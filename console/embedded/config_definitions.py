@@ -19,8 +19,10 @@ from console.model.codes import (
     STATIC_BROKER_CONFIG,
     ConfigSource,
     ConfigType,
+    ResourceType,
 )
 from console.model.config import CLUSTER_DEFAULT, Synonym, broker_resource
+from console.model.entity_types import listed_alone
 
 NO_RULE: Mapping[str, Any] = {}
 
@@ -62,6 +64,7 @@ class ReleaseConfigs:
     """All definitions of a release by key, in the order in which Kafka checks values.
 
     broker: keys of a broker's file. broker_dynamic_only: keys that can only be set at run time (KIP-73's rates).
+    others: keys of resources that have nothing else, by type; none where the release has no such resources.
     topic_synonyms: topic key -> the broker key that it inherits from; group_synonyms: the same, None for no broker key.
     broker_synonyms: broker key -> all its synonyms, the strongest first. checked: broker keys in the order in which a
     change is checked; 3.9 has an order of its own. dynamic: broker keys that are not read-only in DescribeConfigs.
@@ -74,7 +77,7 @@ class ReleaseConfigs:
     broker: Definitions
     broker_dynamic_only: Definitions
     group: Definitions
-    client_metrics: Definitions
+    others: Mapping[ResourceType, Definitions]
     topic_synonyms: Mapping[str, str]
     group_synonyms: Mapping[str, str | None]
     broker_synonyms: Mapping[str, tuple[str, ...]]
@@ -104,7 +107,7 @@ def release_configs(release: str) -> ReleaseConfigs:
         broker=definitions("broker"),
         broker_dynamic_only=definitions("broker_dynamic_only"),
         group=definitions("group"),
-        client_metrics=definitions("client_metrics"),
+        others={ResourceType(each.number): definitions(each.name.lower()) for each in listed_alone() if each.number},
         topic_synonyms=data["topic_synonyms"],
         group_synonyms=data.get("group_synonyms", {}),
         broker_synonyms={key: tuple(names) for key, names in data["broker_synonyms"].items()},

@@ -22,14 +22,13 @@ from console.embedded.config_definitions import (
 )
 from console.embedded.context import Cluster, RequestContext
 from console.embedded.java import whole_number
+from console.embedded.own_resources import own_resource
 from console.embedded.topics import is_legal, name_refusal
 from console.model.codes import (
     BROKER,
     BROKER_LOGGER,
-    CLIENT_METRICS,
     DEFAULT_CONFIG,
     DYNAMIC_BROKER_LOGGER_CONFIG,
-    DYNAMIC_CLIENT_METRICS_CONFIG,
     DYNAMIC_DEFAULT_BROKER_CONFIG,
     DYNAMIC_GROUP_CONFIG,
     DYNAMIC_TOPIC_CONFIG,
@@ -37,7 +36,7 @@ from console.model.codes import (
     TOPIC,
     ResourceType,
 )
-from console.model.config import ConfigEntry, ConfigResource, Synonym
+from console.model.config import ConfigEntry, ConfigResource, Synonym, own_source
 from console.wire.frames import encode_body
 from console.wire.schemas import for_version
 
@@ -102,7 +101,6 @@ def layers_of(cluster: Cluster, broker_id: int, view: View) -> BrokerLayers:
 
 _INTERNAL_HIDDEN_FROM = (3, 0)
 """Older brokers describe internal keys too once any of their configs was changed (KafkaConfig.nonInternalValues)."""
-_METRICS_DEFAULTS_FROM = (4, 1)
 _NOT_NUMBER = "Broker id must be an integer, but it is: {name}"
 UNDOCUMENTED = ""
 """Documentation that is sent even if none is requested."""
@@ -124,7 +122,7 @@ def described_entries(cluster: Cluster, broker_id: int, resource: ConfigResource
         )
         with_internal = cluster.release.number < _INTERNAL_HIDDEN_FROM and broker_id in cluster.reconfigured
         return list(_broker_entries(layers, with_internal=with_internal))
-    if resource.type == BROKER_LOGGER:
+    if resource.type.entity.has_levels:
         if not resource.name:
             raise ConfigProblem(ErrorCode.invalid_request, "Broker id must not be empty")
         check_is_own(resource.name, broker_id, "Unexpected broker id, expected {own} but received {name}")
@@ -133,24 +131,20 @@ def described_entries(cluster: Cluster, broker_id: int, resource: ConfigResource
             ConfigEntry(name, level, DYNAMIC_BROKER_LOGGER_CONFIG, documentation=UNDOCUMENTED)
             for name, level in levels.items()
         ]
-    if resource.type == CLIENT_METRICS:
+    if resource.type == GROUP:
         if not resource.name:
-            raise ConfigProblem(ErrorCode.invalid_request, "Client metrics subscription name must not be empty")
-        return list(_metrics_entries(cluster, own))
-    if not resource.name:
-        raise ConfigProblem(ErrorCode.invalid_request, "Group name must not be empty")
-    return list(_group_entries(layers, own))
+            raise ConfigProblem(ErrorCode.invalid_request, "Group name must not be empty")
+        return list(_group_entries(layers, own))
+    if not resource.type.entity.names.allows(resource.name):
+        raise ConfigProblem(ErrorCode.invalid_request, own_resource(resource.type).misnamed)
+    return list(_own_entries(cluster, resource, own))
 
 
 def describable_types(release: str) -> Collection[ResourceType]:
     """The resource types that brokers of a release can describe."""
-    known = [TOPIC, BROKER, BROKER_LOGGER]
     configs = release_configs(release)
-    if configs.client_metrics:
-        known.append(CLIENT_METRICS)
-    if configs.group:
-        known.append(GROUP)
-    return known
+    groups = [GROUP] if configs.group else []
+    return [TOPIC, BROKER, BROKER_LOGGER, *groups, *(type_ for type_, keys in configs.others.items() if keys)]
 
 
 def check_topic_is_known(cluster: Cluster, view: View, name: str) -> None:
@@ -214,16 +208,17 @@ def _default_entries(layers: BrokerLayers) -> Iterator[ConfigEntry]:
         yield _entry(name, text, layers.definition(name), synonyms, read_only=read_only)
 
 
-def _metrics_entries(cluster: Cluster, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """The keys that a subscription sets; since 4.1 also defaults, types and synonyms."""
-    for name, definition in release_configs(cluster.release.name).client_metrics.items():
+def _own_entries(cluster: Cluster, resource: ConfigResource, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
+    """The keys that a resource sets; of newer releases also defaults, types and synonyms."""
+    source, defaults_from = own_source(resource), own_resource(resource.type).defaults_from
+    for name, definition in release_configs(cluster.release.name).others[resource.type].items():
         text = own.get(name)
-        if cluster.release.number < _METRICS_DEFAULTS_FROM:
+        if cluster.release.number < defaults_from:
             if text is not None:
-                yield ConfigEntry(name, text, DYNAMIC_CLIENT_METRICS_CONFIG, documentation=UNDOCUMENTED)
+                yield ConfigEntry(name, text, source, documentation=UNDOCUMENTED)
             continue
         value = definition.default if text is None else canonical_value(definition, text)
-        synonyms = () if text is None else (Synonym(name, value, DYNAMIC_CLIENT_METRICS_CONFIG),)
+        synonyms = () if text is None else (Synonym(name, value, source),)
         yield _entry(name, value, definition, synonyms, read_only=False)
 
 

@@ -1,8 +1,7 @@
-"""Rules for the configs of a broker, a topic, a group and a metrics subscription, beside those of each single value."""
+"""Rules for the configs of a broker, a topic and a group, beside those of each single value."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Mapping
 
 from kio.schema.errors import ErrorCode
@@ -16,12 +15,10 @@ from console.embedded.config_definitions import (
     ReleaseConfigs,
     canonical_value,
     checked_value,
-    parsed_value,
     release_configs,
     without_listener,
 )
 from console.embedded.context import Cluster
-from console.embedded.java import trimmed, whole_number
 from console.embedded.spec import Release
 from console.model.config import topic_resource
 
@@ -326,18 +323,7 @@ def topic_config(cluster: Cluster, broker_id: int, name: str, key: str) -> str:
 
 
 _GROUP_KINDS = ("consumer", "share", "streams")
-_MATCHED = frozenset(
-    {
-        "client_instance_id",
-        "client_id",
-        "client_software_name",
-        "client_software_version",
-        "client_source_address",
-        "client_source_port",
-    }
-)
 _SIDES = ("min", "max")
-_SHORTEST_MS, _LONGEST_MS = 100, 3_600_000
 
 
 def check_group(layers: BrokerLayers, own: Mapping[str, str], *, as_range: bool = False) -> None:
@@ -388,45 +374,3 @@ def _check_bounds(layers: BrokerLayers, name: str, value: int, *, as_range: bool
         raise ConfigProblem(ErrorCode.invalid_config, f"{name} must be greater than or equal to {least}")
     if most is not None and value > int(layers.value(most) or 0):
         raise ConfigProblem(ErrorCode.invalid_config, f"{name} must be less than or equal to {most}")
-
-
-def check_client_metrics(layers: BrokerLayers, own: Mapping[str, str], *, modern: bool) -> None:
-    """Check a metrics subscription (ClientMetricsConfigs). modern: since 4.0 values are checked by type."""
-    definitions = layers.configs.client_metrics
-    unknown = next((key for key in own if key not in definitions), None)
-    if unknown is not None:
-        raise ConfigProblem(ErrorCode.invalid_request, f"Unknown client metrics configuration: {unknown}")
-    if modern:
-        for key, text in own.items():
-            checked_value(definitions[key], text)
-    if "interval.ms" in own:
-        interval = _metrics_interval(own["interval.ms"], modern)
-        if not _SHORTEST_MS <= interval <= _LONGEST_MS:
-            raise ConfigProblem(
-                ErrorCode.invalid_request,
-                f"Invalid value {interval} for interval.ms, interval must be between 100 and 3600000 (1 hour)",
-            )
-    if "match" in own:
-        patterns = parsed_value(definitions["match"], own["match"]) if modern else own["match"].split(",")
-        assert not isinstance(patterns, str | int | float)
-        for pattern in patterns:
-            if not _is_match(pattern):
-                raise ConfigProblem(ErrorCode.invalid_config, f"Illegal client matching pattern: {pattern}")
-
-
-def _metrics_interval(text: str, modern: bool) -> int:
-    try:
-        return whole_number(trimmed(text) if modern else text, 32)
-    except ValueError:
-        raise ConfigProblem(ErrorCode.unknown_server_error) from None
-
-
-def _is_match(pattern: str) -> bool:
-    name, _, expression = pattern.partition("=")
-    if name.strip() not in _MATCHED or not expression or "=" in expression:
-        return False
-    try:
-        re.compile(expression.strip())
-    except re.error:
-        return False
-    return True

@@ -21,12 +21,13 @@ from console.files.schema import (
     schema_problems,
 )
 from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
-from console.files.writing import DEFAULT, SECTIONS
+from console.files.writing import DEFAULT
 from console.model.acl import CLUSTER_NAME, Acl
 from console.model.changes import Target
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ResourceType
 from console.model.config import ConfigResource, topic_resource
-from console.model.numbers import has_number_form, is_natural
+from console.model.entity_types import in_sections
+from console.model.numbers import has_number_form
 from console.model.quota import QuotaEntity
 from console.model.yaml_places import Document, FileProblem, FileProblems, Path, read_yaml
 from console.plan.values import parse_quota
@@ -117,17 +118,19 @@ def _entities(part: FilePart, document: Document, read: Read) -> Iterator[FilePr
         configs = None if given.configs is None else _values(given.configs)
         read.topics[name] = WantedTopic(given.partitions, given.replication, configs)
         _remember_keys(read, resource, document, ("topics", name, "configs"), given.configs or {})
-    sections = {"brokers": part.brokers, "groups": part.groups, "client-metrics": part.client_metrics}
-    for type_, section in SECTIONS.items():
-        for name, given_configs in sections[section].items():
-            if section == "brokers" and name != DEFAULT and not is_natural(name):
-                line = document.line((section, name))
-                yield FileProblem(document.source, line, f"{name!r} is no broker's id", f"write a number or {DEFAULT}")
+    for type_ in in_sections():
+        for name, given_configs in part.section(type_).items():
+            place: Path = (type_.section, name)
+            is_default = type_.has_default and name == DEFAULT
+            if not is_default and not type_.names.allows(name):
+                default = f" or {DEFAULT}" if type_.has_default else ""
+                problem, hint = f"{name!r} is no {type_.names.whose}", f"write {type_.names.write}{default}"
+                yield FileProblem(document.source, document.line(place), problem, hint)
                 continue
-            resource = ConfigResource(type_, "" if section == "brokers" and name == DEFAULT else name)
-            yield from _new(read, resource, f"{section} {name}", document, document.line((section, name)))
+            resource = ConfigResource(ResourceType(type_.number or 0), "" if is_default else name)
+            yield from _new(read, resource, f"{type_.section} {name}", document, document.line(place))
             read.configs[resource] = _values(given_configs or {})
-            _remember_keys(read, resource, document, (section, name), given_configs or {})
+            _remember_keys(read, resource, document, place, given_configs or {})
     for number, quota in enumerate(part.quotas):
         yield from _quota(quota, number, document, read)
     for number, acl in enumerate(part.acls):

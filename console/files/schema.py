@@ -6,10 +6,11 @@ Values of configs are texts: units are understood later.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
+from console.model.entity_types import EntityType, in_sections
 from console.model.numbers import natural_number
 from console.model.yaml_places import Document, FileProblem, Path, unknown_key
 
@@ -90,16 +91,31 @@ class AclPart(_Part):
     host: str = "*"
 
 
-class FilePart(_Part):
-    """A whole file."""
-
+class _Head(_Part):
     version: Literal["1"]
     topics: dict[str, TopicPart | None] = Field(default_factory=dict)
-    brokers: Entities = Field(default_factory=dict)
-    groups: Entities = Field(default_factory=dict)
-    client_metrics: Annotated[Entities, Field(alias="client-metrics")] = Field(default_factory=dict)
+
+
+if TYPE_CHECKING:
+    _Sections = _Head
+else:
+    _Sections = create_model(
+        "_Sections",
+        __base__=_Head,
+        **{each.word: (Entities, Field(default_factory=dict, alias=each.section)) for each in in_sections()},
+    )
+
+
+class FilePart(_Sections):
+    """A whole file, with a section for each type of entity."""
+
     quotas: list[QuotaPart] = Field(default_factory=list)
     acls: list[AclPart] = Field(default_factory=list)
+
+    def section(self, type_: EntityType) -> Entities:
+        """What stands in the section of a type."""
+        found: Entities = getattr(self, type_.word)
+        return found
 
 
 # -- errors of pydantic, with the line and the nearest legal key

@@ -13,8 +13,8 @@ from typing import Final
 from msgspec import Struct, field
 
 from console.model.acl import Acl
-from console.model.codes import BROKER, CLIENT_METRICS, GROUP
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, topic_resource
+from console.model.entity_types import FileForm
 from console.model.feature_levels import ELR_VERSION, MIN_ISR
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
@@ -48,8 +48,8 @@ class WantedTopic(Struct, frozen=True):
 
 
 class Wanted(Struct, frozen=True):
-    """A wanted state. configs: brokers, groups and client metrics, with all overrides of each that is listed; quotas:
-    all limits of each entity that is listed."""
+    """A wanted state. configs: brokers, groups and what else has a section, with all overrides of each that is listed;
+    quotas: all limits of each entity that is listed."""
 
     topics: Mapping[str, WantedTopic] = field(default_factory=dict)
     configs: Mapping[ConfigResource, Mapping[str, Value]] = field(default_factory=dict)
@@ -69,8 +69,6 @@ def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
 
 # What a cluster is, as a wanted state.
 
-_LISTED = (BROKER, GROUP, CLIENT_METRICS)
-
 
 def wanted_of(snapshot: Snapshot) -> Wanted:
     """Topics but the internal ones, and everything that is set on an entity itself."""
@@ -87,7 +85,7 @@ def wanted_of(snapshot: Snapshot) -> Wanted:
     configs = {
         resource: found
         for resource, entries in snapshot.configs.items()
-        if resource.type in _LISTED and (found := known.of(resource, entries))
+        if resource.type.entity.form is FileForm.ENTRIES and (found := known.of(resource, entries))
     }
     return Wanted(topics, configs, dict(snapshot.quotas), frozenset(snapshot.acls))
 

@@ -10,8 +10,9 @@ from types import MappingProxyType
 from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
 from console.model.acl import Acl
 from console.model.amounts import quota
-from console.model.codes import BROKER, CLIENT_METRICS, GROUP, AclResourceType, Permission
+from console.model.codes import AclResourceType, Permission
 from console.model.config import ConfigResource
+from console.model.entity_types import in_sections
 from console.model.numbers import json_text
 from console.model.quota import QuotaEntity
 from console.plan.values import parse_quota
@@ -20,7 +21,6 @@ from widgets.cells import clean, escaped
 
 DEFAULT = "<default>"
 VERSION = 1
-SECTIONS = {BROKER: "brokers", GROUP: "groups", CLIENT_METRICS: "client-metrics"}
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"})
 
@@ -63,10 +63,10 @@ def _topics(topics: Mapping[str, WantedTopic]) -> Iterator[str]:
 
 
 def _configs(configs: Mapping[ConfigResource, Mapping[str, Value]], notes: Notes) -> Iterator[list[str]]:
-    for type_, section in SECTIONS.items():
-        resources = sorted((each for each in configs if each.type == type_), key=_order)
+    for type_ in in_sections():
+        resources = sorted((each for each in configs if each.type == type_.number), key=_order)
         if resources:
-            lines = [f"{section}:"]
+            lines = [f"{type_.section}:"]
             for resource in resources:
                 name = DEFAULT if resource.is_cluster_default else resource.name
                 beside = {key: text for (noted, key), text in notes.items() if noted == resource}

@@ -31,6 +31,7 @@ from console.history.entities import (
 )
 from console.history.redact import Damaged, is_secret
 from console.history.schema import JOURNAL, arrow_schema
+from console.model.entity_types import BY_NUMBER
 from console.model.journal_lines import (
     APPLIED,
     FINAL,
@@ -76,12 +77,9 @@ _DONE_ONCE = frozenset({"elect-preferred", "elect-unclean", "cancel-move", "move
 """Edits that leave no attribute."""
 _WITHOUT_SETTINGS = frozenset({"group", "group_offset", "records_of", "registration"})
 """Fields of edits of what is no setting."""
-_OWN_SOURCES = {
-    "topic": ("DYNAMIC_TOPIC_CONFIG",),
+_OWN_SOURCES: Mapping[str, tuple[str, ...]] = {
+    **{each.kafka_word: (each.own_source_name,) for each in BY_NUMBER.values()},
     "broker": ("DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG", "STATIC_BROKER_CONFIG"),
-    "broker-logger": ("DYNAMIC_BROKER_LOGGER_CONFIG",),
-    "client-metrics": ("DYNAMIC_CLIENT_METRICS_CONFIG",),
-    "group": ("DYNAMIC_GROUP_CONFIG",),
 }
 """Sources of values that are set on the entity itself; a broker's file counts."""
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from console.history.entities import quota_value
+from console.model.entity_types import in_files
 from console.model.yaml_places import FileProblem, Node, read_yaml
 
 SEVERITIES = ("high", "medium", "low")
-ENTITY_TYPES = ("topic", "broker", "group", "client-metrics", "quota", "acl", "scram", "feature")
+ENTITY_TYPES = (*(each.kafka_word for each in in_files()), "quota", "acl", "scram", "feature")
 """What a rule may be about, as in `console.history.entities`."""
 
 _MAY_BE_MISSING = ("quota", "broker")

@@ -16,11 +16,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from console.model.entity_types import in_files
+
 HIDDEN = "[hidden]"
 """What brokers write in their request log in place of a secret."""
 
 MASKED_CHARS = 200
-_CONFIG_TYPES = frozenset({"topic", "broker", "group", "client-metrics"})
+_CONFIG_TYPES = frozenset(each.kafka_word for each in in_files())
 _OPEN_TYPES = frozenset({"quota", "acl", "scram", "feature", "cluster", "broker-logger"})
 _OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)", re.DOTALL)
 _FRAME = re.compile(

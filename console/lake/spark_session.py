@@ -88,6 +88,7 @@ _OF_MODEL = (
     "__init__.py",
     "amounts.py",
     "codes.py",
+    "entity_types.py",
     "journal_lines.py",
     "numbers.py",
     "quota.py",

@@ -20,8 +20,9 @@ from console.language.statements import (
 )
 from console.language.tokenizer import Word
 from console.model.acl import LITERAL, PREFIXED
-from console.model.codes import BROKER_LOGGER, CLIENT_METRICS, GROUP, AclResourceType, Code, PatternType
-from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.codes import AclResourceType, Code, PatternType, ResourceType
+from console.model.config import ConfigResource
+from console.model.entity_types import BY_WORD, ENTITY_TYPES, EntityType, Lister
 from console.model.numbers import is_natural
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.present.text import clean
@@ -39,16 +40,19 @@ ACL_TYPES = {
 }
 ACL_CLUSTER = AclResourceType(4)
 
-_NAME_OF = {
-    "topic": Expected(What.TOPIC, "the NAME of a topic"),
-    "group": Expected(What.GROUP, "the NAME of a group"),
-    "client-metrics": Expected(What.METRICS, "the NAME of a client metrics subscription"),
-    "ip": Expected(What.IP, "an IP address or <default>"),
-    "client": Expected(What.CLIENT, "a client id or <default>"),
-    "user": Expected(What.USER, "the NAME of a user or <default>"),
-    "broker": Expected(What.BROKER_OR_DEFAULT, "the number of a broker or <default>"),
-    "logger": Expected(What.BROKER, "the number of a broker"),
-}
+
+def _name_of(type_: EntityType) -> Expected:
+    """What has to follow the word of a type."""
+    match type_.lister:
+        case Lister.RESOURCES:
+            return Expected(What.RESOURCE, type_.asked, detail=type_.word)
+        case Lister.BROKERS:
+            return Expected(What.BROKER_OR_DEFAULT if type_.has_default else What.BROKER, type_.asked)
+        case _:
+            return Expected(What(type_.word), type_.asked)
+
+
+_NAME_OF = {each.word: _name_of(each) for each in ENTITY_TYPES}
 
 
 def entity(reader: Reader) -> Entity | None:
@@ -62,19 +66,10 @@ def entity(reader: Reader) -> Entity | None:
 
 
 def _subject(reader: Reader, keyword: str) -> Subject:
+    type_ = BY_WORD[keyword]
+    if type_.number is not None:
+        return ConfigResource(ResourceType(type_.number), _resource_name(reader, type_))
     match keyword:
-        case "topic":
-            return topic_resource(plain_name(reader, _NAME_OF[keyword], "topics").text or "")
-        case "group":
-            # Brokers take the commits of a group with the empty name, and list it.
-            return ConfigResource(GROUP, plain_name(reader, _NAME_OF[keyword], "groups", may_be_empty=True).text or "")
-        case "client-metrics":
-            return ConfigResource(CLIENT_METRICS, plain_name(reader, _NAME_OF[keyword], "client metrics").text or "")
-        case "broker":
-            return _broker(reader)
-        case "logger":
-            word = reader.take(_NAME_OF["logger"])
-            return ConfigResource(BROKER_LOGGER, str(_broker_number(reader, word, "the number of a broker")))
         case "ip":
             return QuotaEntity.of({IP: quota_name(reader, "ip")})
         case "client":
@@ -84,6 +79,21 @@ def _subject(reader: Reader, keyword: str) -> Subject:
             if reader.take_keyword("client") is None:
                 return QuotaEntity.of({USER: user})
             return QuotaEntity.of({USER: user, CLIENT_ID: quota_name(reader, "client")})
+
+
+def _resource_name(reader: Reader, type_: EntityType) -> str:
+    """Read the name of a resource; the default's is empty."""
+    expected, word = _NAME_OF[type_.word], reader.word
+    if type_.at_broker:
+        word = reader.take(expected)
+        if type_.has_default and word.is_bare(DEFAULT_NAME):
+            return ""
+        name = str(_broker_number(reader, word, expected.label))
+    else:
+        name = plain_name(reader, expected, type_.spoken, may_be_empty=type_.names.allows("")).text or ""
+    if word is not None and not type_.names.allows(name):
+        reader.fail(f"expected {expected.label}, not {reader.shown(word)}", word)
+    return name
 
 
 def plain_name(reader: Reader, expected: Expected, plural: str, *, may_be_empty: bool = False) -> Name:
@@ -104,13 +114,6 @@ def quota_name(reader: Reader, keyword: str) -> str | None:
     if not word.text:
         reader.fail(f"{_NAME_OF[keyword].label} can't be empty", word)
     return word.text
-
-
-def _broker(reader: Reader) -> ConfigResource:
-    word = reader.take(_NAME_OF["broker"])
-    if word.is_bare(DEFAULT_NAME):
-        return CLUSTER_DEFAULT
-    return broker_resource(_broker_number(reader, word, _NAME_OF["broker"].label))
 
 
 def _broker_number(reader: Reader, word: Word, label: str) -> int:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from console.language.vocabulary import base_key
 from console.model.amounts import quota
-from console.model.codes import BROKER_LOGGER, DEFAULT_CONFIG, ConfigType
+from console.model.codes import DEFAULT_CONFIG, ConfigType
 from console.model.config import ConfigEntry, ConfigResource
 from console.model.inheritance import in_terms_of
 from console.model.quota import QuotaValues
@@ -248,7 +248,7 @@ def config_candidates(
         yield Candidate("?", "asked for, hidden", help_, Form.BARE)
         yield Candidate("@", "read from a file", help_, Form.BARE)
         return
-    fixed = LEVELS if target is not None and target.type == BROKER_LOGGER else VALUES.get(base_key(key))
+    fixed = LEVELS if target is not None and target.type.entity.has_levels else VALUES.get(base_key(key))
     if fixed is None and entry is not None and entry.type == BOOLEAN:
         fixed = {"true": "", "false": ""}
     if fixed is not None:

@@ -30,6 +30,7 @@ from console.language.vocabulary import base_key, known_entry, known_keys, quota
 from console.model.amounts import quota
 from console.model.codes import AclResourceType
 from console.model.config import ConfigEntry, ConfigResource, is_override
+from console.model.entity_types import BY_WORD, listed_alone
 from console.model.feature_levels import brings, level_name
 from console.model.quota import CLIENT_KEYS, QuotaEntity
 from console.model.snapshot import Snapshot
@@ -40,16 +41,6 @@ from console.present.kinds import filter_names
 from console.present.values import human_or_text
 
 _DEFAULT = Candidate(DEFAULT_NAME, "the default", "what holds for all that have nothing of their own", Form.BARE)
-_ENTITY_HELP = {
-    "topic": "a topic's configs",
-    "group": "a group's configs",
-    "client-metrics": "a client metrics subscription",
-    "ip": "quotas of an address",
-    "client": "quotas of a client id",
-    "user": "quotas of a user, and of its clients",
-    "broker": "a broker's configs, or the cluster default",
-    "logger": "log levels of a broker",
-}
 _DURATIONS = ("15min", "30min", "1h", "4h", "12h", "1d")
 
 
@@ -94,8 +85,8 @@ class Candidates:
                 return None if expected.detail == "new" else names.topics(snapshot)
             case What.GROUP:
                 return names.groups(snapshot)
-            case What.METRICS:
-                return names.metrics(snapshot)
+            case What.RESOURCE:
+                return names.resources(snapshot, BY_WORD[expected.detail])
             case What.USER | What.USER_NAME | What.SCRAM_USER:
                 return names.users(snapshot)
             case What.CLIENT | What.CLIENT_NAME:
@@ -126,12 +117,11 @@ class Candidates:
                 return names.clients(snapshot)
             case "ips":
                 return names.ips(snapshot)
-            case "client-metrics":
-                return names.metrics(snapshot)
             case "acls":
                 return names.principals(snapshot)
             case _:
-                return None
+                listed = next((each for each in listed_alone() if each.plural == kind), None)
+                return None if listed is None else names.resources(snapshot, listed)
 
     def _acl_names(self, kind: str) -> NameIndex:
         match kind:
@@ -163,7 +153,7 @@ class Candidates:
             case What.WORDS | What.MECHANISM:
                 return [Candidate(word, form=Form.BARE) for word in expected.words]
             case What.ENTITY:
-                return [Candidate(word, "", _ENTITY_HELP[word], Form.BARE) for word in expected.words]
+                return [Candidate(word, "", BY_WORD[word].help, Form.BARE) for word in expected.words]
             case What.VERB | What.VERB_NAME:
                 return [Candidate(verb.name, verb.group, verb.summary) for verb in verbs_for(self._where)]
             case What.BROKER | What.BROKER_OR_DEFAULT:

@@ -2,8 +2,8 @@
 
     script = [stmt] {(";" | NEWLINE) [stmt]}          "#" at the start of a statement: a comment
     word   = adjacent pieces: bare, 'raw', "with \\" \\\\ \\n \\t"
-    entity = ("topic" | "group" | "client-metrics" | "ip" | "client") NAME
-           | "user" NAME ["client" NAME] | "broker" (INT | "<default>") | "logger" INT
+    entity = TYPE NAME | "user" NAME ["client" NAME]  TYPE: a word of `console.model.entity_types`, which says what
+                                                      names it has, and whether it has "<default>"
     assign = KEY=VALUE                                one word, split at its first unquoted "="
     secret = "@"FILE | "?"
 

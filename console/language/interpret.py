@@ -50,7 +50,7 @@ from console.model import authorizer
 from console.model.acl import CLUSTER_NAME, Acl
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import NewTopic, ScramUser
-from console.model.codes import BROKER, BROKER_LOGGER, AclOperation, AclResourceType, ConfigType
+from console.model.codes import BROKER, AclOperation, AclResourceType, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
@@ -276,7 +276,7 @@ def _entry(snapshot: Snapshot, target: ConfigResource, key: Key) -> ConfigEntry 
             return meant
         return f"{meant} Quote a plug-in's own key: {quoted(key.name)}".strip()
 
-    what = "logger" if target.type == BROKER_LOGGER else f"{resource_word(target.type)} config"
+    what = "logger" if target.type.entity.has_levels else f"{resource_word(target.type)} config"
     raise CommandError(f"unknown {what} '{clean(key.name, 80)}'", hint, key.span)
 
 
@@ -290,7 +290,7 @@ def _value(target: ConfigResource, assign: Assign, entry: ConfigEntry | None, se
             )
         return secrets[key]
     text = assign.value if isinstance(assign.value, str) else secrets[key].reveal()
-    if target.type == BROKER_LOGGER:
+    if target.type.entity.has_levels:
         return _level(text, assign)
     try:
         return parse_value(key, entry.type if entry is not None else ConfigType(0), text)
@@ -310,7 +310,7 @@ def _items(verb: str, target: ConfigResource, assign: Assign, entry: ConfigEntry
     if entry is not None and entry.type.known and entry.type != LIST:
         type_ = entry.type.name.lower()
         raise CommandError(f"{verb} needs a list, and {key} is {type_}", "set gives it a value", assign.key.span)
-    if target.type == BROKER_LOGGER:
+    if target.type.entity.has_levels:
         raise CommandError(f"{verb} needs a list, not a log level", "set gives it a value", assign.key.span)
     if not isinstance(assign.value, str):
         raise CommandError(f"{verb} takes no secrets", f"write {quote_beside_equals(key)}=ITEM,ITEM", assign.value_span)

@@ -8,7 +8,8 @@ from itertools import accumulate, islice
 from typing import Any
 
 from console.model.acl import Acl
-from console.model.codes import CLIENT_METRICS, GROUP, AclResourceType
+from console.model.codes import GROUP, AclResourceType
+from console.model.entity_types import EntityType
 from console.model.quota import CLIENT_ID, IP, USER
 from console.model.snapshot import Snapshot
 
@@ -108,9 +109,9 @@ class KnownNames:
 
         return self._index("groups", (snapshot.groups, snapshot.configs), names)
 
-    def metrics(self, snapshot: Snapshot) -> NameIndex:
-        """Client metrics subscriptions."""
-        return self._index("metrics", (snapshot.configs,), lambda: _configured(snapshot, CLIENT_METRICS))
+    def resources(self, snapshot: Snapshot, type_: EntityType) -> NameIndex:
+        """What has configs and is in no other part of a snapshot."""
+        return self._index(type_.word, (snapshot.configs,), lambda: _configured(snapshot, type_.number))
 
     def users(self, snapshot: Snapshot) -> NameIndex:
         """Users with quotas, SCRAM credentials or ACLs."""
@@ -167,5 +168,5 @@ def _parts(snapshot: Snapshot, type_: str) -> set[str]:
     return {part.name for entity in entities for part in entity.parts if part.type == type_ and part.name is not None}
 
 
-def _configured(snapshot: Snapshot, type_: int) -> set[str]:
+def _configured(snapshot: Snapshot, type_: int | None) -> set[str]:
     return {resource.name for resource in snapshot.configs if resource.type == type_}

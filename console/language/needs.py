@@ -39,8 +39,9 @@ from console.language.statements import (
 )
 from console.model.acl import PREFIXED
 from console.model.authorizer import range_of
-from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, ResourceType
+from console.model.codes import BROKER, BROKER_LOGGER, GROUP, TOPIC, ResourceType
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.entity_types import listed_alone
 from console.model.feature_levels import CORDONED, ELR_VERSION, MIN_ISR
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity, QuotaFilter, filter_for_entity, filter_for_name
 
@@ -195,7 +196,7 @@ def _configs(resource: ConfigResource) -> Needs:
     need = Needs(resources=frozenset({resource}))
     if resource.type == TOPIC:
         return need | Needs(topics=frozenset({resource.name}))
-    if resource.type in (BROKER, BROKER_LOGGER):
+    if resource.type.entity.at_broker:
         return need | Needs(parts=frozenset({"cluster"}), a_broker=resource.is_cluster_default)
     return need
 
@@ -297,12 +298,16 @@ def _list(statement: List) -> Needs:
             return _parts("quotas")
         case "loggers":
             return _loggers(statement)
-        case "client-metrics":
-            return Needs(every=frozenset({CLIENT_METRICS}))
         case "groups":
             return _parts("groups") | Needs(lags_of=frozenset({tuple(glob.pattern for glob in statement.globs)}))
+        case kind if kind in _LISTED:
+            return Needs(every=frozenset({_LISTED[kind]}))
         case kind:
             return _parts(kind)
+
+
+_LISTED = {each.plural: ResourceType(each.number) for each in listed_alone() if each.number is not None}
+"""Kinds whose names only the list of resources with configs has."""
 
 
 def _loggers(statement: List) -> Needs:

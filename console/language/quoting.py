@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from console.model.entity_types import ENTITY_TYPES
 from console.present.text import clean, is_harmless
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_NAME = "<default>"
-ENTITY_WORDS = ("topic", "group", "client-metrics", "ip", "client", "user", "broker", "logger")
+ENTITY_WORDS = tuple(each.word for each in sorted(ENTITY_TYPES, key=lambda each: each.at_broker))
 
 ESCAPES: Mapping[str, str] = MappingProxyType({'"': '"', "\\": "\\", "n": "\n", "t": "\t", "r": "\r"})
 """Character after a backslash in double quotes -> what the two stand for; also ``\\u{HEX}``, any code point."""

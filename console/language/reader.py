@@ -51,7 +51,7 @@ class What(Enum):
     ENTITY = "entity"
     TOPIC = "topic"
     GROUP = "group"
-    METRICS = "client-metrics"
+    RESOURCE = "resource"
     BROKER = "broker"
     BROKER_OR_DEFAULT = "broker or default"
     LOG_DIR = "log dir"
@@ -86,7 +86,7 @@ class What(Enum):
 
 class Expected(Struct, frozen=True):
     """What is valid at a place. label: as the help writes it; words: fixed words; subject: the entity whose keys are
-    valid; detail: the kind of a list, the type of an ACL's resource."""
+    valid; detail: the kind of a list, the type of an ACL's resource, the word of a type of entity."""
 
     what: What
     label: str

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from console.language.cluster_verbs import CLUSTER_VERBS
 from console.language.verb import CHANGE, EVERYWHERE, GO, INTERACTIVE, LOOK, PLAN, Verb, Where
+from console.model.entity_types import listed_alone, with_configs, with_quotas
 from console.plan.risk_rules import NAMES
 
 __all__ = [
@@ -27,14 +28,12 @@ __all__ = [
 KINDS = (
     "topics",
     "brokers",
-    "users",
-    "clients",
-    "ips",
+    *(each.plural for each in with_quotas()),
     "quotas",
     "acls",
     "groups",
     "loggers",
-    "client-metrics",
+    *(each.plural for each in listed_alone()),
     "scram",
 )
 """What `list` lists."""
@@ -42,17 +41,7 @@ KINDS = (
 PANES = ("topics", "brokers", "configs", "quotas", "acls", "groups", "drift", "usage", "transactions", "moves", "find")
 """Panes that are verbs; `plan` is both a pane and a verb."""
 
-ENTITY_USAGE = (
-    "topic NAME",
-    "group NAME",
-    "client-metrics NAME",
-    "broker ID",
-    "broker <default>",
-    "logger BROKER-ID",
-    "user NAME [client NAME]",
-    "client NAME",
-    "ip ADDRESS",
-)
+ENTITY_USAGE = tuple(usage for each in (*with_configs(), *with_quotas()) for usage in each.usage)
 
 
 _ALL = (

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Protocol
 
 from console.language.errors import CommandError, did_you_mean
 from console.language.quoting import ENTITY_WORDS
 from console.language.statements import Entity, Key, Subject
 from console.language.tokenizer import Span
-from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, DEFAULT_CONFIG, TOPIC, ConfigType
+from console.model.codes import BROKER, DEFAULT_CONFIG, TOPIC, ConfigType, ResourceType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, topic_resource
-from console.model.inheritance import CLIENT_METRICS_DEFAULTS
+from console.model.entity_types import Lister
 from console.model.nodes import ITS_OWN, controller_named, is_broker
 from console.model.quota import CLIENT_KEYS, IP, IP_KEYS, QUOTA_KEYS, QuotaEntity, QuotaValues
 from console.model.snapshot import ReadFailure, Snapshot
@@ -24,14 +25,16 @@ from console.present.text import clean
 
 _LISTENER_PREFIX = re.compile(r"listener\.name\.[^.]+\.((plain|scram-sha-\d+|gssapi|oauthbearer)\.)?(?=.)")
 
-_INT, _LIST = ConfigType(3), ConfigType(7)
-_CLIENT_METRICS = ConfigSet(
-    tuple(
-        ConfigEntry(key, value, DEFAULT_CONFIG, type=_INT if key.endswith(".ms") else _LIST)
-        for key, value in sorted(CLIENT_METRICS_DEFAULTS.items())
+
+@cache
+def _undescribed(type_: ResourceType) -> ConfigSet:
+    """The keys of a type of which brokers describe only what is set."""
+    return ConfigSet(
+        tuple(
+            ConfigEntry(key.name, key.default, DEFAULT_CONFIG, type=ConfigType.parse(key.type))
+            for key in sorted(type_.entity.keys)
+        )
     )
-)
-"""ClientMetricsConfigs: a resource lists only the keys that are set on it."""
 
 
 def described_sets(snapshot: Snapshot, target: ConfigResource) -> Iterator[ConfigSet]:
@@ -40,12 +43,12 @@ def described_sets(snapshot: Snapshot, target: ConfigResource) -> Iterator[Confi
     if own is not None:
         yield own
         # The cluster default and a new entity list only what is set on them.
-        if not target.is_cluster_default and target.type in (TOPIC, BROKER, BROKER_LOGGER):
+        if not target.is_cluster_default and target.type.entity.lister in (Lister.TOPICS, Lister.BROKERS):
             return
-    if target.type == BROKER_LOGGER:
+    if target.type.entity.has_levels:
         return
-    if target.type == CLIENT_METRICS:
-        yield _CLIENT_METRICS
+    if target.type.entity.keys:
+        yield _undescribed(target.type)
         return
     for other in _others(snapshot, target):
         found = snapshot.configs.get(other)
@@ -110,7 +113,7 @@ def require(snapshot: Snapshot, target: ConfigResource, span: Span | None, plan:
     """Raises CommandError if a topic or broker does not exist. A topic that the plan creates does."""
     if target.type == TOPIC:
         require_topic(snapshot, target.name, span, plan)
-    elif target.type in (BROKER, BROKER_LOGGER) and target.name and not is_broker(snapshot, target.name):
+    elif target.type.entity.at_broker and target.name and not is_broker(snapshot, target.name):
         if what := controller_named(snapshot, target.name):
             raise CommandError(what, ITS_OWN, span)
         ids = ", ".join(map(str, sorted(broker.id for broker in snapshot.cluster.brokers)))

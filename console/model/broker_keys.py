@@ -20,18 +20,14 @@ from msgspec.structs import replace
 
 from console.model.codes import (
     BROKER,
-    DEFAULT_CONFIG,
-    DYNAMIC_BROKER_CONFIG,
-    DYNAMIC_DEFAULT_BROKER_CONFIG,
     GROUP,
-    STATIC_BROKER_CONFIG,
     TOPIC,
     ConfigSource,
     ResourceType,
 )
 from console.model.config import ConfigEntry, ConfigSet, Synonym
 
-PRECEDENCE = (DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG)
+PRECEDENCE = tuple(map(ConfigSource, BROKER.entity.sources))
 """The sources of a broker's key, the strongest first."""
 
 
@@ -171,7 +167,7 @@ class UpdateMode(Enum):
     """KIP-226's update modes, and two cases that it leaves out."""
 
     AT_ONCE = "at once"
-    """Not a broker's key: a topic's, group's, logger's or client-metrics' key takes effect without a restart."""
+    """Not a broker's key: another resource's key takes effect without a restart."""
     CLUSTER_WIDE = "cluster-wide"
     """May be set on the cluster default and on each broker."""
     PER_BROKER = "per broker"

@@ -12,6 +12,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
+from console.model.entity_types import BY_NUMBER, SHARED_SOURCES, EntityType, unknown
+
 if TYPE_CHECKING:
     from typing import Self
 
@@ -66,15 +68,14 @@ class Code(int):
 
 
 class ResourceType(Code):
-    """What a config belongs to (ConfigResource.Type)."""
+    """What a config belongs to (ConfigResource.Type), by the table `console.model.entity_types`."""
 
-    NAMES: ClassVar[dict[int, str]] = {
-        2: "TOPIC",
-        4: "BROKER",
-        8: "BROKER_LOGGER",
-        16: "CLIENT_METRICS",
-        32: "GROUP",
-    }
+    NAMES: ClassVar[dict[int, str]] = {number: each.name for number, each in BY_NUMBER.items()}
+
+    @property
+    def entity(self) -> EntityType:
+        """The record of the type; of a type of a newer broker one that knows no more than its number."""
+        return BY_NUMBER.get(self) or unknown(int(self))
 
 
 TOPIC = ResourceType(2)
@@ -82,21 +83,16 @@ BROKER = ResourceType(4)
 BROKER_LOGGER = ResourceType(8)
 CLIENT_METRICS = ResourceType(16)
 GROUP = ResourceType(32)
+IN_RESOURCE_LISTS = tuple(ResourceType(number) for number, each in BY_NUMBER.items() if each.listed is not None)
+"""The types of which we ask ListConfigResources."""
 
 
 class ConfigSource(Code):
     """Where a config value comes from (DescribeConfigsResponse.ConfigSource)."""
 
-    NAMES: ClassVar[dict[int, str]] = {
-        1: "DYNAMIC_TOPIC_CONFIG",
-        2: "DYNAMIC_BROKER_CONFIG",
-        3: "DYNAMIC_DEFAULT_BROKER_CONFIG",
-        4: "STATIC_BROKER_CONFIG",
-        5: "DEFAULT_CONFIG",
-        6: "DYNAMIC_BROKER_LOGGER_CONFIG",
-        7: "DYNAMIC_CLIENT_METRICS_CONFIG",
-        8: "DYNAMIC_GROUP_CONFIG",
-    }
+    NAMES: ClassVar[dict[int, str]] = dict(
+        sorted({**SHARED_SOURCES, **{each.own_source: each.own_source_name for each in BY_NUMBER.values()}}.items())
+    )
 
 
 DYNAMIC_TOPIC_CONFIG = ConfigSource(1)
@@ -105,7 +101,6 @@ DYNAMIC_DEFAULT_BROKER_CONFIG = ConfigSource(3)
 STATIC_BROKER_CONFIG = ConfigSource(4)
 DEFAULT_CONFIG = ConfigSource(5)
 DYNAMIC_BROKER_LOGGER_CONFIG = ConfigSource(6)
-DYNAMIC_CLIENT_METRICS_CONFIG = ConfigSource(7)
 DYNAMIC_GROUP_CONFIG = ConfigSource(8)
 
 

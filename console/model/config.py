@@ -12,17 +12,13 @@ from msgspec import Struct, field
 from console.model.codes import (
     BROKER,
     DEFAULT_CONFIG,
-    DYNAMIC_BROKER_CONFIG,
-    DYNAMIC_BROKER_LOGGER_CONFIG,
-    DYNAMIC_CLIENT_METRICS_CONFIG,
     DYNAMIC_DEFAULT_BROKER_CONFIG,
-    DYNAMIC_GROUP_CONFIG,
-    DYNAMIC_TOPIC_CONFIG,
     TOPIC,
     ConfigSource,
     ConfigType,
     ResourceType,
 )
+from console.model.entity_types import BY_NUMBER
 from console.model.failure import Failure
 from console.model.numbers import long_number
 
@@ -64,24 +60,15 @@ class Synonym(NamedTuple):
     source: ConfigSource
 
 
-# Which source is the resource's own override; for a broker the cluster default is not its own.
-OWN_SOURCE: Mapping[int, ConfigSource] = {
-    2: DYNAMIC_TOPIC_CONFIG,
-    4: DYNAMIC_BROKER_CONFIG,
-    8: DYNAMIC_BROKER_LOGGER_CONFIG,
-    16: DYNAMIC_CLIENT_METRICS_CONFIG,
-    32: DYNAMIC_GROUP_CONFIG,
-}
-
-
+_OWN_SOURCES = {number: ConfigSource(each.own_source) for number, each in BY_NUMBER.items()}
 _NO_SOURCE = ConfigSource(0)
 
 
 def own_source(resource: ConfigResource) -> ConfigSource:
-    """The source that an override of this very resource has."""
+    """The source that an override of this very resource has; for a broker the cluster default is not its own."""
     if resource.is_cluster_default:
         return DYNAMIC_DEFAULT_BROKER_CONFIG
-    return OWN_SOURCE.get(resource.type, _NO_SOURCE)
+    return _OWN_SOURCES.get(resource.type, _NO_SOURCE)
 
 
 class ConfigEntry(Struct, frozen=True):

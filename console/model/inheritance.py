@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from console.model.broker_keys import PRECEDENCE, TOPIC_SYNONYMS
-from console.model.codes import (
-    BROKER,
-    BROKER_LOGGER,
-    CLIENT_METRICS,
-    DEFAULT_CONFIG,
-    TOPIC,
-    ConfigSource,
-    ResourceType,
-)
+from console.model.codes import BROKER, DEFAULT_CONFIG, TOPIC, ConfigSource, ResourceType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, is_override, own_source
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
-
-CLIENT_METRICS_DEFAULTS: Mapping[str, str] = {"interval.ms": "300000", "match": "", "metrics": ""}
-"""ClientMetricsConfigs: what applies to a key that a client-metrics resource does not set."""
-
 
 _FACTORS = {broker_key.name: broker_key.factor for keys in TOPIC_SYNONYMS.values() for broker_key in keys}
 
@@ -99,7 +86,7 @@ class Inheritance:
     def without_override(self, resource: ConfigResource, key: str) -> Inherited:
         """What applies to a key of a resource once the resource's own override of it is gone, or already if it has
         none. Topics are seen as the broker sees them that described them."""
-        if resource.type == BROKER_LOGGER:
+        if resource.type.entity.has_levels:
             return UNKNOWN  # a parent logger's level, and which parents have one is unknown
         configs = self._snapshot.configs.get(resource)
         entry = configs.get(key) if configs is not None else None
@@ -149,8 +136,9 @@ class Inheritance:
         return self._different[resource_type]
 
     def _look_for(self, resource_type: ResourceType, key: str) -> Inherited:
-        if resource_type == CLIENT_METRICS and key in CLIENT_METRICS_DEFAULTS:
-            return Inherited(CLIENT_METRICS_DEFAULTS[key], DEFAULT_CONFIG, key)
+        for known in resource_type.entity.keys:
+            if known.name == key:
+                return Inherited(known.default, DEFAULT_CONFIG, key)
         broker = self._snapshot.configs_from
         if resource_type == TOPIC and broker is not None:
             configs = self._snapshot.configs.get(broker_resource(broker))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from console.model.changes import AlterConfigs, ConfigOp
-from console.model.codes import APPEND, BROKER, BROKER_LOGGER, DELETE, SET, SUBTRACT
+from console.model.codes import APPEND, DELETE, SET, SUBTRACT
 from console.model.config import ConfigResource
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
@@ -30,7 +30,7 @@ def config_steps(edits: Sequence[Staged], facts: Facts) -> list[Step]:
     for resource, group in groups.items():
         broker = _broker_of(resource)
         # A logger's level is set on the broker at once and makes no record.
-        records = 0 if resource.type == BROKER_LOGGER else len(group)
+        records = 0 if resource.type.entity.has_levels else len(group)
         if broker is None:
             rest.append((group, records))
         else:
@@ -50,7 +50,7 @@ def config_steps(edits: Sequence[Staged], facts: Facts) -> list[Step]:
 
 def _broker_of(resource: ConfigResource) -> int | None:
     """The broker that a resource's change has to be sent to, None for any."""
-    return int(resource.name) if resource.type in (BROKER, BROKER_LOGGER) and resource.name else None
+    return int(resource.name) if resource.type.entity.at_broker and resource.name else None
 
 
 def _cut_note(place: int, packed: Sequence[Bin], reachable: Sequence[int]) -> str:

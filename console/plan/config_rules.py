@@ -8,8 +8,9 @@ from msgspec import structs
 
 from console.model.broker_keys import listener_base
 from console.model.changes import FeatureTarget
-from console.model.codes import BROKER, BROKER_LOGGER, GROUP, TOPIC, ConfigType
+from console.model.codes import BROKER, TOPIC, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, is_override
+from console.model.entity_types import Lister
 from console.model.nodes import ITS_OWN, controller_named, is_broker
 from console.plan.edits import (
     AppendConfig,
@@ -29,8 +30,6 @@ ROOT_LOGGER = "root"
 LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 """LogLevelConfig.VALID_LOG_LEVELS."""
 
-_ENTITY_WORDS = {TOPIC: "a topic", GROUP: "a group"}
-
 
 def _place(edit: ConfigEdit, draft: Draft) -> Refused | None:
     """Whether the resource can be edited at all."""
@@ -47,19 +46,27 @@ def _place(edit: ConfigEdit, draft: Draft) -> Refused | None:
             )
     if not resource.name and not resource.is_cluster_default:
         return Refused(edit, "the entity has no name", "Name it; only brokers have a default.")
-    if resource.type in (BROKER, BROKER_LOGGER) and resource.name:
-        if not resource.name.isdecimal():
-            return Refused(edit, f"{resource.name} is no broker id", "Give the broker's number, or <default>.")
-        if not is_broker(snapshot, resource.name):
-            if what := controller_named(snapshot, resource.name):
-                return Refused(edit, what, ITS_OWN)
-            ids = ", ".join(str(broker.id) for broker in snapshot.cluster.brokers)
-            return Refused(
-                edit,
-                f"broker {resource.name} is not among the brokers that are up ({ids})",
-                "Its configs go to the broker itself: start it, or use the cluster default.",
-            )
+    if resource.name and (refused := _wrong_name(edit)):
+        return refused
+    if resource.type.entity.at_broker and resource.name and not is_broker(snapshot, resource.name):
+        if what := controller_named(snapshot, resource.name):
+            return Refused(edit, what, ITS_OWN)
+        ids = ", ".join(str(broker.id) for broker in snapshot.cluster.brokers)
+        return Refused(
+            edit,
+            f"broker {resource.name} is not among the brokers that are up ({ids})",
+            "Its configs go to the broker itself: start it, or use the cluster default.",
+        )
     return None
+
+
+def _wrong_name(edit: ConfigEdit) -> Refused | None:
+    """Whether the type has no such names."""
+    type_ = edit.resource.type.entity
+    if type_.names.allows(edit.resource.name):
+        return None
+    default = ", or <default>" if type_.has_default else ""
+    return Refused(edit, f"{edit.resource.name} is no {type_.names.what}", f"Give {type_.names.give}{default}.")
 
 
 def _named(edit: ConfigEdit) -> Refused | None:
@@ -74,11 +81,11 @@ def _known(edit: ConfigEdit, draft: Draft) -> Refused | None:
         return None
     if draft.like(resource, key) is not None:
         return None
-    if resource.type in _ENTITY_WORDS and (configs is None or len(configs)):
+    if resource.type.entity.lister in (Lister.TOPICS, Lister.GROUPS) and (configs is None or len(configs)):
         known = draft.inheritance.keys(resource.type)
         if known:
-            return Refused(edit, f"{key} is no key of {_ENTITY_WORDS[resource.type]}", _close(key, known))
-    if resource.type == BROKER_LOGGER and configs is not None and len(configs):
+            return Refused(edit, f"{key} is no key of {resource.type.entity.one}", _close(key, known))
+    if resource.type.entity.has_levels and configs is not None and len(configs):
         known = [entry.name for entry in configs]
         return Refused(edit, f"broker {resource.name} has no logger {key}", _close(key, known))
     return None
@@ -141,7 +148,7 @@ def judge_set(edit: SetConfig, draft: Draft) -> Verdict:
 
 
 def _parsed(resource: ConfigResource, key: str, like: ConfigEntry | None, text: str) -> str:
-    if resource.type == BROKER_LOGGER:
+    if resource.type.entity.has_levels:
         level = text.strip().upper()
         if level not in LOG_LEVELS:
             raise ValueError(f"{text} is no log level; there are {', '.join(LOG_LEVELS)}")
@@ -165,7 +172,7 @@ def _is_own(was: ConfigEntry, value: str, resource: ConfigResource) -> bool:
     """Whether the resource itself has this value already. A store's location is not looked at: to write it again is how
     a broker is made to read its file again. A logger's level may be its parent's: to set it pins it."""
     own = own_text(was, resource)
-    if own is None or resource.type == BROKER_LOGGER or (resource.type == BROKER and "store." in was.name):
+    if own is None or resource.type.entity.has_levels or (resource.type == BROKER and "store." in was.name):
         return False
     return as_compared(was.name, was.type, own) == as_compared(was.name, was.type, value)
 
@@ -186,7 +193,7 @@ def judge_unset(edit: UnsetConfig, draft: Draft) -> Verdict:
             )
         return Dropped(edit, f"{key} is not set")
     was = _was(edit, draft)
-    if resource.type != BROKER_LOGGER and (
+    if not resource.type.entity.has_levels and (
         was is None or (isinstance(was, ConfigEntry) and not is_override(was, resource))
     ):
         return Dropped(edit, f"{key} is not set here")
@@ -194,7 +201,7 @@ def judge_unset(edit: UnsetConfig, draft: Draft) -> Verdict:
 
 
 def _root_level(edit: UnsetConfig) -> Refused | None:
-    if edit.resource.type != BROKER_LOGGER or edit.key != ROOT_LOGGER:
+    if not edit.resource.type.entity.has_levels or edit.key != ROOT_LOGGER:
         return None
     return Refused(edit, "the root logger always has a level", "Set it to another level.")
 
@@ -249,6 +256,6 @@ def _judge_items(
 
 
 def _level_is_no_list(edit: AppendConfig | SubtractConfig) -> Refused | None:
-    if edit.resource.type != BROKER_LOGGER:
+    if not edit.resource.type.entity.has_levels:
         return None
     return Refused(edit, f"a logger has one level: {edit.key} is no list", "Set the level.")

@@ -21,7 +21,6 @@ from console.model.broker_keys import (
 )
 from console.model.codes import (
     BROKER,
-    BROKER_LOGGER,
     DEFAULT_CONFIG,
     DYNAMIC_BROKER_CONFIG,
     DYNAMIC_DEFAULT_BROKER_CONFIG,
@@ -214,7 +213,7 @@ def _inheriting(
 def _edited(
     resource: ConfigResource, configs: ConfigSet, edits: list[ConfigEdit], before: Inheritance, after: Inheritance
 ) -> ConfigSet:
-    """A topic's, group's, client metrics' or logger's own set after its edits."""
+    """The own set of a resource that is no broker's after its edits."""
     entries = {entry.name: entry for entry in configs}
     own = own_source(resource)
     for edit in edits:
@@ -226,7 +225,7 @@ def _edited(
         raw = result_of(edit, old, before)
         template = old or ConfigEntry(edit.key, None, own, type=ConfigType(0))
         value = None if raw is None else canonical(template.type, raw)
-        if resource.type == BROKER_LOGGER:
+        if resource.type.entity.has_levels:
             entries[edit.key] = replace(template, value=value)
             continue
         rest = tuple(synonym for synonym in template.synonyms if synonym.source != own)
@@ -237,7 +236,7 @@ def _edited(
 
 def without_own(entry: ConfigEntry, resource: ConfigResource, inheritance: Inheritance) -> ConfigEntry:
     """The entry once the resource's own value is gone."""
-    if resource.type == BROKER_LOGGER:
+    if resource.type.entity.has_levels:
         return replace(entry, value=None)
     own = own_source(resource)
     rest = tuple(synonym for synonym in entry.synonyms if synonym.source != own)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import Outcome
-from console.model.codes import BROKER_LOGGER, DYNAMIC_BROKER_LOGGER_CONFIG
+from console.model.codes import DYNAMIC_BROKER_LOGGER_CONFIG
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym, is_override
 from console.model.inheritance import Inheritance, Inherited, given_as
 from console.model.numbers import Data, long_number
@@ -51,7 +51,7 @@ class ConfigRow(NamedTuple):
 
 def own_count(entries: ConfigSet, resource: ConfigResource) -> int:
     """How many keys an entity sets itself; of loggers none, since a broker gives every level as its own."""
-    return 0 if resource.type == BROKER_LOGGER else entries.count_overrides(resource)
+    return 0 if resource.type.entity.has_levels else entries.count_overrides(resource)
 
 
 def lines_of(groups: Iterable[DiffGroup], resource: ConfigResource) -> dict[str, DiffLine]:

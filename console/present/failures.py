@@ -5,10 +5,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Collection, Sequence
 
+from console.model.entity_types import BY_NUMBER
 from console.model.failure import Failure, sentences
 from console.model.snapshot import ReadFailure, Snapshot
 from console.plan.plan import StageReport
-from console.present.names import RESOURCE_WORDS, plural, target
+from console.present.names import plural, target
 from console.present.text import Line, clean
 
 _PART_NOUNS = {
@@ -49,7 +50,7 @@ def unread(
 def _entity(failed: ReadFailure) -> str:
     """What a failure is about, as the screen names it."""
     kind, _, name = failed.entity.partition(" ")
-    named = {type_.name.lower(): word for type_, word in RESOURCE_WORDS.items()}
+    named = {each.name.lower(): each.word for each in BY_NUMBER.values()}
     return f"{named[kind]} {name}" if failed.part == "configs" and kind in named else failed.entity
 
 

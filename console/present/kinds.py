@@ -7,11 +7,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from console.model.cluster import ScramCredential
-from console.model.codes import BROKER_LOGGER, CLIENT_METRICS
+from console.model.codes import BROKER_LOGGER
 from console.model.config import ConfigEntry, ConfigSet
+from console.model.entity_types import EntityType, KnownKey, listed_alone
 from console.model.quota import CLIENT_ID, IP, USER
 from console.model.snapshot import Snapshot
-from console.plan.amounts import Unit
+from console.plan.amounts import unit_of
 from console.present.acls import ACLS
 from console.present.brokers import BROKERS
 from console.present.columns import LISTED, Column, Columns
@@ -125,8 +126,8 @@ def logger_rows(snapshot: Snapshot) -> Iterator[LoggerRow]:
         yield from (LoggerRow(int(resource.name), entry) for entry in snapshot.configs[resource])
 
 
-class MetricsRow(NamedTuple):
-    """A subscription of client metrics."""
+class ResourceRow(NamedTuple):
+    """What has configs of its own and nothing else: a subscription of metrics."""
 
     name: str
     entries: ConfigSet
@@ -137,35 +138,28 @@ class MetricsRow(NamedTuple):
         return None if entry is None else entry.value
 
 
-CLIENT_METRICS_COLUMNS: Columns[MetricsRow] = Columns(
-    Column("name", LISTED, lambda row: row.name, title="Name"),
-    Column(
-        "metrics",
+def _key_column(key: KnownKey) -> Column[ResourceRow]:
+    """The column of a key. A number is the text that the broker has, and compared as a number."""
+    return Column(
+        key.name.replace(".", "_"),
         LISTED,
-        lambda row: row.value("metrics"),
-        title="Metrics",
-        text=lambda row: row.value("metrics") or NOTHING,
-    ),
-    Column(
-        "interval_ms",
-        LISTED,
-        lambda row: row.value("interval.ms"),
-        "number",
-        Unit.MILLISECONDS,
-        title="Interval ms",
-        text=lambda row: row.value("interval.ms") or NOTHING,
-    ),
-    Column(
-        "match", LISTED, lambda row: row.value("match"), title="Match", text=lambda row: row.value("match") or NOTHING
-    ),
-)
-"""An interval is the text that the broker has, and compared as a number."""
+        lambda row: row.value(key.name),
+        "number" if key.type in ("INT", "LONG") else "text",
+        unit_of(key.name),
+        title=key.name.replace(".", " ").capitalize(),
+        text=lambda row: row.value(key.name) or NOTHING,
+    )
 
 
-def metrics_rows(snapshot: Snapshot) -> Iterator[MetricsRow]:
-    """The subscriptions that were read, by name."""
-    of_metrics = sorted(resource for resource in snapshot.configs if resource.type == CLIENT_METRICS)
-    return (MetricsRow(resource.name, snapshot.configs[resource]) for resource in of_metrics)
+def _resource_columns(type_: EntityType) -> Columns[ResourceRow]:
+    """The columns of a type that no API but the list of resources with configs lists."""
+    return Columns(Column("name", LISTED, lambda row: row.name, title="Name"), *map(_key_column, type_.keys))
+
+
+def resource_rows(snapshot: Snapshot, type_: EntityType) -> Iterator[ResourceRow]:
+    """What was read of a type, by name."""
+    found = sorted(resource for resource in snapshot.configs if resource.type == type_.number)
+    return (ResourceRow(resource.name, snapshot.configs[resource]) for resource in found)
 
 
 class CredentialRow(NamedTuple):
@@ -199,7 +193,7 @@ KINDS: Mapping[str, Columns[Any]] = MappingProxyType(
         "acls": ACLS["principal"],
         "groups": GROUPS,
         "loggers": LOGGERS,
-        "client-metrics": CLIENT_METRICS_COLUMNS,
+        **{each.plural: _resource_columns(each) for each in listed_alone()},
         "scram": SCRAM,
     }
 )

@@ -20,24 +20,16 @@ from console.model.changes import (
     TopicTarget,
 )
 from console.model.codes import (
-    BROKER,
-    BROKER_LOGGER,
-    CLIENT_METRICS,
     DEFAULT_CONFIG,
     DYNAMIC_BROKER_CONFIG,
-    DYNAMIC_BROKER_LOGGER_CONFIG,
-    DYNAMIC_CLIENT_METRICS_CONFIG,
     DYNAMIC_DEFAULT_BROKER_CONFIG,
-    DYNAMIC_GROUP_CONFIG,
-    DYNAMIC_TOPIC_CONFIG,
-    GROUP,
     STATIC_BROKER_CONFIG,
-    TOPIC,
     AclResourceType,
     ConfigSource,
     ResourceType,
 )
 from console.model.config import ConfigResource
+from console.model.entity_types import BY_NUMBER
 from console.model.numbers import plural as plural
 from console.model.quota import CLIENT_ID, QuotaEntity
 from console.present.text import clean
@@ -47,28 +39,17 @@ HIDDEN = "······"
 """Stands for a value that a broker does not tell, or that is not ours to show."""
 NOTHING = "–"
 
-RESOURCE_WORDS = {
-    TOPIC: "topic",
-    BROKER: "broker",
-    BROKER_LOGGER: "logger",
-    CLIENT_METRICS: "client-metrics",
-    GROUP: "group",
-}
-_SOURCE_WORDS = {
-    DYNAMIC_TOPIC_CONFIG: "topic",
-    DYNAMIC_BROKER_CONFIG: "broker",
+_SOURCE_WORDS: dict[int, str] = {
+    **{each.own_source: each.word for each in BY_NUMBER.values()},
     DYNAMIC_DEFAULT_BROKER_CONFIG: f"cluster {DEFAULT}",
     STATIC_BROKER_CONFIG: "static broker",
     DEFAULT_CONFIG: "default",
-    DYNAMIC_BROKER_LOGGER_CONFIG: "logger",
-    DYNAMIC_CLIENT_METRICS_CONFIG: "client-metrics",
-    DYNAMIC_GROUP_CONFIG: "group",
 }
 
 
 def resource_word(type_: ResourceType) -> str:
     """The grammar's word for a resource type, Kafka's name for one that it has no word for."""
-    return RESOURCE_WORDS.get(type_, type_.name)
+    return type_.entity.word
 
 
 def source(code: ConfigSource, broker: int | None = None) -> str:

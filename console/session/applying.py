@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from console.model.changes import Outcome, Status, Target
-from console.model.codes import BROKER, BROKER_LOGGER
 from console.model.config import ConfigResource, ConfigSet
 from console.model.failure import Failure
 from console.plan.compile import compile_plan
@@ -92,7 +91,7 @@ async def facts_of(session: Session, plan: Plan, configs: Mapping[ConfigResource
         int(resource.name)
         for staged in plan.staged
         if isinstance(resource := staged.edit.target, ConfigResource)
-        and resource.type in (BROKER, BROKER_LOGGER)
+        and resource.type.entity.at_broker
         and resource.name.isdecimal()
     }
     reachable, incremental = await session.client.run(_probe, frozenset(named))

@@ -27,6 +27,7 @@ from console.model.codes import (
     ScramMechanism,
 )
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, is_override
+from console.model.entity_types import BY_NUMBER
 from console.model.quota import CLIENT_ID, USER, QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.current_state import current_state
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 
 # -- from rows of a lake to edits. Pure --------------------------------------------------------------------------------
 
-CONFIG_TYPES = ("topic", "broker", "group", "client-metrics", "broker-logger")
+CONFIG_TYPES = tuple(each.kafka_word for each in BY_NUMBER.values())
 
 
 class NoEdit(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING
 
 from console.language.needs import Needs, one_broker, one_topic
-from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
+from console.model.codes import BROKER, BROKER_LOGGER, IN_RESOURCE_LISTS, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.nodes import is_broker
 from console.model.snapshot import Snapshot, TopicPartition
@@ -112,7 +112,7 @@ async def _positions(session: Session, need: Needs) -> None:
 
 def _may_be_controller(snapshot: Snapshot, resource: ConfigResource) -> bool:
     """Whether no broker that is up has this id: a controller may have it."""
-    named = resource.type in (BROKER, BROKER_LOGGER) and resource.name.isdecimal()
+    named = resource.type.entity.at_broker and resource.name.isdecimal()
     return named and not is_broker(snapshot, resource.name)
 
 
@@ -155,7 +155,7 @@ async def _dependent(session: Session, need: Needs) -> frozenset[ConfigResource]
             await session.read_topics()
         if topic := one_topic(session.snapshot.topics):
             found.add(topic)
-    listed = need.every & {GROUP, CLIENT_METRICS}
+    listed = need.every & {*IN_RESOURCE_LISTS}
     if listed:
         found.update(await session.list_resources(sorted(listed)))
     return frozenset(found)
@@ -168,7 +168,7 @@ async def read_everything(session: Session) -> None:
     """
     await session.read_cluster()
     await asyncio.gather(session.read_quorum(), session.read_topics(), session.read_quotas(), session.read_acls())
-    named = await session.list_resources((GROUP, CLIENT_METRICS))
+    named = await session.list_resources(IN_RESOURCE_LISTS)
     snapshot = session.snapshot
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]
     topics = [topic_resource(name) for name in snapshot.topics]

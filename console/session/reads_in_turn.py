@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from console.model.codes import CLIENT_METRICS, GROUP
+from console.model.codes import IN_RESOURCE_LISTS
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.snapshot import Snapshot
 from console.present.names import plural
@@ -131,8 +131,8 @@ class ReadsInTurn:
             await self._session.look_at_quotas()
 
     async def _list(self) -> None:
-        """The groups and client metrics with configs."""
-        self._listed = await self._session.list_resources((GROUP, CLIENT_METRICS))
+        """The groups and other resources with configs."""
+        self._listed = await self._session.list_resources(IN_RESOURCE_LISTS)
 
     async def _read_brokers(self) -> None:
         ids = [broker.id for broker in self._session.snapshot.cluster.brokers if not broker.fenced]

@@ -484,7 +484,7 @@ class SnapshotReader:
             self._learn(refresh.with_reassignments(self.snapshot, moves, self.clock.now()), "reassignments")
 
     async def list_resources(self, types: Iterable[int]) -> tuple[ConfigResource, ...]:
-        """Return resources that Metadata does not list: groups and client metrics with configs."""
+        """Return resources with configs that no other API lists, and groups that have some."""
         from console.admin.config_resources import list_config_resources
 
         found = await self._part("resources", self.client.run(list_config_resources, tuple(types)))

@@ -24,6 +24,7 @@ from console.language.errors import CommandError, LanguageError
 from console.language.grammar import parse
 from console.language.statements import BarStatement, Help, History, List, Quit, ShowPlan, UseContext, View
 from console.language.verbs import Where
+from console.model.entity_types import ENTITY_TYPES
 from console.present.names import plural
 from console.present.text import clean
 from console.session.former_changes import NOTHING, FormerChanges, former_changes
@@ -78,7 +79,7 @@ def show(text: str, environ: Mapping[str, str] = os.environ) -> None:
 # The statements of one entry, by the runner that `kac run` has, and what only a prompt can do.
 
 HELP_WIDTH = 100
-_LISTED = ("topics", "brokers", "quotas", "acls", "groups")
+_LISTED = frozenset({"acls", *(each.pane for each in ENTITY_TYPES)}) - {"configs"}
 
 
 class _Gone(Exception):

@@ -84,17 +84,23 @@ def test_the_definitions_are_kafkas(release: str) -> None:
 
 def test_values_are_judged_as_by_kafka(release: str) -> None:
     configs = release_configs(release)
+    sections = {
+        "topic": configs.topic,
+        "broker": configs.broker,
+        "group": configs.group,
+        "client_metrics": configs.others[CLIENT_METRICS],
+    }
     asked = [
         (section, key, value)
-        for section in ("topic", "broker", "group", "client_metrics")
-        for key in getattr(configs, section)
+        for section, keys in sections.items()
+        for key in keys
         if key not in NOT_SENT
         for value in VALUES
     ]
     judged = verdicts(release, asked)
     assert len(judged) == len(asked) > 7000
     for (section, key, value), real in zip(asked, judged, strict=True):
-        assert value_error(getattr(configs, section)[key], value) == real, (section, key, value)
+        assert value_error(sections[section][key], value) == real, (section, key, value)
 
 
 @pytest.fixture(params=EACH)
@@ -111,7 +117,7 @@ def requests(release: str) -> list[list[tuple[ConfigResource, Ops]]]:
     kinds: tuple[tuple[ConfigResource, Definitions], ...] = (
         (ConfigResource(TOPIC, "nobody-has-made-"), configs.topic),
         (ConfigResource(GROUP, "g"), configs.group),
-        (ConfigResource(CLIENT_METRICS, "m"), configs.client_metrics),
+        (ConfigResource(CLIENT_METRICS, "m"), configs.others[CLIENT_METRICS]),
     )
     mass: list[tuple[ConfigResource, Ops]] = [
         (ConfigResource(kind.type, f"{kind.name}{key}-{number}"), [(key, SET, value)])

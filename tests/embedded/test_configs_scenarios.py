@@ -10,7 +10,8 @@ from console.embedded.brokers import EmbeddedCluster
 from console.embedded.config_changes import config_messages
 from console.embedded.config_definitions import NOTHING, BrokerLayers, release_configs
 from console.embedded.config_describe import layers_of
-from console.embedded.config_rules import check_broker_values, check_client_metrics, check_group, check_topic
+from console.embedded.config_rules import check_broker_values, check_group, check_topic
+from console.embedded.own_resources import check_client_metrics
 from console.embedded.spec import RELEASE_NAMES, ClusterSpec
 from console.model.codes import BROKER, CLIENT_METRICS, TOPIC
 

@@ -21,13 +21,20 @@ from console.embedded.config_definitions import (
 from console.embedded.config_rules import inherited_configs, topic_config_error
 from console.embedded.java import decimal_number, decimal_text, trimmed, whole_number
 from console.embedded.spec import RELEASE_NAMES, release
-from console.model.codes import DEFAULT_CONFIG
+from console.model.codes import CLIENT_METRICS, DEFAULT_CONFIG
 
 ALL = [
     definition
     for name in RELEASE_NAMES
-    for section in ("topic", "broker", "broker_dynamic_only", "group", "client_metrics")
-    for definition in getattr(release_configs(name), section).values()
+    for configs in [release_configs(name)]
+    for section in (
+        configs.topic,
+        configs.broker,
+        configs.broker_dynamic_only,
+        configs.group,
+        configs.others[CLIENT_METRICS],
+    )
+    for definition in section.values()
 ]
 TEXTS = st.one_of(
     st.text(max_size=8),

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.cli.main import COMMANDS
-from console.cli.manual.completion import FILES, Kind, candidates, names
+from console.cli.manual.completion import FILES, Kind, _entity, candidates, names
 from console.cli.manual.completion_scripts import SCRIPTS
 from console.cli.manual.pages import commands, help_of, page
+from console.model.entity_types import ENTITY_TYPES, EntityType
 from console.present.text import is_harmless
 from tests.support.loaded_modules import loaded_by
 
@@ -130,3 +131,12 @@ def test_completion_starts_without_a_client() -> None:
     assert loaded.code == 0
     assert loaded.any_of("aiokafka", "kio", "textual", "prompt_toolkit", "cryptography") == set()
     assert loaded_by("--help").any_of("argcomplete") == set()
+
+
+@pytest.mark.parametrize("type_", ENTITY_TYPES, ids=lambda type_: type_.word)
+def test_keys_are_of_the_entity_that_is_named(type_: EntityType) -> None:
+    word = type_.kafka_word
+    assert _entity(["configs", f"--{word}", "1", "--add-config"], "configs") == (word, "1")
+    assert _entity(["configs", f"--{word}=1", "--add-config"], "configs") == (word, "1")
+    typed = ["configs", "--entity-type", type_.kafka_type, "--entity-name", "1", "--add-config"]
+    assert _entity(typed, "configs") == (word, "1")

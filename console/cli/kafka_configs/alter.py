@@ -50,7 +50,7 @@ _TWICE = "Error due to duplicate config keys"
 def config_changes(
     request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str], snapshot: Snapshot
 ) -> tuple[ConfigEdit, ...]:
-    """Edits of a topic, broker, group, client metrics or loggers, which have been described as far as they could be.
+    """Edits of a resource, or of a broker's loggers, which have been described as far as they could be.
     Values go as they are written: what they may be is for the broker to say. Raises UsageError."""
     resource = resource_of(request)
     if request.type == BROKER_LOGGERS:

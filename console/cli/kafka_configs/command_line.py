@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from console.model import entity_types
+
 
 class UsageError(Exception):
     """The command line can't be meant so. The text is kafka-configs' own where it has one; `hint` is ours.
@@ -108,32 +110,20 @@ def _unknown(said: str, spelled: str, options: Mapping[str, Option]) -> UsageErr
 # The options of `kac configs`, and what they stand for: kafka-configs' own, and those of KIP-248 and KIP-21.
 
 TOPICS, CLIENTS, USERS, BROKERS = "topics", "clients", "users", "brokers"
-IPS, CLIENT_METRICS, GROUPS, BROKER_LOGGERS = "ips", "client-metrics", "groups", "broker-loggers"
-ENTITY_TYPES = (TOPICS, CLIENTS, USERS, BROKERS, IPS, CLIENT_METRICS, GROUPS, BROKER_LOGGERS)
+IPS, GROUPS, BROKER_LOGGERS = "ips", "groups", "broker-loggers"
+BY_TYPE = {each.kafka_type: each for each in entity_types.ENTITY_TYPES}
+_OTHERS = tuple(each.kafka_type for each in entity_types.listed_alone())
+ENTITY_TYPES = (TOPICS, CLIENTS, USERS, BROKERS, IPS, *_OTHERS, GROUPS, BROKER_LOGGERS)
 """In the order in which kafka-configs lists them."""
-TYPE_ALIASES = {
-    "topic": TOPICS,
-    "client": CLIENTS,
-    "user": USERS,
-    "broker": BROKERS,
-    "ip": IPS,
-    "group": GROUPS,
-    "broker-logger": BROKER_LOGGERS,
-}
+TYPE_ALIASES = {each.kafka_word: type_ for type_, each in BY_TYPE.items() if each.kafka_word != type_}
 """KIP-21 names a type in the singular."""
 
 ENTITY_FLAGS = {
-    "topic": TOPICS,
-    "client": CLIENTS,
-    "user": USERS,
-    "broker": BROKERS,
-    "broker-logger": BROKER_LOGGERS,
-    "ip": IPS,
-    "client-metrics": CLIENT_METRICS,
-    "group": GROUPS,
+    BY_TYPE[type_].kafka_word: type_
+    for type_ in (TOPICS, CLIENTS, USERS, BROKERS, BROKER_LOGGERS, IPS, *_OTHERS, GROUPS)
 }
 """In the order in which kafka-configs looks for them, which decides which of two entities comes first."""
-DEFAULT_FLAGS = {"client-defaults": CLIENTS, "user-defaults": USERS, "broker-defaults": BROKERS, "ip-defaults": IPS}
+DEFAULT_FLAGS = {f"{flag}-defaults": type_ for flag, type_ in ENTITY_FLAGS.items() if BY_TYPE[type_].has_default}
 
 OUTPUTS = ("table", "kafka", "json", "yaml", "csv")
 
@@ -186,7 +176,8 @@ examples:
 def usage() -> str:
     """The help text."""
     lines = ["usage: kac configs (--describe | --alter) ENTITY [options]", ""]
-    lines.append("Show or change configs of topics, brokers, users, clients, ips, groups, client metrics and loggers.")
+    others = ", ".join(each.spoken for each in entity_types.listed_alone())
+    lines.append(f"Show or change configs of topics, brokers, users, clients, ips, groups, {others} and loggers.")
     group = ""
     for option in OPTIONS:
         if option.group != group:

@@ -11,19 +11,17 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from console.cli.kafka_configs.command_line import (
-    BROKER_LOGGERS,
     BROKERS,
-    CLIENT_METRICS,
+    BY_TYPE,
     CLIENTS,
-    GROUPS,
     IPS,
     TOPICS,
     UsageError,
 )
-from console.cli.kafka_configs.request import QUOTA_TYPES, ConfigsRequest, named_resource
-from console.model.codes import CLIENT_METRICS as CLIENT_METRICS_TYPE
+from console.cli.kafka_configs.request import QUOTA_TYPES, RESOURCE_TYPES, ConfigsRequest, named_resource
 from console.model.codes import GROUP
 from console.model.config import ConfigEntry, ConfigListing, ConfigResource, own_source
+from console.model.entity_types import Lister
 from console.model.failure import Failure
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaMatch, QuotaValues
 from console.terminal import complain
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class ResourceConfigs(Struct, frozen=True):
-    """All configs of a topic, broker, group, client metrics or a broker's loggers.
+    """All configs of a topic, broker, group or other resource, or a broker's loggers.
 
     type: as --entity-type has it; name: as it was written, ``""`` for the brokers' default.
     """
@@ -154,14 +152,14 @@ async def _named(client: Client, type_: str, name: str, all_: bool) -> list[Desc
     if all_ and isinstance(found, Absent) and not _are_brokers(type_):
         return [Unread(f"{singular(type_)} {name}", listing.failures[resource], type_, name)]
     # Brokers describe any name of these, with defaults.
-    doubtful = not all_ and type_ in (GROUPS, CLIENT_METRICS) and isinstance(found, ResourceConfigs) and not found.own
+    doubtful = not all_ and BY_TYPE[type_].listed and isinstance(found, ResourceConfigs) and not found.own
     if doubtful and name not in await _all_names(client, type_):
         return [Absent(type_, name)]
     return [found]
 
 
 def _are_brokers(type_: str) -> bool:
-    return type_ in (BROKERS, BROKER_LOGGERS)
+    return BY_TYPE[type_].lister is Lister.BROKERS
 
 
 def _found(listing: ConfigListing, type_: str, name: str, resource: ConfigResource) -> Described:
@@ -184,8 +182,8 @@ async def _all_names(client: Client, type_: str) -> tuple[str, ...]:
     if _are_brokers(type_):
         info = await client.run(cluster.describe_cluster)
         return (*(str(broker.id) for broker in info.brokers), "")
-    if type_ == CLIENT_METRICS:
-        found = await client.run(list_config_resources, [CLIENT_METRICS_TYPE])
+    if BY_TYPE[type_].lister is Lister.RESOURCES:
+        found = await client.run(list_config_resources, [RESOURCE_TYPES[type_]])
         return tuple(resource.name for resource in found)
     listed, known = await asyncio.gather(_group_resources(client), client.run(groups.list_groups))
     for what, why in known.failures.items():

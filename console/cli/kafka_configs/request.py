@@ -10,16 +10,13 @@ from msgspec import Struct
 
 from console.cli.kafka_configs.command_line import (
     BROKER_LOGGERS,
-    BROKERS,
-    CLIENT_METRICS,
+    BY_TYPE,
     CLIENTS,
     DEFAULT_FLAGS,
     ENTITY_FLAGS,
     ENTITY_TYPES,
-    GROUPS,
     IPS,
     OUTPUTS,
-    TOPICS,
     TYPE_ALIASES,
     USERS,
     Arguments,
@@ -30,7 +27,8 @@ from console.model.config import ConfigResource
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 
 _INT = re.compile(r"[+-]?[0-9]+")
-_WITH_DEFAULT = (USERS, CLIENTS, BROKERS, IPS)
+_WITH_DEFAULT = tuple(type_ for type_, each in BY_TYPE.items() if each.has_default)
+_AT_BROKER = tuple(type_ for type_, each in BY_TYPE.items() if each.at_broker)
 
 
 class ConfigsRequest(Struct, frozen=True):
@@ -149,8 +147,8 @@ def _check_names(
         raise UsageError("Only one of --bootstrap-server or --bootstrap-controller can be specified")
     if not any(names):
         return
-    if types[0] in (BROKERS, BROKER_LOGGERS):
-        for name in _given(arguments, "entity-name", "broker", "broker-logger"):
+    if types[0] in _AT_BROKER:
+        for name in _given(arguments, "entity-name", *(BY_TYPE[type_].kafka_word for type_ in _AT_BROKER)):
             if not is_int(name):
                 raise UsageError(f"The entity name for {types[0]} must be a valid integer broker id, but it is: {name}")
     if types[0] == IPS:
@@ -211,13 +209,7 @@ def _output(arguments: Arguments) -> str | None:
 
 # Entities of a command line as resources and quota entities.
 
-RESOURCE_TYPES = {
-    TOPICS: ResourceType(2),
-    BROKERS: ResourceType(4),
-    BROKER_LOGGERS: ResourceType(8),
-    CLIENT_METRICS: ResourceType(16),
-    GROUPS: ResourceType(32),
-}
+RESOURCE_TYPES = {type_: ResourceType(each.number) for type_, each in BY_TYPE.items() if each.number is not None}
 QUOTA_TYPES = {USERS: USER, CLIENTS: CLIENT_ID, IPS: IP}
 
 
@@ -228,7 +220,7 @@ def resource_of(request: ConfigsRequest) -> ConfigResource:
 
 def named_resource(type_: str, name: str) -> ConfigResource:
     """An entity of one of `RESOURCE_TYPES`; a broker's number may be written as Java reads it, ``+1`` or ``01``."""
-    if type_ in (BROKERS, BROKER_LOGGERS) and is_int(name):
+    if type_ in _AT_BROKER and is_int(name):
         name = str(int(name))
     return ConfigResource(RESOURCE_TYPES[type_], name)
 

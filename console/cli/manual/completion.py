@@ -24,6 +24,7 @@ from argcomplete.finders import CompletionFinder
 from argcomplete.lexers import split_line
 
 from console.cli.manual.pages import CommandHelp, OptionHelp, commands, help_of, top
+from console.model.entity_types import ENTITY_TYPES, EntityType, Lister
 from console.present.text import is_harmless
 from console.terminal import drawn_on
 
@@ -38,7 +39,6 @@ class Kind(Enum):
     TOPIC = "a topic"
     BROKER = "a broker's id"
     GROUP = "a group"
-    METRICS = "client metrics"
     USER = "a user"
     CLIENT = "a client id"
     IP = "an ip"
@@ -49,34 +49,32 @@ class Kind(Enum):
     NOTHING = "unknown"
 
 
-ENTITY_KINDS = {
-    "topics": Kind.TOPIC,
-    "brokers": Kind.BROKER,
-    "broker-loggers": Kind.BROKER,
-    "groups": Kind.GROUP,
-    "client-metrics": Kind.METRICS,
-    "users": Kind.USER,
-    "clients": Kind.CLIENT,
-    "ips": Kind.IP,
-}
+Named = Kind | EntityType
+"""What is completed: a type whose names only the list of resources with configs has stands for itself."""
+
+
+def _names_of(type_: EntityType) -> Named:
+    """What the names of a type are."""
+    match type_.lister:
+        case Lister.RESOURCES:
+            return type_
+        case Lister.BROKERS:
+            return Kind.BROKER
+        case _:
+            return Kind[type_.name]
+
+
+ENTITY_KINDS = {each.kafka_type: _names_of(each) for each in ENTITY_TYPES}
 """Entity type as kafka-configs spells it -> what its names are."""
 
 PATIENCE = 2.0
 """Seconds that a completion may take."""
 
-_ENTITIES = {
-    "--topic": "topic",
-    "--broker": "broker",
-    "--group": "group",
-    "--client-metrics": "client-metrics",
-    "--user": "user",
-    "--client": "client",
-    "--ip": "ip",
-}
+_ENTITIES = {f"--{each.kafka_word}": each.kafka_word for each in ENTITY_TYPES}
 _QUOTAS = ("user", "client", "ip")
 
 
-def names(kind: Kind, words: Sequence[str], command: str) -> list[str]:
+def names(kind: Named, words: Sequence[str], command: str) -> list[str]:
     """All names of a kind, sorted. words: the line so far, for which cluster and which entity it is about."""
     if kind is Kind.CONTEXT:
         from console.contexts import load
@@ -109,11 +107,11 @@ def _entity(typed: Sequence[str], command: str) -> tuple[str, str]:
             return word.removeprefix("--").removesuffix("-defaults"), ""
         if word == "--entity-type" and value in ENTITY_KINDS:
             name = next((named for option, named in pairs if option == "--entity-name"), "")
-            return value.removesuffix("s") if value != "client-metrics" else value, name
+            return next(each.kafka_word for each in ENTITY_TYPES if each.kafka_type == value), name
     return {"topics": "topic", "brokers": "broker", "groups": "group", "quotas": "user"}.get(command, ""), ""
 
 
-def _of_cluster(kind: Kind, words: Sequence[str], command: str) -> list[str]:
+def _of_cluster(kind: Named, words: Sequence[str], command: str) -> list[str]:
     from console.admin.errors import AdminError
     from console.cli.opening import client_of
     from console.contexts import ContextError, load, resolve
@@ -157,17 +155,19 @@ def _connection(words: Sequence[str]) -> argparse.Namespace:
         return argparse.Namespace(bootstrap=None, context=None, command_config=None)
 
 
-async def _read_in_time(session: Session, kind: Kind, about: tuple[str, str]) -> Iterable[str]:
+async def _read_in_time(session: Session, kind: Named, about: tuple[str, str]) -> Iterable[str]:
     """Raises TimeoutError."""
     async with asyncio.timeout(PATIENCE):
         return await _read(session, kind, about)
 
 
-async def _read(session: Session, kind: Kind, about: tuple[str, str]) -> Iterable[str]:
-    from console.model.codes import CLIENT_METRICS, GROUP
+async def _read(session: Session, kind: Named, about: tuple[str, str]) -> Iterable[str]:
+    from console.model.codes import GROUP
     from console.model.quota import CLIENT_ID, IP, USER
 
     match kind:
+        case EntityType(number=int(number)):
+            return [resource.name for resource in await session.list_resources([number])]
         case Kind.TOPIC:
             await session.read_topics()
             return session.snapshot.topics
@@ -178,8 +178,6 @@ async def _read(session: Session, kind: Kind, about: tuple[str, str]) -> Iterabl
             await session.read_groups()
             listed = await session.list_resources([GROUP])
             return [*session.snapshot.groups, *(resource.name for resource in listed)]
-        case Kind.METRICS:
-            return [resource.name for resource in await session.list_resources([CLIENT_METRICS])]
         case Kind.USER | Kind.CLIENT | Kind.IP:
             await session.read_quotas()
             type_ = {Kind.USER: USER, Kind.CLIENT: CLIENT_ID, Kind.IP: IP}[kind]
@@ -198,23 +196,17 @@ async def _read(session: Session, kind: Kind, about: tuple[str, str]) -> Iterabl
 
 
 async def _keys(session: Session, about: tuple[str, str]) -> Iterable[str]:
-    from console.model.config import ConfigResource, broker_resource, topic_resource
+    from console.model.codes import GROUP, ResourceType
+    from console.model.config import ConfigResource, topic_resource
 
     kind, name = about
     await session.read_cluster()
-    if kind == "topic":
-        resource = topic_resource(name or "any")
-    elif kind in ("broker", "broker-logger"):
+    number = next((each.number for each in ENTITY_TYPES if each.kafka_word == kind), None)
+    type_ = GROUP if number is None else ResourceType(number)
+    if type_.entity.at_broker:
         first = min(broker.id for broker in session.snapshot.cluster.brokers)
-        resource = broker_resource(int(name) if name.isdecimal() else first)
-    else:
-        from console.model.codes import CLIENT_METRICS, GROUP
-
-        resource = ConfigResource(CLIENT_METRICS if kind == "client-metrics" else GROUP, name or "any")
-    if kind == "broker-logger":
-        from console.model.codes import BROKER_LOGGER
-
-        resource = ConfigResource(BROKER_LOGGER, resource.name)
+        name = str(int(name) if name.isdecimal() else first)
+    resource = ConfigResource(type_, name or "any")
     await session.read_configs([resource])
     if kind == "topic" and resource not in session.snapshot.configs:  # one that is yet to be created
         await session.read_topics()
@@ -228,15 +220,8 @@ FILES = ":files"
 
 MOST = 500
 
-_VALUE_KINDS = {
-    "topic": Kind.TOPIC,
-    "broker": Kind.BROKER,
-    "broker-logger": Kind.BROKER,
-    "group": Kind.GROUP,
-    "client-metrics": Kind.METRICS,
-    "user": Kind.USER,
-    "client": Kind.CLIENT,
-    "ip": Kind.IP,
+_VALUE_KINDS: dict[str, Named] = {
+    **{each.kafka_word: _names_of(each) for each in ENTITY_TYPES},
     "principal": Kind.PRINCIPAL,
     "allow-principal": Kind.PRINCIPAL,
     "deny-principal": Kind.PRINCIPAL,
@@ -255,7 +240,7 @@ _VALUE_KINDS = {
 _EXPLAINED = {"--explain": Kind.PRINCIPAL, "topic": Kind.TOPIC, "group": Kind.GROUP}
 """Word of an explanation -> what the next one is."""
 
-Names = Callable[[Kind, Sequence[str], str], Iterable[str]]
+Names = Callable[[Named, Sequence[str], str], Iterable[str]]
 
 
 def main(argv: Sequence[str], _options: argparse.Namespace) -> int:
@@ -396,7 +381,7 @@ class _Line:
 
         return complete
 
-    def _kind(self, option: OptionHelp, name: str) -> Kind:
+    def _kind(self, option: OptionHelp, name: str) -> Named:
         if name == "entity-name":
             types = [word for word in self._words if word in ENTITY_KINDS]
             return ENTITY_KINDS[types[-1]] if types else Kind.NOTHING
@@ -406,7 +391,7 @@ class _Line:
             return Kind.FILE
         return _VALUE_KINDS.get(name, Kind.NOTHING)
 
-    def _named(self, kind: Kind, prefix: str) -> list[str]:
+    def _named(self, kind: Named, prefix: str) -> list[str]:
         start, end = "", ""
         if kind in (Kind.KEY, Kind.ASSIGNMENT):
             done, comma, last = prefix.rpartition(",")

@@ -1,4 +1,4 @@
-"""ListConfigResources: the resources that can have configs (KIP-1142; v0 lists client metrics only, KIP-1000)."""
+"""ListConfigResources: the resources that can have configs (KIP-1142; v0 lists one type only, KIP-1000)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
+from console.model.entity_types import BY_NUMBER, Lister
 
-_KNOWN = (GROUP, CLIENT_METRICS, BROKER_LOGGER, BROKER, TOPIC)
+_KNOWN = tuple(sorted(BY_NUMBER, reverse=True))
+_FIRST = tuple(number for number, each in BY_NUMBER.items() if each.listed is not None and each.listed.version == 0)
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """v0-1. No types are all. An unknown type fails the request."""
-    asked = request.resource_types if context.version >= 1 else (CLIENT_METRICS,)
+    asked = request.resource_types if context.version >= 1 else _FIRST
     if not context.allowed("DESCRIBE_CONFIGS"):
         return _answer(context, ErrorCode.cluster_authorization_failed, ())
     if any(type_ not in _KNOWN for type_ in asked):
@@ -29,9 +30,10 @@ def _resources(context: RequestContext, types: tuple[int, ...]) -> Iterator[Any]
     for type_ in _KNOWN:
         if type_ not in types:
             continue
-        if type_ == TOPIC:
+        lister = BY_NUMBER[type_].lister
+        if lister is Lister.TOPICS:
             names = list(view.topics)
-        elif type_ in (BROKER, BROKER_LOGGER):
+        elif lister is Lister.BROKERS:
             names = [str(broker.id) for broker in view.brokers.values() if broker.alive]
         else:
             names = [known.name for known in view.configs if known.type == type_]

@@ -14,17 +14,7 @@ from msgspec.structs import replace
 
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import Target
-from console.model.codes import (
-    BROKER,
-    BROKER_LOGGER,
-    CLIENT_METRICS,
-    DEFAULT_CONFIG,
-    GROUP,
-    TOPIC,
-    ConfigSource,
-    ConfigType,
-    ResourceType,
-)
+from console.model.codes import BROKER, DEFAULT_CONFIG, ConfigSource, ConfigType, ResourceType
 from console.model.config import ConfigEntry, ConfigResource, Synonym, is_override, own_source
 from console.model.inheritance import Inheritance
 from console.model.secret import Secret
@@ -122,7 +112,7 @@ def _is_set(edit: SetConfig, now: ConfigEntry | None) -> bool | None:
 
 def _is_unset(edit: UnsetConfig, now: ConfigEntry | None) -> bool | None:
     # A logger is described as if it were set, also where it has its parent's level.
-    return None if edit.resource.type == BROKER_LOGGER else not _is_own(now, edit.resource)
+    return None if edit.resource.type.entity.has_levels else not _is_own(now, edit.resource)
 
 
 def _has_items(edit: AppendConfig, now: ConfigEntry | None) -> bool | None:
@@ -182,7 +172,7 @@ def _reverse_set(edit: SetConfig, was: ConfigEntry | None, _overrides: Mapping[s
 
 
 def _reverse_unset(edit: UnsetConfig, was: ConfigEntry | None, _overrides: Mapping[str, str]) -> Reversal:
-    return _reversal(edit, was, UNREAD if edit.resource.type == BROKER_LOGGER else None)
+    return _reversal(edit, was, UNREAD if edit.resource.type.entity.has_levels else None)
 
 
 def _reverse_append(edit: AppendConfig, was: ConfigEntry | None, _overrides: Mapping[str, str]) -> Reversal:
@@ -204,7 +194,7 @@ def _reversal(edit: ConfigEdit, was: ConfigEntry | None, left: Was) -> Reversal:
     if own is None:
         return Reversal((), left, "the former value is sensitive and nowhere kept")
     loss = ""
-    if resource.type == BROKER_LOGGER:
+    if resource.type.entity.has_levels:
         loss = "whether the level was the logger's own is unknown: it is set"
     return Reversal((SetConfig(resource, key, own),), left, loss)
 
@@ -220,7 +210,7 @@ def _own_entry(edit: ConfigEdit, value: str | None, was: ConfigEntry | None) -> 
 
 def _takes_away(edit: ConfigEdit) -> bool:
     """A level that is set can be set back."""
-    return edit.resource.type != BROKER_LOGGER
+    return not edit.resource.type.entity.has_levels
 
 
 # -- effects and risks -------------------------------------------------------------------------------------------------
@@ -330,19 +320,11 @@ def _predict(snapshot: Snapshot, edits: Sequence[ConfigEdit]) -> Snapshot:
 
 # -- kafka-configs -----------------------------------------------------------------------------------------------------
 
-_ENTITY_TYPES = {
-    TOPIC: "topics",
-    BROKER: "brokers",
-    BROKER_LOGGER: "broker-loggers",
-    CLIENT_METRICS: "client-metrics",
-    GROUP: "groups",
-}
-
 
 def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
     """One command for what fits on its line, one for what needs a file, one for what is secret."""
     assert isinstance(target, ConfigResource)
-    words = entity_words(_ENTITY_TYPES[target.type], target.name or None)
+    words = entity_words(target.type.entity.kafka_type, target.name or None)
     beyond = [line.key for line in lines if not can_name_key(line.key, added=line.verb != "unset")]
     removed = [line.key for line in lines if line.verb == "unset" and line.key not in beyond]
     given = [line for line in lines if line.verb != "unset" and line.key not in beyond]

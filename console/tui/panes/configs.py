@@ -10,7 +10,7 @@ from textual.timer import Timer
 
 from console.language.quoting import quote
 from console.language.unparse import subject_text
-from console.model.codes import BROKER_LOGGER, TOPIC
+from console.model.codes import TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.inheritance import Inherited, differing
 from console.model.quota import QuotaEntity
@@ -151,7 +151,7 @@ class ConfigsView(TableView[ConfigRow]):
         entries = self.snapshot.configs.get(self.resource)
         if entries is None:
             return []
-        if self.resource.type == BROKER_LOGGER:
+        if self.resource.type.entity.has_levels:
             return [(plural(len(entries), "logger"), "muted")]
         own = own_count(entries, self.resource)
         only: Line = [("only overrides  ", "pending")] if self._only_overrides else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
-from console.model.codes import BROKER_LOGGER, CLIENT_METRICS, GROUP
+from console.model.codes import BROKER_LOGGER, IN_RESOURCE_LISTS
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.present.columns import changed_cell, overrides_cell
 from console.present.configs import own_count
@@ -62,7 +62,7 @@ class EntitiesView(TableView[ConfigResource]):
         """The names, and the configs of what is on the screen."""
         session = self.host.session
         await self.host.reading.all_topics()
-        listed = tuple(sorted(await session.list_resources((CLIENT_METRICS, GROUP))))
+        listed = tuple(sorted(await session.list_resources(IN_RESOURCE_LISTS)))
         if listed != self._listed:
             self._listed = listed
             self.update()

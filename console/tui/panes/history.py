@@ -11,7 +11,6 @@ from console.history.entities import DEFAULT, quota_key
 from console.history.reader import PAGE, Change, Wanted, first_polls, timeline, with_acls
 from console.language.statements import Entity
 from console.language.unparse import subject_text
-from console.model.codes import BROKER_LOGGER
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.plan.edits import Edit
@@ -19,7 +18,6 @@ from console.present.columns import clock
 from console.present.events import concerns
 from console.present.failures import how_to_settle
 from console.present.lake_rows import PastRow, change_lines, of_change, of_event, of_journal, past_cells
-from console.present.names import resource_word
 from console.present.text import Cell, Line, clean
 from console.session.event_feed import event_lines, way_back
 from console.session.lake_staging import UNKNOWN, NoEdit, Wish, edit_text, undo
@@ -288,5 +286,4 @@ def lake_entities(about: ConfigResource | QuotaEntity) -> tuple[tuple[str, str],
         return (("quota", quota_key(about.as_dict())),)
     if about.is_cluster_default:
         return (("broker", DEFAULT),)
-    type_ = "broker-logger" if about.type == BROKER_LOGGER else resource_word(about.type)
-    return with_acls(type_, about.name)
+    return with_acls(about.type.entity.kafka_word, about.name)

@@ -1,0 +1,342 @@
+"""What has configs or quotas, a record for each type: what Kafka calls it, what we call it, and how it is treated.
+
+All rooms read this table; what a room does for one type alone is registered there by the type's `ResourceType`.
+
+The pipeline on Spark's executors reads it too: Python 3.10, standard library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import cache
+from types import MappingProxyType
+from typing import NamedTuple
+
+from console.model.numbers import is_natural
+
+# -- what the columns of the table are ---------------------------------------------------------------------------------
+
+
+class Route(Enum):
+    """Where a type's requests go. None goes to the controller: brokers pass changes on to it."""
+
+    ANY_BROKER = "any broker"
+    NAMED_BROKER = "the broker that the name is the id of"
+
+
+class Lister(Enum):
+    """Which API says what there is of a type."""
+
+    TOPICS = "Metadata"
+    BROKERS = "DescribeCluster"
+    GROUPS = "ListGroups, and for groups that have configs ListConfigResources"
+    RESOURCES = "ListConfigResources alone"
+    QUOTAS = "DescribeClientQuotas"
+    UNKNOWN = "none that we know"
+
+
+class Listed(NamedTuple):
+    """From when on brokers list a type by ListConfigResources: the version of the API, and the release."""
+
+    version: int
+    since: str
+
+
+class FileForm(Enum):
+    """How a type stands in files."""
+
+    NOWHERE = "not at all"
+    TOPICS = "name -> partitions, replication and configs"
+    ENTRIES = "name -> key -> value"
+    QUOTAS = "a list of entities and their limits"
+
+
+class NameForm(NamedTuple):
+    """How a name is checked before a cluster is asked.
+
+    what, whose: what such a name is, in plans and in files; give, write: what to do about another one, there.
+    """
+
+    allows: Callable[[str], bool]
+    what: str = "name"
+    whose: str = "name"
+    give: str = "another name"
+    write: str = "another name"
+
+
+TEXT = NameForm(bool)
+MAYBE_EMPTY = NameForm(lambda _name: True)
+BROKER_ID = NameForm(is_natural, "broker id", "broker's id", "the broker's number", "a number")
+
+
+class KnownKey(NamedTuple):
+    """A key that a type has, though brokers describe it only where it is set. type: Kafka's name of its data type."""
+
+    name: str
+    type: str
+    default: str
+
+
+# -- the table ---------------------------------------------------------------------------------------------------------
+
+_DEFAULT_BROKER, _STATIC_BROKER, _DEFAULT = 3, 4, 5
+SHARED_SOURCES: Mapping[int, str] = MappingProxyType(
+    {
+        _DEFAULT_BROKER: "DYNAMIC_DEFAULT_BROKER_CONFIG",
+        _STATIC_BROKER: "STATIC_BROKER_CONFIG",
+        _DEFAULT: "DEFAULT_CONFIG",
+    }
+)
+"""Sources that are no type's own, by Kafka's number (DescribeConfigsResponse.ConfigSource)."""
+_OF_BROKERS = (2, _DEFAULT_BROKER, _STATIC_BROKER, _DEFAULT)
+
+
+class EntityType(NamedTuple):
+    """A type of entity.
+
+    word: ours, in the language; spoken: many of them, in a sentence; one: one of them.
+    name: Kafka's. number: its ConfigResource.Type, None for what has quotas and no configs.
+    help: what is set on it, for completion; usage: how it is named in the language; asked: what has to follow the word.
+    pane: the pane of the screen that shows them. lister, listed: who says which there are, and whether
+    ListConfigResources is among them.
+    names: how a name is checked; has_default: whether there is an entry for all that have none of their own.
+    route: where requests go. guard: the type of the ACLs that protect its configs.
+    sources: of its values, the strongest first, which is its own (DescribeConfigsResponse.ConfigSource).
+    section, form: where and how it stands in files.
+    keys: those that brokers leave out where they are not set, in the order in which they are shown.
+    has_levels: its keys are loggers and its values levels: kept by a process, in no record, and each described as set.
+    """
+
+    word: str
+    name: str
+    number: int | None
+    one: str
+    spoken: str
+    help: str
+    usage: tuple[str, ...]
+    asked: str
+    pane: str
+    lister: Lister
+    names: NameForm = TEXT
+    listed: Listed | None = None
+    has_default: bool = False
+    route: Route = Route.ANY_BROKER
+    guard: str = "CLUSTER"
+    sources: tuple[int, ...] = ()
+    section: str = ""
+    form: FileForm = FileForm.NOWHERE
+    keys: tuple[KnownKey, ...] = ()
+    has_levels: bool = False
+
+    @property
+    def plural(self) -> str:
+        """The word for many: what `list` takes."""
+        return _plural(self.word)
+
+    @property
+    def kafka_word(self) -> str:
+        """Kafka's name as its tools' options and our history write it: ``broker-logger``."""
+        return self.name if self.lister is Lister.UNKNOWN else self.name.lower().replace("_", "-")
+
+    @property
+    def kafka_type(self) -> str:
+        """What kafka-configs' ``--entity-type`` takes."""
+        return _plural(self.kafka_word)
+
+    @property
+    def own_source(self) -> int:
+        """The source of what is set on one of them itself, 0 where none is known."""
+        return self.sources[0] if self.sources else 0
+
+    @property
+    def own_source_name(self) -> str:
+        """Kafka's name of that source."""
+        return f"DYNAMIC_{self.name}_CONFIG"
+
+    @property
+    def at_broker(self) -> bool:
+        """Whether only the broker that a name is the id of can describe and change it."""
+        return self.route is Route.NAMED_BROKER
+
+
+def _plural(word: str) -> str:
+    return word if word.endswith("s") else f"{word}s"
+
+
+ENTITY_TYPES = (
+    EntityType(
+        word="topic",
+        name="TOPIC",
+        number=2,
+        one="a topic",
+        spoken="topics",
+        help="a topic's configs",
+        usage=("topic NAME",),
+        asked="the NAME of a topic",
+        pane="topics",
+        lister=Lister.TOPICS,
+        guard="TOPIC",
+        sources=(1, *_OF_BROKERS),
+        section="topics",
+        form=FileForm.TOPICS,
+    ),
+    EntityType(
+        word="broker",
+        name="BROKER",
+        number=4,
+        one="a broker",
+        spoken="brokers",
+        help="a broker's configs, or the cluster default",
+        usage=("broker ID", "broker <default>"),
+        asked="the number of a broker or <default>",
+        pane="brokers",
+        lister=Lister.BROKERS,
+        names=BROKER_ID,
+        has_default=True,
+        route=Route.NAMED_BROKER,
+        sources=_OF_BROKERS,
+        section="brokers",
+        form=FileForm.ENTRIES,
+    ),
+    EntityType(
+        word="logger",
+        name="BROKER_LOGGER",
+        number=8,
+        one="a broker's loggers",
+        spoken="loggers",
+        help="log levels of a broker",
+        usage=("logger BROKER-ID",),
+        asked="the number of a broker",
+        pane="configs",
+        lister=Lister.BROKERS,
+        names=BROKER_ID,
+        route=Route.NAMED_BROKER,
+        sources=(6,),
+        has_levels=True,
+    ),
+    EntityType(
+        word="group",
+        name="GROUP",
+        number=32,
+        one="a group",
+        spoken="groups",
+        help="a group's configs",
+        usage=("group NAME",),
+        asked="the NAME of a group",
+        pane="groups",
+        lister=Lister.GROUPS,
+        names=MAYBE_EMPTY,  # brokers take the commits of a group with the empty name, and list it
+        listed=Listed(1, "4.1"),  # KIP-1142
+        guard="GROUP",
+        sources=(8, *_OF_BROKERS),
+        section="groups",
+        form=FileForm.ENTRIES,
+    ),
+    EntityType(
+        word="client-metrics",
+        name="CLIENT_METRICS",
+        number=16,
+        one="a client metrics subscription",
+        spoken="client metrics",
+        help="a client metrics subscription",
+        usage=("client-metrics NAME",),
+        asked="the NAME of a client metrics subscription",
+        pane="configs",
+        lister=Lister.RESOURCES,
+        listed=Listed(0, "3.7"),  # KIP-714, KIP-1000
+        sources=(7, _DEFAULT),
+        section="client-metrics",
+        form=FileForm.ENTRIES,
+        keys=(  # ClientMetricsConfigs
+            KnownKey("metrics", "LIST", ""),
+            KnownKey("interval.ms", "INT", "300000"),
+            KnownKey("match", "LIST", ""),
+        ),
+    ),
+    EntityType(
+        word="ip",
+        name="IP",
+        number=None,
+        one="an address",
+        spoken="addresses",
+        help="quotas of an address",
+        usage=("ip ADDRESS",),
+        asked="an IP address or <default>",
+        pane="quotas",
+        lister=Lister.QUOTAS,
+        has_default=True,
+        section="quotas",
+        form=FileForm.QUOTAS,
+    ),
+    EntityType(
+        word="client",
+        name="CLIENT",
+        number=None,
+        one="a client id",
+        spoken="clients",
+        help="quotas of a client id",
+        usage=("client NAME",),
+        asked="a client id or <default>",
+        pane="quotas",
+        lister=Lister.QUOTAS,
+        has_default=True,
+        section="quotas",
+        form=FileForm.QUOTAS,
+    ),
+    EntityType(
+        word="user",
+        name="USER",
+        number=None,
+        one="a user",
+        spoken="users",
+        help="quotas of a user, and of its clients",
+        usage=("user NAME [client NAME]",),
+        asked="the NAME of a user or <default>",
+        pane="quotas",
+        lister=Lister.QUOTAS,
+        has_default=True,
+        section="quotas",
+        form=FileForm.QUOTAS,
+    ),
+)
+
+# -- the table, looked at by what a reader has -------------------------------------------------------------------------
+
+BY_WORD: Mapping[str, EntityType] = MappingProxyType({each.word: each for each in ENTITY_TYPES})
+BY_NUMBER: Mapping[int, EntityType] = MappingProxyType(
+    {each.number: each for each in sorted(ENTITY_TYPES, key=lambda each: each.number or 0) if each.number is not None}
+)
+"""Those that have configs, by Kafka's number."""
+
+
+@cache
+def unknown(number: int) -> EntityType:
+    """Return what stands for a type of a newer broker: it has Kafka's number and loses nothing else."""
+    name = f"UNKNOWN({number})"
+    return EntityType(name, name, number, name, name, "", (), name, "configs", Lister.UNKNOWN)
+
+
+def with_configs() -> tuple[EntityType, ...]:
+    """Return the types that have configs: those of names first, then those of brokers' ids."""
+    return tuple(sorted((each for each in ENTITY_TYPES if each.number is not None), key=lambda each: each.at_broker))
+
+
+def with_quotas() -> tuple[EntityType, ...]:
+    """Return the types that have quotas, from the user on."""
+    return tuple(each for each in reversed(ENTITY_TYPES) if each.lister is Lister.QUOTAS)
+
+
+def in_files() -> tuple[EntityType, ...]:
+    """Return the types whose configs stand in files."""
+    return tuple(each for each in ENTITY_TYPES if each.number is not None and each.form is not FileForm.NOWHERE)
+
+
+def in_sections() -> tuple[EntityType, ...]:
+    """Return the types whose entities stand in files by name, each with its keys and values."""
+    return tuple(each for each in ENTITY_TYPES if each.form is FileForm.ENTRIES)
+
+
+def listed_alone() -> tuple[EntityType, ...]:
+    """Return the types that no API but ListConfigResources lists."""
+    return tuple(each for each in ENTITY_TYPES if each.lister is Lister.RESOURCES)

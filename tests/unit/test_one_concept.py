@@ -1,0 +1,144 @@
+"""A type of entity is one record: a new one is a few lines, and one that there is has its name in few places."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from console.model.codes import ResourceType
+from console.model.entity_types import BY_NUMBER, ENTITY_TYPES, FileForm, Lister, unknown
+from tests.support import throwaway_type
+from tests.support.patience import PATIENCE
+
+ROOT = Path(__file__).parents[2]
+MOST_FILES = 6
+"""That a new type of resource may touch."""
+MOST_MODULES = 8
+"""That may name a type of resource: the table, its constant, and what is said of it alone."""
+
+Said = Mapping[str, tuple[int, str]]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the product with one more type of resource."""
+    made = tmp_path_factory.mktemp("tree")
+    for package in ("console", "widgets", "themes"):
+        shutil.copytree(ROOT / package, made / package)  # with what Python has compiled
+    throwaway_type.add_to(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def said(tree: Path) -> Said:
+    """What kac of that tree says of the type."""
+    ran = subprocess.run(
+        [sys.executable, throwaway_type.__file__, str(tree)],
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": str(tree), "COLUMNS": "160"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    found: Said = {step: (code, text) for step, (code, text) in json.loads(ran.stdout).items()}
+    return found
+
+
+def test_a_new_type_touches_few_files(tree: Path) -> None:
+    touched = [
+        str(path.relative_to(tree))
+        for path in tree.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+        if not (ROOT / path.relative_to(tree)).exists()
+        or path.read_bytes() != (ROOT / path.relative_to(tree)).read_bytes()
+    ]
+    assert sorted(touched) == sorted((throwaway_type.TABLE, throwaway_type.DEFINITIONS))
+    assert len(touched) <= MOST_FILES
+
+
+def test_a_new_type_is_set_by_the_broker_that_its_name_means(said: Said) -> None:
+    for step in ("set", "set elsewhere"):
+        code, text = said[step]
+        assert (code, "1 request, 1 entity ok, 0 failed" in text) == (0, True), text
+
+
+@pytest.mark.parametrize(
+    ("step", "lines"),
+    [
+        ("described", ["probe 2 2 overrides of 2", "O pace.ms 5000 5 s probe", "O tags a,b probe"]),
+        ("as by kafka-configs", ["Dynamic configs for probe 2 are:"]),
+        ("listed", ["Name Pace ms Tags", "2 5000 a,b"]),
+        ("exported", ["probes:", '"2":', 'pace.ms: "5000" # 5 s', 'tags: "a,b"', '"3":', 'pace.ms: "250"']),
+        ("compared", ["pace.ms 5000 (probe) 250 (probe)", 'tags a,b (probe) "" (default)']),
+        ("of a file", ["probe 2 pace.ms set 5000 (probe) 7000 (probe) staged"]),
+        ("taken back", ["probe 3 pace.ms unset 250 (probe) 1000 (default) staged", "probe 3 applied"]),
+        ("completed", ["probe pace.ms= tags="]),
+        ("completed by the shell", ["2", "3"]),
+    ],
+)
+def test_a_new_type_is_known_everywhere(said: Said, step: str, lines: list[str]) -> None:
+    code, text = said[step]
+    assert code == 0, text
+    found = [" ".join(line.split()) for line in text.splitlines()]
+    assert [line for line in lines if line not in found] == [], text
+
+
+def test_a_new_type_is_journalled(said: Said) -> None:
+    code, text = said["journalled"]
+    assert code == 0
+    assert re.search(r"^2 .* probe 3 +pace\.ms +1000 \(default\) +250 \(probe\) +applied$", text, re.MULTILINE)
+    assert re.search(r'^1 .* probe 2 +tags +"" \(default\) +a,b \(probe\) +applied$', text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        ("misnamed", "expected the number of a broker, one digit, not '12'"),
+        ("misnamed in a file", "'12' is no probe's id; write one digit"),
+        ("without a default", "expected the number of a broker, one digit, not '<default>'"),
+    ],
+)
+def test_a_new_types_names_are_checked(said: Said, step: str, words: str) -> None:
+    code, text = said[step]
+    assert code == 2
+    assert words in text
+
+
+def test_a_type_is_named_in_few_modules() -> None:
+    named = re.compile("client.?metrics", re.IGNORECASE)
+    found = sorted(
+        str(path.relative_to(ROOT)) for path in (ROOT / "console").rglob("*.py") if named.search(path.read_text())
+    )
+    assert throwaway_type.TABLE in found
+    assert len(found) <= MOST_MODULES, found
+
+
+def test_no_two_types_have_a_word_number_or_source_in_common() -> None:
+    resources = BY_NUMBER.values()
+    for of in (
+        [each.word for each in ENTITY_TYPES],
+        [each.kafka_type for each in ENTITY_TYPES],
+        [each.number for each in resources],
+        [each.own_source for each in resources],
+        [each.section for each in resources if each.form is not FileForm.NOWHERE],
+    ):
+        assert len(set(of)) == len(of)
+    # Version 0 of the list of resources does not say of which type they are.
+    assert sum(each.listed is not None and each.listed.version == 0 for each in resources) == 1
+    assert all(each.listed is not None for each in resources if each.lister is Lister.RESOURCES)
+
+
+def test_a_type_of_a_newer_broker_keeps_its_number() -> None:
+    newer = ResourceType(65)
+    assert newer.entity == unknown(65)
+    assert (newer.entity.word, newer.entity.kafka_word, newer.entity.own_source) == ("UNKNOWN(65)", "UNKNOWN(65)", 0)
