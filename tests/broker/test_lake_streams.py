@@ -41,6 +41,7 @@ Line = tuple[bytes | None, bytes]
 
 @pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.long)])
 @pytest.mark.timeout(3600)
+@pytest.mark.takes(140)
 async def test_everything_is_in_the_lake_once(
     plain_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kills: int
 ) -> None:
@@ -80,6 +81,7 @@ async def test_everything_is_in_the_lake_once(
     assert sorted(values) == sorted((str(700_000_000 + number),) for number in range(waves))
 
 
+@pytest.mark.takes(45)
 async def test_a_topic_is_read_as_its_context_says(
     secure_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

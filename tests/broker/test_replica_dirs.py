@@ -180,6 +180,7 @@ async def test_a_cordoned_directory_takes_none(two_dirs: TwoDirs) -> None:
         assert all(each.ok for each in await session.client.run(send, change, validate_only=False))
 
 
+@pytest.mark.takes(30)
 async def test_a_directory_is_drained_by_an_operation(two_dirs: TwoDirs) -> None:
     """All that is in it goes to the other one, under a throttle that is gone at the end; then back. One that is
     cancelled leaves the replicas where they are."""

@@ -235,6 +235,7 @@ class Typed:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
+@pytest.mark.takes(30)
 def test_a_run_is_told_and_leaves_no_java_behind(tmp_path: Path) -> None:
     lake = polled_lake(tmp_path / "lake")
     built = Typed(["update", "--lake", lake.where, "--master", "local[1]", "--output", "json"], tmp_path / "state")
@@ -253,6 +254,7 @@ def test_a_run_is_told_and_leaves_no_java_behind(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("moment", ["starting Spark", "update 1/3 polls"])
+@pytest.mark.takes(45)
 def test_ctrl_c_ends_it_all_and_the_next_goes_on(tmp_path: Path, moment: str) -> None:
     lake = polled_lake(tmp_path / "lake")
     argv = ["update", "--lake", lake.where, "--master", "local[1]", "--output", "json"]

@@ -14,9 +14,9 @@ from tests.support.patience import PATIENCE
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.early
 @pytest.mark.slow
 @pytest.mark.core
+@pytest.mark.takes(100)
 def test_the_pictures_are_what_the_console_shows() -> None:
     command = [sys.executable, "-m", "screenshots.take", "--check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
