@@ -31,7 +31,7 @@ from console.model.config import topic_resource
 from tests.history.request_lines import alter_configs, produce
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.lake_reading import rows_in
-from tests.support.patience import PATIENCE
+from tests.support.patience import LONG_PATIENCE
 
 WAVE = 40
 AT = datetime(2026, 11, 21, 10, 59, 30, 123000)
@@ -140,7 +140,7 @@ async def started(lake: Lake, job: str) -> asyncio.subprocess.Process:
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 3 * PATIENCE
+    deadline = time.monotonic() + LONG_PATIENCE
     while not await asyncio.to_thread(is_so):
         assert time.monotonic() < deadline
         await asyncio.sleep(0.3)

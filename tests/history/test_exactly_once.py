@@ -29,7 +29,7 @@ from tests.history.dying_update import Told
 from tests.history.lake_tables import gold_of, unequal
 from tests.history.small_site import Site, new_lake, no_session
 from tests.support.metadata_log import value
-from tests.support.patience import PATIENCE
+from tests.support.patience import LONG_PATIENCE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,7 +59,7 @@ def begun(lake: Lake, site: Site, deaths: Sequence[str] = ()) -> subprocess.Pope
 def ended(update_of: subprocess.Popen[str]) -> tuple[int, str]:
     """Its exit code, and the last line that it said."""
     try:
-        said, _ = update_of.communicate(timeout=3 * PATIENCE)
+        said, _ = update_of.communicate(timeout=LONG_PATIENCE)
     except subprocess.TimeoutExpired:
         os.killpg(update_of.pid, signal.SIGKILL)
         raise
