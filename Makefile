@@ -64,10 +64,12 @@ test-all: look-for-java dev-venv  ## what CI runs: all of `test`, `test-brokers`
 	@$(checked_and_fast)
 	@echo '== the core, what else needs real brokers or is slow, and the pipeline'
 	@$(BIN)/python -m tests.support.kafka_jars || { echo 'core NOT RUN'; exit 1; }
+	@$(BIN)/python -m tests.support.kafka_classes
 	$(call again,$(SLOW) -m '(broker or slow) and not long')
 
 test-brokers: dev-venv  ## what else needs real brokers, or is slow
 	@$(BIN)/python -m tests.support.kafka_jars
+	@$(BIN)/python -m tests.support.kafka_classes
 	$(call again,$(SLOW) -m '(broker or slow) and not long and not core' --ignore tests/history)
 
 test-pipeline: dev-venv  ## the pipeline on Spark
