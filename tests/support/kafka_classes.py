@@ -20,8 +20,8 @@ def class_path(version: str) -> str:
 
 
 def archive_options(version: str, program: str) -> tuple[str, ...]:
-    """Java's options by which a JVM of this version uses its archive: none where there is none. An archive that does not
-    fit is passed over, without a word on what may be a tool's output."""
+    """Java's options by which a JVM of this version uses its archive: none where there is none. One that does not fit is
+    passed over, without a word on what may be a tool's output."""
     file = _folder(version, program) / _FILE
     return (f"-XX:SharedArchiveFile={file}", "-Xlog:disable") if file.exists() else ()
 
@@ -32,10 +32,8 @@ def make(version: str) -> None:
     from tests.support.kafka_cluster import JVM, KafkaCluster
 
     def fill(folder: Path) -> None:
-        recording = f"-XX:ArchiveClassesAtExit={folder / _FILE}"
-        with KafkaCluster(
-            version, brokers=1, request_log=True, jvm_options=(*JVM, recording, "-Xlog:disable")
-        ) as cluster:
+        options = (*JVM, f"-XX:ArchiveClassesAtExit={folder / _FILE}", "-Xlog:disable")
+        with KafkaCluster(version, brokers=1, request_log=True, jvm_options=options) as cluster:
             cluster.stop(1)
 
     cached_folder(_folder(version, java()), fill)
