@@ -20,8 +20,8 @@ def class_path(version: str) -> str:
 
 
 def archive_options(version: str, program: str) -> tuple[str, ...]:
-    """Java's options by which a JVM of this version uses its archive: none where there is none. One that does not fit is
-    passed over, without a word on what may be a tool's output."""
+    """Java's options by which a JVM of this version uses its archive: none where there is none. One that does not fit
+    is passed over, without a word on what may be a tool's output."""
     file = _folder(version, program) / _FILE
     return (f"-XX:SharedArchiveFile={file}", "-Xlog:disable") if file.exists() else ()
 

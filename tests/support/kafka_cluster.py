@@ -206,7 +206,7 @@ class KafkaCluster:
             self._reaper.stdin.close()
         self._reaper.wait(timeout=PATIENCE)
 
-    def stop(self, broker: int, timeout: float = 60.0) -> None:
+    def stop(self, broker: int, timeout: float = PATIENCE) -> None:
         """Shut one broker down in order (SIGTERM) and wait until its process is gone."""
         self._processes[broker].send_signal(signal.SIGTERM)
         self._processes[broker].wait(timeout)
@@ -285,12 +285,12 @@ class KafkaCluster:
                 time.sleep(_POLL_SECONDS)
                 seen = self._sees(node)
 
-    def run_tool(self, main_class: str, *arguments: str, timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
+    def run_tool(self, main_class: str, *arguments: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess[str]:
         """Run one of Kafka's command classes (``kafka.admin.ConfigCommand``) from the jars of this version."""
         command = [*self._command(_TOOL_JVM), main_class, *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout)
 
-    def run_admin_tool(self, main_class: str, *arguments: str, timeout: float = 60.0) -> str:
+    def run_admin_tool(self, main_class: str, *arguments: str, timeout: float = PATIENCE) -> str:
         """The same for a command that takes ``--bootstrap-server``: as the super user. Gives its output or raises."""
         connect = ("--bootstrap-server", self.bootstrap, "--command-config", str(self.client_properties()))
         done = self.run_tool(main_class, *connect, *arguments, timeout=timeout)
