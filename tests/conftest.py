@@ -19,7 +19,7 @@ from hypothesis import settings
 from tests.support.cached_folder import cache_home
 from tests.support.kafka_jars import RELEASES
 from tests.support.own_places import changed, open_more_files, real_places, take_a_home
-from tests.support.real_clusters import KAFKA_3_9, KafkaCluster, LastTests, group, running
+from tests.support.real_clusters import KAFKA_3_9, KafkaCluster, LastTests, group, longest_first, running
 from tests.support.zookeeper_cluster import ZooKeeperCluster
 
 # Reproducible by default; `pytest --hypothesis-profile explore` looks for new counterexamples.
@@ -46,10 +46,9 @@ _KEPT = ("KAC_REQUIRE_BROKERS",)
 _HOMES = count()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that share a cluster run in one process, with `--dist loadgroup`; those marked `early` come first."""
-    items.sort(key=lambda item: item.get_closest_marker("early") is None)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    """Tests that share a cluster run in one process, with `--dist loadgroup`; what takes longest begins first."""
     for item in items:
         if item.get_closest_marker("xdist_group") is None and (name := group(item)):
             item.add_marker(pytest.mark.xdist_group(name))
@@ -57,6 +56,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if mark and config.getoption("loadgroup", False):
             # xdist 3.8 writes the group into `_nodeid`, which pytest 9.2 does not have: its scheduler sees no group.
             item._id = NodeId.parse(f"{item.nodeid}@{mark.args[0]}")
+    yield
+    if config.getoption("loadgroup", False):
+        longest_first(items)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

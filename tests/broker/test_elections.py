@@ -220,6 +220,7 @@ def _elect(name: str, *, unclean: bool = False) -> partitions.ElectLeaders:
 
 
 @pytest.mark.parametrize("min_isr", [1, pytest.param(2, marks=pytest.mark.long)])
+@pytest.mark.takes(25)
 async def test_the_real_loss_of_an_unclean_election_lies_in_the_range_that_was_said(
     cluster: KafkaCluster, client: AdminClient, name: str, min_isr: int
 ) -> None:

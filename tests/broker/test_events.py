@@ -50,6 +50,7 @@ def _events(it: Driven, name: str) -> list[str]:
     return [what_text(event) for event in record.events if name in what_text(event)] if record is not None else []
 
 
+@pytest.mark.takes(50)
 async def test_another_clients_change_ours_and_the_way_back(screen: Driven, cluster: KafkaCluster, name: str) -> None:
     def kafka_configs(type_: str, value: str) -> None:
         cluster.run_admin_tool(CONFIGS, "--alter", "--entity-type", type_, "--entity-name", name, "--add-config", value)

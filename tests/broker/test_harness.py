@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.broker_probe import live_brokers
+from tests.support.kafka_classes import archive_options, class_path, make
 from tests.support.kafka_cluster import ClusterStartError, KafkaCluster
-from tests.support.kafka_jars import KAFKA_4_3, keytool
+from tests.support.kafka_jars import KAFKA_4_3, java, keytool
 from tests.support.patience import PATIENCE
 from tests.support.zookeeper_cluster import ZooKeeperCluster
 
@@ -77,6 +78,16 @@ def test_a_broker_killed_is_missed_and_comes_back(own_cluster: KafkaCluster) -> 
     own_cluster.await_brokers({1, 3})
     with pytest.raises(OSError):  # noqa: PT011 - refused or reset, by the moment
         live_brokers(own_cluster.addresses[1])
+
+
+@pytest.mark.usefixtures("plain_cluster")
+def test_tools_and_brokers_read_their_classes_from_the_archive(tmp_path: Path) -> None:
+    make(KAFKA_4_3)
+    program, told = java(), tmp_path / "loaded"
+    options = (*archive_options(KAFKA_4_3, program), f"-Xlog:class+load:file={told}", "-cp", class_path(KAFKA_4_3))
+    subprocess.run([program, *options, "kafka.admin.ConfigCommand", "--version"], check=True, capture_output=True)
+    sources = [line.partition("source: ")[2] for line in told.read_text().splitlines() if "AppInfoParser " in line]
+    assert sources == ["shared objects file (top)"]
 
 
 @pytest.mark.usefixtures("plain_cluster")

@@ -21,7 +21,7 @@ from console.contexts import Context, load, resolve
 from console.wire import kerberos
 from tests.embedded.test_doctor import doctor
 from tests.support.free_ports import LOOPBACK
-from tests.support.kafka_cluster import _JVM, KafkaCluster
+from tests.support.kafka_cluster import JVM, KafkaCluster
 from tests.support.kdc import REALM, Kdc, kdc
 from tests.support.patience import PATIENCE
 from tests.support.real_clusters import running
@@ -53,7 +53,7 @@ def cluster(realm: Kdc) -> Iterator[KafkaCluster]:
         "sasl.kerberos.service.name": "kafka",
         "connections.max.reauth.ms": str(SESSION_MS),
     }
-    options = (*_JVM, f"-Djava.security.krb5.conf={realm.config}")
+    options = (*JVM, f"-Djava.security.krb5.conf={realm.config}")
     yield from running(
         lambda: KafkaCluster(brokers=1, security="secure", request_log=True, properties=properties, jvm_options=options)
     )

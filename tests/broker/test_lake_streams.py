@@ -34,7 +34,7 @@ from console.model.config import topic_resource
 from tests.history.request_lines import alter_configs, produce
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.lake_reading import rows_in
-from tests.support.patience import PATIENCE
+from tests.support.patience import LONG_PATIENCE
 
 WAVE = 40
 AT = datetime(2026, 11, 21, 10, 59, 30, 123000)
@@ -44,6 +44,7 @@ Line = tuple[bytes | None, bytes]
 
 @pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.long)])
 @pytest.mark.timeout(3600)
+@pytest.mark.takes(140)
 async def test_everything_is_in_the_lake_once(
     plain_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kills: int
 ) -> None:
@@ -83,6 +84,7 @@ async def test_everything_is_in_the_lake_once(
     assert sorted(values) == sorted((str(700_000_000 + number),) for number in range(waves))
 
 
+@pytest.mark.takes(45)
 async def test_a_topic_is_read_as_its_context_says(
     secure_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -172,7 +174,7 @@ async def started(lake: Lake, job: str) -> asyncio.subprocess.Process:
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 3 * PATIENCE
+    deadline = time.monotonic() + LONG_PATIENCE
     while not await asyncio.to_thread(is_so):
         assert time.monotonic() < deadline
         await asyncio.sleep(0.3)

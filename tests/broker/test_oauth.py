@@ -26,7 +26,7 @@ from console.admin.errors import AdminError, AuthenticationFailed, Unreachable
 from console.admin.link import Link
 from console.contexts import Context, load, resolve
 from tests.embedded.test_doctor import doctor
-from tests.support.kafka_cluster import _JVM, KafkaCluster
+from tests.support.kafka_cluster import JVM, KafkaCluster
 from tests.support.oidc_server import OidcServer, oidc_server
 from tests.support.real_clusters import running
 
@@ -66,7 +66,7 @@ def cluster(provider: OidcServer) -> Iterator[KafkaCluster]:
     allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={provider.jwks_url}"
     yield from running(
         lambda: KafkaCluster(
-            brokers=1, security="secure", request_log=True, properties=properties, jvm_options=(*_JVM, allowed)
+            brokers=1, security="secure", request_log=True, properties=properties, jvm_options=(*JVM, allowed)
         )
     )
 

@@ -82,6 +82,7 @@ def waits_for(text: str, state: State) -> Callable[[Progress], bool]:
     return lambda progress: progress.state is state and any(text in line for line in progress.waits)
 
 
+@pytest.mark.takes(55)
 async def test_what_is_killed_while_it_copies_is_waited_for(
     cluster: KafkaCluster, own_home: Path, tmp_path: Path
 ) -> None:

@@ -181,6 +181,7 @@ async def nothing_is_left(kac: Kac, cluster: KafkaCluster, client: AdminClient, 
     assert all(len({RACKS[broker] for broker in each}) == 3 for each in now), now
 
 
+@pytest.mark.takes(50)
 async def test_a_drain_and_a_replacement_survive_kills(
     cluster: KafkaCluster, client: AdminClient, own_home: Path, tmp_path: Path
 ) -> None:

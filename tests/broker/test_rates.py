@@ -51,6 +51,7 @@ async def produce(kafka: KafkaCluster, topic: str) -> None:
         await producer.stop()
 
 
+@pytest.mark.takes(25)
 async def test_a_producer_of_a_known_rate(kafka: KafkaCluster, link: Link, session: Session, name: str) -> None:
     await make_topic(link, name, partitions=2)
     await make_topic(link, f"{name}-idle", partitions=1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from console.admin.configs import alter_configs
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
@@ -18,6 +20,7 @@ from tests.support.recorded_looks import compare, watched
 TOPIC = "replayed"
 
 
+@pytest.mark.takes(25)
 async def test_replay_gives_the_live_verdicts_of_real_brokers(own_cluster: KafkaCluster, tmp_path: Path) -> None:
     """A broker is killed and started again, and a topic gets a min ISR that it can not have."""
     settings = ConnectionSettings(own_cluster.addresses)

@@ -115,6 +115,13 @@ async def places(session: Session, topic: str) -> dict[tuple[int, bool], str]:
     }
 
 
+async def await_places(session: Session, topic: str, wanted: dict[tuple[int, bool], str]) -> None:
+    """Wait until its replicas are there, and no copy is under way."""
+    assert await until_settled(lambda: places(session, topic), lambda now: now != wanted, within=60, attempts=600) == (
+        wanted
+    )
+
+
 async def carried_out(session: Session, text: str) -> ApplyReport:
     (statement,) = parse(text)
     assert isinstance(statement, EditStatement)
@@ -131,10 +138,9 @@ async def test_a_replica_goes_to_the_other_directory_and_back(two_dirs: TwoDirs)
         there = next(each for each in two_dirs.dirs if each != before[0, False])
         report = await carried_out(session, f"move topic {topic} partition 0 broker 1 to dir {there}")
         assert [each.status for result in report.results for each in result.outcomes] == [Status.APPLIED]
-        moved = {**before, (0, False): there}
-        await until_settled(lambda: places(session, topic), lambda now: now == moved, within=60, attempts=600)
+        await await_places(session, topic, {**before, (0, False): there})
         await carried_out(session, f"move topic {topic} partition 0 broker 1 to dir {before[0, False]}")
-        await until_settled(lambda: places(session, topic), lambda now: now == before, within=60, attempts=600)
+        await await_places(session, topic, before)
 
 
 async def test_what_a_broker_refuses_says_why(two_dirs: TwoDirs) -> None:
@@ -174,6 +180,7 @@ async def test_a_cordoned_directory_takes_none(two_dirs: TwoDirs) -> None:
         assert all(each.ok for each in await session.client.run(send, change, validate_only=False))
 
 
+@pytest.mark.takes(30)
 async def test_a_directory_is_drained_by_an_operation(two_dirs: TwoDirs) -> None:
     """All that is in it goes to the other one, under a throttle that is gone at the end; then back. One that is
     cancelled leaves the replicas where they are."""
@@ -184,8 +191,7 @@ async def test_a_directory_is_drained_by_an_operation(two_dirs: TwoDirs) -> None
         await with_records(session, two_dirs, topic, 20 * megabytes)
         for number in (0, 1):
             await carried_out(session, f"move topic {topic} partition {number} broker 1 to dir {full}")
-        in_full = {(0, False): full, (1, False): full}
-        await until_settled(lambda: places(session, topic), lambda now: now == in_full, within=60, attempts=600)
+        await await_places(session, topic, {(0, False): full, (1, False): full})
 
         async def rates() -> list[str | None]:
             await session.read_configs([broker_resource(1)])

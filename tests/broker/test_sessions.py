@@ -121,6 +121,7 @@ async def work(cluster: KafkaCluster, mechanism: str, seconds: float) -> tuple[s
 @pytest.mark.slow
 @pytest.mark.parametrize("seconds", [20, pytest.param(600, marks=pytest.mark.long)])
 @pytest.mark.timeout(1500)
+@pytest.mark.takes(20)
 async def test_changes_go_on_over_one_connection_as_sessions_end(short_sessions: KafkaCluster, seconds: float) -> None:
     mechanisms = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
     done = await asyncio.gather(*(work(short_sessions, mechanism, seconds) for mechanism in mechanisms))
@@ -299,6 +300,7 @@ async def test_a_delegation_token_whose_time_is_over(short_sessions: KafkaCluste
 @pytest.mark.slow
 @pytest.mark.parametrize("seconds", [20, pytest.param(600, marks=pytest.mark.long)])
 @pytest.mark.timeout(1500)
+@pytest.mark.takes(20)
 def test_a_console_stays_on_its_connections(short_sessions: KafkaCluster, tmp_path: Path, seconds: float) -> None:
     """The screen in a terminal over several sessions, reading again all the time."""
     file = tmp_path / "client.properties"

@@ -361,6 +361,7 @@ async def test_a_cluster_names_no_socket_of_the_ssh_host(port: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.takes(35)
 def test_ssh_ends_also_where_kac_was_killed(far: Reached, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "console", *far.cluster, "--via", far.network.edge]
     of_others = set(far.runtime.iterdir())  # what an earlier kac leaves goes a moment after it

@@ -68,6 +68,7 @@ async def walk(it: Driven, title: str) -> int:
     return len(keys)
 
 
+@pytest.mark.takes(60)
 async def test_from_the_alarm_to_green(own_cluster: KafkaCluster, troubled: str) -> None:
     async with driven_on(own_cluster, start_pane="now") as it:
         titles = ("replication throttles without", f"{troubled}: min ISR 2, 1 replica", "broker 3 does not lead")

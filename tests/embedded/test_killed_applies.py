@@ -72,6 +72,7 @@ def names(change: Change) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "kills"), RUNS)
+@pytest.mark.takes(55)
 async def test_a_kill_loses_nothing_and_nothing_is_misreported(
     seed: int, kills: int, tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,11 +77,11 @@ async def test_only_the_time_that_a_coroutine_runs_counts() -> None:
     task = asyncio.create_task(outer())
     await asyncio.sleep(0)
     begun = perf_counter()
-    while perf_counter() - begun < 0.05:
+    while perf_counter() - begun < 0.3:
         pass
     others_ran.set()
     assert await task == 7
-    assert 0 < timed.seconds < 0.04
+    assert 0 < timed.seconds < 0.25
 
 
 async def test_what_ends_a_timed_coroutine_ends_it_inside() -> None:

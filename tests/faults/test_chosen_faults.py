@@ -13,6 +13,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.asyncio(loop_scope="module")]
 
 @pytest.mark.parametrize("lab", ["4.3"], indirect=True)
 @pytest.mark.parametrize("name", CHOSEN)
+@pytest.mark.takes(20)
 async def test_it_is_named(lab: Laboratory, name: str) -> None:
     found = judge(await lab.trial(FAULTS[name]))
     assert not found.missed, found.trial

@@ -49,7 +49,7 @@ from tests.support.metadata_log import read_log
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark-two")]
 
 END = datetime(2026, 3, 4, 12, tzinfo=UTC)
 _TRAFFIC = re.compile(r'"requestApiKeyName":"(PRODUCE|FETCH)"')
@@ -205,6 +205,7 @@ def rows_that_hold(lake: Lake, table: Table) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("hours", [2, pytest.param(24, marks=pytest.mark.long)])
+@pytest.mark.takes(40)
 def test_everything_is_built_and_everybody_is_named(
     demo: Demo, spark: SparkSession, tmp_path: Path, hours: int
 ) -> None:

@@ -29,12 +29,12 @@ from tests.history.dying_update import Told
 from tests.history.lake_tables import gold_of, unequal
 from tests.history.small_site import Site, new_lake, no_session
 from tests.support.metadata_log import value
-from tests.support.patience import PATIENCE
+from tests.support.patience import LONG_PATIENCE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark-two"), pytest.mark.timeout(1800)]
 MOMENTS = tuple(f"{when}:{name}" for name in TABLES for when in ("before", "after"))
 CHOSEN = ("after:request", "before:history", "after:history")
 """Right after bronze, in the middle of gold, and where but the checkpoint is missing."""
@@ -59,7 +59,7 @@ def begun(lake: Lake, site: Site, deaths: Sequence[str] = ()) -> subprocess.Pope
 def ended(update_of: subprocess.Popen[str]) -> tuple[int, str]:
     """Its exit code, and the last line that it said."""
     try:
-        said, _ = update_of.communicate(timeout=3 * PATIENCE)
+        said, _ = update_of.communicate(timeout=LONG_PATIENCE)
     except subprocess.TimeoutExpired:
         os.killpg(update_of.pid, signal.SIGKILL)
         raise
@@ -97,6 +97,7 @@ def two(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Two:
     return Two(tmp_path_factory.mktemp("two"), spark)
 
 
+@pytest.mark.takes(150)
 def test_killed_three_times_a_lake_has_everything_once(two: Two) -> None:
     two.go_on(3)
     for number, moment in enumerate(CHOSEN):
@@ -184,6 +185,7 @@ def died_in_spark() -> Iterator[None]:
         raise
 
 
+@pytest.mark.takes(80)
 def test_lost_checkpoints_take_nothing_in_twice(two: Two) -> None:
     """Sources go on where bronze's commits say that they ended; gold is made again."""
     two.go_on()
@@ -236,6 +238,7 @@ def mount(*options: str) -> int:
     return subprocess.run(["mount", *options], check=False, stderr=subprocess.DEVNULL).returncode
 
 
+@pytest.mark.takes(70)
 def test_a_full_disk_is_said_and_the_next_update_is_whole(two: Two, small_disk: Callable[[int], None]) -> None:
     two.go_on()
     for number in range(4000):

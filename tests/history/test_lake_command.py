@@ -235,24 +235,8 @@ class Typed:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_run_is_told_and_leaves_no_java_behind(tmp_path: Path) -> None:
-    lake = polled_lake(tmp_path / "lake")
-    built = Typed(["update", "--lake", lake.where, "--master", "local[1]", "--output", "json"], tmp_path / "state")
-    out, err = built.process.communicate(timeout=600)
-    assert built.process.returncode == 0, err
-    told = json.loads(out)
-    assert told["rows"].items() >= {"snapshot": 50, "change_event": 50, "history": 50}.items()
-    assert abs(told["lag_ms"] / 1000 - time.time()) < 600  # its polls are of the first microseconds of 1970
-    assert "starting Spark" in err.splitlines()
-    assert re.search(r"update 1/3 polls: 50 rows", err)
-    assert "WARN" not in err
-    assert built.marked() == []
-    assert "WARN" in (tmp_path / "state" / "kac" / "spark.log").read_text()
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("moment", ["starting Spark", "update 1/3 polls"])
+@pytest.mark.takes(45)
 def test_ctrl_c_ends_it_all_and_the_next_goes_on(tmp_path: Path, moment: str) -> None:
     lake = polled_lake(tmp_path / "lake")
     argv = ["update", "--lake", lake.where, "--master", "local[1]", "--output", "json"]
@@ -272,9 +256,23 @@ def test_ctrl_c_ends_it_all_and_the_next_goes_on(tmp_path: Path, moment: str) ->
     with lake.alone("20261121T101500Z-3f9a1c", "test"):
         pass  # nobody holds the lock
     again = Typed(argv, tmp_path / "state")
-    _, err = again.process.communicate(timeout=600)
+    out, err = again.process.communicate(timeout=600)
     assert again.process.returncode == 0, err
     assert (lake.table(SNAPSHOT).rows, lake.table(HISTORY).rows) == (50, 50)
+    if moment == "starting Spark":
+        told_and_left_no_java(again, out, err, tmp_path / "state")
+
+
+def told_and_left_no_java(built: Typed, out: str, err: str, state: Path) -> None:
+    """What a whole update says, and what is there of it afterwards: before it none was."""
+    told = json.loads(out)
+    assert told["rows"].items() >= {"snapshot": 50, "change_event": 50, "history": 50}.items()
+    assert abs(told["lag_ms"] / 1000 - time.time()) < 600  # its polls are of the first microseconds of 1970
+    assert "starting Spark" in err.splitlines()
+    assert re.search(r"update 1/3 polls: 50 rows", err)
+    assert "WARN" not in err
+    assert built.marked() == []
+    assert "WARN" in (state / "kac" / "spark.log").read_text()
 
 
 def test_nothing_but_its_own_words_is_on_standard_error(lake: Lake, tmp_path: Path) -> None:

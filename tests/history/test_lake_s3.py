@@ -307,6 +307,7 @@ def typed(argv: list[str], environ: dict[str, str]) -> tuple[subprocess.Complete
 
 
 @pytest.mark.slow
+@pytest.mark.takes(60)
 def test_spark_writes_what_every_reader_reads(
     where: str, environ: dict[str, str], tmp_path: Path, jars: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,7 +23,7 @@ from tests.history.lake_tables import held
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark-two"), pytest.mark.timeout(3600)]
 CLUSTER = "benchmark-of-kac-lake1"
 Sums = dict[str, int]
 

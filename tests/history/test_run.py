@@ -17,7 +17,7 @@ from console.history.app import run, update
 from console.history.lake import Lake
 from tests.history.lake_tables import gold_of, held, unequal
 from tests.history.small_site import Site, new_lake
-from tests.support.patience import PATIENCE
+from tests.support.patience import LONG_PATIENCE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,13 +55,13 @@ class Running:
             yield
         finally:
             self._stop.set()
-            self._thread.join(PATIENCE)
+            self._thread.join(LONG_PATIENCE)
         assert not self._thread.is_alive()
         assert self._failed == []
 
     def until(self, holds: Callable[[], object], what: str) -> None:
         """Wait. Raises AssertionError: it does not come to hold, or the run has ended."""
-        limit = time.monotonic() + 3 * PATIENCE
+        limit = time.monotonic() + LONG_PATIENCE
         while not holds():
             assert self._thread.is_alive(), f"the run has ended before {what}: {self._failed}"
             assert time.monotonic() < limit, f"not {what}: {self.site.problems(self.lake)}, {self.told}"
@@ -79,6 +79,7 @@ class Running:
         return [row["new_value"] for row in rows if (row["entity_key"], row["attr"]) == ("orders", "retention.ms")]
 
 
+@pytest.mark.takes(250)
 def test_a_run_goes_on_whatever_happens_to_its_logs(spark: SparkSession, tmp_path: Path) -> None:
     site = Site(tmp_path / "site")
     running = Running(site, new_lake(tmp_path / "lake"), spark)

@@ -59,6 +59,7 @@ def test_the_licence_goes_with_it(wheel: Path) -> None:
         assert archive.read(licence) == (ROOT / "LICENSE").read_bytes()
 
 
+@pytest.mark.takes(30)
 def test_help_and_version(bin_folder: Path, tmp_path: Path) -> None:
     kac = str(bin_folder / "kac")
     assert run([kac, "--help"], tmp_path).startswith("usage: kac")

@@ -41,10 +41,18 @@ class Unknown(NamedTuple):
     code: str
 
 
+def modules_with_expressions() -> list[str]:
+    """The modules whose text calls a function of `re`: found without parsing, for whoever only names them."""
+    calls = re.compile(rf"\bre\.(?:{'|'.join(sorted(_CALLS))})\(")
+    return [_module(path) for path in _files() if calls.search(path.read_text(encoding="utf-8"))]
+
+
 @cache
 def expressions() -> tuple[tuple[Expression, ...], tuple[Unknown, ...]]:
     """All of console/ and widgets/, and those whose text can't be known from the code."""
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in _files()}
+    texts = ((path, path.read_text(encoding="utf-8")) for path in _files())
+    # What names none of these methods uses no expression, and need not be parsed.
+    trees = {path: ast.parse(text) for path, text in texts if any(f".{name}" in text for name in _CALLS)}
     public = _uses([node for tree in trees.values() for node in ast.walk(tree)])
     known: list[Expression] = []
     unknown: list[Unknown] = []
@@ -52,7 +60,7 @@ def expressions() -> tuple[tuple[Expression, ...], tuple[Unknown, ...]]:
         nodes = list(ast.walk(tree))
         if not any(_call(node) for node in nodes):
             continue
-        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        name = _module(path)
         names = {alias.asname or alias.name for n in nodes if isinstance(n, ast.ImportFrom) for alias in n.names}
         module = importlib.import_module(name)
         own = _uses(nodes)
@@ -88,6 +96,10 @@ def expressions() -> tuple[tuple[Expression, ...], tuple[Unknown, ...]]:
 def _files() -> Iterator[Path]:
     for room in ("console", "widgets"):
         yield from sorted((ROOT / room).rglob("*.py"))
+
+
+def _module(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
 def _call(node: ast.AST) -> str:

@@ -10,7 +10,7 @@ import venv
 from pathlib import Path
 
 from tests.support.cached_folder import cache_home, cached_folder
-from tests.support.patience import PATIENCE
+from tests.support.patience import LONG_PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = ROOT / "requirements" / "run.txt"
@@ -64,6 +64,6 @@ def locked_wheels() -> Path:
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LONG_PATIENCE)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")

@@ -27,7 +27,8 @@ from tests.support import reaper
 from tests.support.broker_probe import live_brokers
 from tests.support.certificates import Authority, Identity
 from tests.support.free_ports import LOOPBACK, free_ports
-from tests.support.kafka_jars import KAFKA_4_3, BrokersUnavailableError, jars, java, major
+from tests.support.kafka_classes import archive_options, class_path
+from tests.support.kafka_jars import KAFKA_4_3, BrokersUnavailableError, java, major
 from tests.support.patience import PATIENCE
 from tests.support.request_log import RequestLog
 from tests.support.server_properties import (
@@ -44,7 +45,7 @@ Security = Literal["plain", "secure"]
 
 START_SECONDS = 180.0
 _POLL_SECONDS = 0.05
-_JVM = ("-Xms64m", "-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+JVM = ("-Xms64m", "-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 _TOOL_JVM = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 _PORT_TAKEN = "Address already in use"
 
@@ -81,7 +82,7 @@ class KafkaCluster:
         properties: Mapping[str, str] | None = None,
         broker_properties: Mapping[int, Mapping[str, str]] | None = None,
         classes: Path | None = None,
-        jvm_options: tuple[str, ...] = _JVM,
+        jvm_options: tuple[str, ...] = JVM,
         rotate_at: str | None = None,
         format_options: tuple[str, ...] = (),
         controllers: int | None = None,
@@ -89,8 +90,8 @@ class KafkaCluster:
     ) -> None:
         self.version = version
         self.security = security
-        self._java, self._jars = java(), jars(version)
-        self._classpath = f"{self._jars}/*" if classes is None else f"{self._jars}/*{os.pathsep}{classes}"
+        self._java, self._own_classes = java(), classes
+        class_path(version)  # fetched before anything is begun
         self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         self.broker_ids = tuple(range(1, brokers + 1))
         self.directory = Path(tempfile.mkdtemp(prefix="kac-kafka-"))
@@ -205,7 +206,7 @@ class KafkaCluster:
             self._reaper.stdin.close()
         self._reaper.wait(timeout=PATIENCE)
 
-    def stop(self, broker: int, timeout: float = 60.0) -> None:
+    def stop(self, broker: int, timeout: float = PATIENCE) -> None:
         """Shut one broker down in order (SIGTERM) and wait until its process is gone."""
         self._processes[broker].send_signal(signal.SIGTERM)
         self._processes[broker].wait(timeout)
@@ -242,8 +243,7 @@ class KafkaCluster:
         """Stop a broker and start it as another version, on its storage and ports. `version` is the last one from then
         on."""
         self.stop(broker)
-        self.version, self._jars = version, jars(version)
-        self._classpath = f"{self._jars}/*"
+        self.version = version
         self._write_logging(self._folder(broker))
         self._launch(broker)
         self.await_brokers(self.running, timeout=START_SECONDS)
@@ -285,12 +285,12 @@ class KafkaCluster:
                 time.sleep(_POLL_SECONDS)
                 seen = self._sees(node)
 
-    def run_tool(self, main_class: str, *arguments: str, timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
+    def run_tool(self, main_class: str, *arguments: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess[str]:
         """Run one of Kafka's command classes (``kafka.admin.ConfigCommand``) from the jars of this version."""
-        command = [self._java, *_TOOL_JVM, "-cp", f"{self._jars}/*", main_class, *arguments]
+        command = [*self._command(_TOOL_JVM), main_class, *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout)
 
-    def run_admin_tool(self, main_class: str, *arguments: str, timeout: float = 60.0) -> str:
+    def run_admin_tool(self, main_class: str, *arguments: str, timeout: float = PATIENCE) -> str:
         """The same for a command that takes ``--bootstrap-server``: as the super user. Gives its output or raises."""
         connect = ("--bootstrap-server", self.bootstrap, "--command-config", str(self.client_properties()))
         done = self.run_tool(main_class, *connect, *arguments, timeout=timeout)
@@ -374,7 +374,7 @@ class KafkaCluster:
                 *format_arguments(self.cluster_id, self._write_files(node), scram_users),
                 *self._format_options,
             ]
-            command = [self._java, *_TOOL_JVM, "-cp", self._classpath, "kafka.tools.StorageTool", *arguments]
+            command = [*self._command(_TOOL_JVM), "kafka.tools.StorageTool", *arguments]
             with (folder / "console.log").open("wb") as output:
                 formatting.append((node, subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)))
         for node, process in formatting:
@@ -389,13 +389,20 @@ class KafkaCluster:
         """A server of this version, which logs into the folder and ends with this process at the latest."""
         option = "log4j2.configurationFile" if major(self.version) >= 4 else "log4j.configuration"
         logging = f"-D{option}=file:{folder / 'logging.properties'}"
-        command = [self._java, *self._jvm_options, logging, "-cp", self._classpath, main_class, *arguments]
+        command = [*self._command((*self._jvm_options, logging)), main_class, *arguments]
         with (folder / "console.log").open("ab") as output:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
             )
         self._tell_reaper(f"+{process.pid}")
         return process
+
+    def _command(self, options: Iterable[str]) -> list[str]:
+        """Java with these options and the classes of this version, and our own after them."""
+        path = class_path(self.version)
+        if self._own_classes is not None:
+            path += f"{os.pathsep}{self._own_classes}"
+        return [self._java, *options, *archive_options(self.version, self._java), "-cp", path]
 
     def _forget(self, node: int) -> None:
         self._tell_reaper(f"-{self._processes.pop(node).pid}")

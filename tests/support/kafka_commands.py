@@ -10,7 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.support.kafka_jars import KAFKA_4_3, BrokersUnavailableError, jars, java
+from tests.support.kafka_classes import archive_options, class_path
+from tests.support.kafka_jars import KAFKA_4_3, BrokersUnavailableError, java
 
 SOURCE = Path(__file__).parents[1] / "broker" / "KafkaCommands.java"
 CONFIGS, TOPICS, ACLS, GROUPS = (
@@ -45,9 +46,10 @@ class KafkaCommands:
     """A context manager; `run` runs a command to its end. Raises BrokersUnavailableError where Java has no compiler."""
 
     def __init__(self, version: str = KAFKA_4_3) -> None:
+        program = java()
         options = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=OFF")
         self._process = subprocess.Popen(
-            [java(), *options, "-cp", f"{jars(version)}/*", str(SOURCE)],
+            [program, *options, *archive_options(version, program), "-cp", class_path(version), str(SOURCE)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -7,7 +7,7 @@ after the last of them.
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
@@ -17,7 +17,18 @@ import pytest
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_3_9, BrokersUnavailableError
 
-__all__ = ["EACH", "KAFKA_3_9", "RARE", "REAL", "KafkaCluster", "LastTests", "group", "needed", "running"]
+__all__ = [
+    "EACH",
+    "KAFKA_3_9",
+    "RARE",
+    "REAL",
+    "KafkaCluster",
+    "LastTests",
+    "group",
+    "longest_first",
+    "needed",
+    "running",
+]
 
 REAL = {
     "2.8": "kafka28",
@@ -36,6 +47,10 @@ EACH = [
     pytest.param(("real", release), id=release, marks=[pytest.mark.long] if release in RARE else []) for release in REAL
 ]
 """A parameter for each of them."""
+USUAL_SECONDS = 0.5
+"""What a test takes that is not marked with it, about."""
+SPARK = "spark"
+"""The fixture of the session of Spark, and the group of those tests that are not marked with another one."""
 SHARED = frozenset({*REAL.values(), "secure_cluster", "breakable_cluster"})
 """The fixtures that last for the whole run."""
 
@@ -68,14 +83,33 @@ def needed(item: pytest.Item) -> frozenset[str]:
 
 
 def group(item: pytest.Item) -> str | None:
-    """The tests with which a test runs in one process: those of its clusters, or those that share what its module or
-    package starts. None: it shares nothing."""
+    """The tests with which a test runs in one process: those of its clusters, those of the session of Spark, or those
+    that share what its module or package starts. None: it shares nothing."""
     if clusters := needed(item):
         return "+".join(sorted(clusters))
+    if SPARK in getattr(item, "fixturenames", ()):
+        return SPARK
     info = getattr(item, "_fixtureinfo", None)
     definitions = info.name2fixturedefs.values() if info else ()
     is_shared = any(each[-1].scope == "module" and each[-1].func.__module__ != "tests.conftest" for each in definitions)
     return item.nodeid.partition("::")[0] if is_shared else None
+
+
+def longest_first(items: list[pytest.Item]) -> None:
+    """Order tests by what their group takes, and leave their order in it: no process waits at the end for one that
+    takes minutes. `pytest --no-loadscope-reorder` begins with them in this order."""
+    taken: dict[str, float] = defaultdict(float)
+    for item in items:
+        mark = item.get_closest_marker("takes")
+        taken[_unit(item)] += mark.args[0] if mark else USUAL_SECONDS
+    first = {unit: place for place, unit in enumerate(sorted(taken, key=lambda unit: -taken[unit]))}
+    items.sort(key=lambda item: first[_unit(item)])
+
+
+def _unit(item: pytest.Item) -> str:
+    """What one process is given: a group, or a test without one."""
+    mark = item.get_closest_marker("xdist_group")
+    return str(mark.args[0]) if mark else item.nodeid
 
 
 class LastTests:

@@ -87,6 +87,15 @@ class Driven:
             raise AssertionError(f"no line contains {part!r} in\n{self.text}")
         return found
 
+    @asynccontextmanager
+    async def _patiently(self, what: str) -> AsyncIterator[None]:
+        """A wait in the context that takes too long fails with what did not come, and the screen instead of it."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                yield
+        except TimeoutError:
+            raise AssertionError(f"{what} did not come in {PATIENCE:g} s:\n{self.text}") from None
+
     async def press(self, *keys: str) -> None:
         """Press keys, all at once, and wait until what they started is done."""
         driver = self.app._driver
@@ -96,7 +105,7 @@ class Driven:
             event.set_sender(self.app)
             driver.send_message(event)
         await self.painted()
-        async with asyncio.timeout(PATIENCE):
+        async with self._patiently(f"the end of the keys {keys}"):
             while self.app.keys_under_way:
                 await self.painted()
         await self.settle()
@@ -113,7 +122,7 @@ class Driven:
 
     async def painted(self) -> None:
         """Wait until all widgets have handled what was sent to them, and what that sent in turn."""
-        async with asyncio.timeout(PATIENCE):
+        async with self._patiently("a painted screen"):
             rounds = 2
             while rounds:
                 try:
@@ -141,23 +150,16 @@ class Driven:
                 return holds()
             return False
 
-        try:
-            async with asyncio.timeout(PATIENCE):
-                while not is_so():
-                    await self.pilot.pause(0.01)
-        except TimeoutError:
-            holds()  # says which line is missing
-            raise
-        assert holds(), what
+        async with self._patiently(what or "what is waited for"):
+            while not is_so():
+                await self.pilot.pause(0.01)
+        assert holds(), what or self.text
         # What came along with it, as the row's mark with the message, is painted too before a test looks on.
         await self.painted()
 
     async def shows(self, part: str) -> None:
         """Wait until a text is on the screen."""
-        try:
-            await self.until(lambda: part in self.text)
-        except TimeoutError:
-            raise AssertionError(f"{part!r} is not on the screen:\n{self.text}") from None
+        await self.until(lambda: part in self.text, repr(part))
 
 
 @asynccontextmanager

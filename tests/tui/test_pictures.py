@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from screenshots.take import lasting
-from tests.support.patience import PATIENCE
+from tests.support.patience import LONG_PATIENCE
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.early
 @pytest.mark.slow
 @pytest.mark.core
+@pytest.mark.takes(100)
 def test_the_pictures_are_what_the_console_shows() -> None:
     command = [sys.executable, "-m", "screenshots.take", "--check"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LONG_PATIENCE, check=False)
     assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
 
 

@@ -9,6 +9,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable
 from fnmatch import translate
+from functools import cache
 from io import StringIO
 from struct import Struct
 
@@ -27,24 +28,41 @@ from console.model.config import ConfigEntry, ConfigSet
 from console.present.configs import plain_text
 from console.present.records import deeper_than
 from console.wire import quota_decoder
-from tests.support.expressions import GROWTH, HALF, WHOLE, Expression, cpu_seconds, expressions, slow_text
+from tests.support.expressions import (
+    GROWTH,
+    HALF,
+    WHOLE,
+    Expression,
+    cpu_seconds,
+    expressions,
+    modules_with_expressions,
+    slow_text,
+)
 
-_KNOWN, _UNKNOWN = expressions()
-_OF_MODULE: dict[str, list[Expression]] = defaultdict(list)
-for _each in _KNOWN:
-    _OF_MODULE[_each.place.partition(":")[0]].append(_each)
+_MODULES = modules_with_expressions()
+"""To find the expressions themselves takes seconds, which not every process that collects tests has to spend."""
 
 
-@pytest.mark.parametrize("module", sorted(_OF_MODULE))
+@cache
+def _of_modules() -> dict[str, list[Expression]]:
+    found: dict[str, list[Expression]] = defaultdict(list)
+    for each in expressions()[0]:
+        found[each.place.partition(":")[0]].append(each)
+    return found
+
+
+@pytest.mark.parametrize("module", _MODULES)
 def test_twice_the_text_takes_at_most_threefold_the_time(module: str) -> None:
-    slow = {each.place: text for each in _OF_MODULE[module] if (text := slow_text(each))}
+    slow = {each.place: text for each in _of_modules().get(module, ()) if (text := slow_text(each))}
     assert not slow
 
 
 def test_every_module_with_expressions_is_measured() -> None:
-    assert len(_OF_MODULE) > 40
+    assert len(_of_modules()) > 40
+    unknown = {each.place.partition(":")[0] for each in expressions()[1]}
+    assert set(_of_modules()) | unknown == set(_MODULES)
     for name in ("console.language.sensitive", "console.model.certificates", "console.flight.anonymous"):
-        assert name in _OF_MODULE
+        assert name in _of_modules()
 
 
 def _own(name: str, code: str) -> str:
@@ -95,7 +113,7 @@ _OPERATORS = {
 
 
 def test_an_expression_that_is_made_at_run_time_is_measured_or_an_operators_own() -> None:
-    found = {_own(each.place.partition(":")[0], each.code) for each in _UNKNOWN}
+    found = {_own(each.place.partition(":")[0], each.code) for each in expressions()[1]}
     assert found == set(_MADE) | _OPERATORS
 
 
