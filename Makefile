@@ -16,7 +16,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 # Hundreds of tests start Python: each would compile all of this again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-brokers demo-lake look-for-java test test-all test-fast test-brokers test-pipeline test-long check docs pictures format lock bundle dev-venv run-venv lake-venv clean
+.PHONY: help demo demo-brokers demo-lake look-for-java test test-fast test-brokers test-pipeline test-long check docs pictures format lock bundle dev-venv run-venv lake-venv clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -42,30 +42,19 @@ endef
 FAST := $(PYTEST) -n 3 --dist worksteal -m 'not broker and not slow and not long'
 SLOW := $(PYTEST) -n 5 --dist loadgroup --no-loadscope-reorder --durations 25
 
-# What the checks say is shown once the fast tests are through: mypy takes the time that they leave.
-define checked_and_fast
-echo '== fast tests; beside them the checks'
-mkdir -p .cache; $(MAKE) --no-print-directory check > .cache/check.log 2>&1 & checks=$$!; \
-  $(call again,$(FAST)); fast=$$?; wait $$checks; checked=$$?; cat .cache/check.log; exit $$((fast ? fast : checked))
-endef
-
+# What the checks say is shown once the fast tests are through: mypy takes the time that they leave. With ALL=1, as in
+# CI, what `test-brokers` and `test-pipeline` have runs beside the core: one part's waiting is another one's time.
 test: look-for-java dev-venv  ## checks, fast tests, and on real brokers what everything else stands on (needs Java 17)
-	@$(checked_and_fast)
-	@echo '== the core on real brokers'
+	@echo '== fast tests; beside them the checks'
+	@mkdir -p .cache; $(MAKE) --no-print-directory check > .cache/check.log 2>&1 & checks=$$!; \
+	  $(call again,$(FAST)); fast=$$?; wait $$checks; checked=$$?; cat .cache/check.log; exit $$((fast ? fast : checked))
+	@echo '== $(if $(ALL),what needs real brokers or is slow,the core on real brokers)'
 	@$(BIN)/python -m tests.support.kafka_jars || { echo 'core NOT RUN'; exit 1; }
-	$(call again,$(SLOW) -m 'core and not long')
+	$(call again,$(SLOW) -m '$(if $(ALL),(broker or slow),core) and not long')
 
 # Before anything takes time: an environment, half an hour of fast tests.
 look-for-java:
 	@$(PYTHON) -m tests.support.kafka_jars --java
-
-# In one run, so that one part's waiting is another one's time.
-test-all: look-for-java dev-venv  ## what CI runs: all of `test`, `test-brokers` and `test-pipeline`, for less time
-	@$(checked_and_fast)
-	@echo '== the core, what else needs real brokers or is slow, and the pipeline'
-	@$(BIN)/python -m tests.support.kafka_jars || { echo 'core NOT RUN'; exit 1; }
-	@$(BIN)/python -m tests.support.kafka_classes
-	$(call again,$(SLOW) -m '(broker or slow) and not long')
 
 test-brokers: dev-venv  ## what else needs real brokers, or is slow
 	@$(BIN)/python -m tests.support.kafka_jars
