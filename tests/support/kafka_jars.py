@@ -150,10 +150,15 @@ def main(arguments: Sequence[str] = ()) -> int:
     if "--java" in arguments:
         print(_java_found(), flush=True)
         return 0
+    try:
+        found = java()
+    except BrokersUnavailableError as reason:
+        print(f"no brokers: {reason}")
+        return 1
     ready = 0
     for version in (KAFKA_4_3, KAFKA_3_9, KAFKA_2_8):
         try:
-            print(f"Kafka {version}: {jars(version)} on {java()}")
+            print(f"Kafka {version}: {jars(version)} on {found}", flush=True)
             ready += 1
         except BrokersUnavailableError as reason:
             print(f"Kafka {version}: no brokers: {reason}")

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.cached_folder import cached_folder
 from tests.support.kafka_commands import KafkaCommands
-from tests.support.kafka_jars import BrokersUnavailableError, compiler, coordinates, java
+from tests.support.kafka_jars import BrokersUnavailableError, compiler, coordinates, java, main
 from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,6 +77,17 @@ def test_without_a_compiler_only_what_compiles_is_skipped(tmp_path: Path, monkey
     assert "everything else runs" in said
     command.with_name("javac").touch()
     assert compiler() == str(command.with_name("javac"))
+
+
+def test_without_java_nothing_is_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    assert main() == 1
+    assert "no brokers: JAVA_HOME" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
 
 
 def test_each_kafka_gets_the_logging_that_it_can_use() -> None:
