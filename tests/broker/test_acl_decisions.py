@@ -16,8 +16,9 @@ from console.embedded.state import ClusterState
 from console.model.acl import Acl
 from console.model.authorizer import OPERATIONS_OF, AclIndex, Decision, Request, address_as_compared
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
-from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, RELEASES, BrokersUnavailableError, jars, java
+from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, RELEASES, compiler, jars, java
 from tests.support.patience import PATIENCE
+from tests.support.real_clusters import or_skip
 
 HERE = Path(__file__).parent
 TYPES = ("TOPIC", "TOPIC", "TOPIC", "GROUP", "TRANSACTIONAL_ID", "CLUSTER", "DELEGATION_TOKEN", "USER")
@@ -94,15 +95,12 @@ def what_kafka_decides(version: str, sets: Sequence[AclSet]) -> list[str]:
             for request in requests:
                 asked = (word, request.principal, request.host or "", request.operation.name)
                 lines.append("\t".join((*asked, request.resource_type.name, request.resource_name)))
-    try:
+    with or_skip():
+        compiler()
         command = [java(), "-Xmx512m", "-cp", f"{jars(version)}/*", str(HERE / "AclDecisions.java")]
-    except BrokersUnavailableError as reason:
-        pytest.skip(str(reason))
     done = subprocess.run(
         command, input="\n".join(lines), capture_output=True, encoding="utf-8", check=False, timeout=PATIENCE
     )
-    if done.returncode and "jdk.compiler" in done.stderr:
-        pytest.skip("this Java has no compiler: install a JDK (Debian: apt install openjdk-17-jdk-headless)")
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.splitlines()
 

@@ -22,8 +22,9 @@ from console.contexts.jaas import parse_jaas
 from console.contexts.properties import parse_properties
 from console.model.secret import Secret
 from tests.support.certificates import Authority, Identity
-from tests.support.kafka_jars import KAFKA_4_3, BrokersUnavailableError, jars, java, keytool
+from tests.support.kafka_jars import KAFKA_4_3, compiler, jars, java, keytool
 from tests.support.patience import PATIENCE
+from tests.support.real_clusters import or_skip
 
 HERE = Path(__file__).parent
 
@@ -37,14 +38,14 @@ def what_java_makes_of(
     kind: str, texts: list[bytes], environ: Mapping[str, str] | None = None
 ) -> Iterator[Mapping[str, str] | None]:
     """For each text what Java reads, None where it refuses it."""
+    with or_skip():
+        compiler()
     command = [java(), "-Xmx256m", "-cp", f"{jars(KAFKA_4_3)}/*", str(HERE / "JavaFormats.java"), kind]
     lines = "\n".join(base64.b64encode(text).decode() for text in texts)
     done = subprocess.run(
         command, input=lines, capture_output=True, text=True, check=False, timeout=PATIENCE,
         env={**os.environ, "LC_ALL": "C.UTF-8", **(environ or {})},
     )  # fmt: skip
-    if done.returncode and "jdk.compiler" in done.stderr:
-        pytest.skip("this Java has no compiler: install a JDK (Debian: apt install openjdk-17-jdk-headless)")
     assert done.returncode == 0, done.stderr
     for line in done.stdout.split("\n")[: len(texts)]:
         pairs = [pair.split(":") for pair in line.split()] if not line.startswith("!") else []
@@ -58,10 +59,8 @@ def decode(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def java_is_there() -> None:
-    try:
+    with or_skip():
         java()
-    except BrokersUnavailableError as reason:
-        pytest.skip(str(reason))
 
 
 @pytest.mark.usefixtures("java_is_there")

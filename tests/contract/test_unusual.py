@@ -29,7 +29,7 @@ from tests.contract.verbs import (
     values,
 )
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import KAFKA_4_3, jars, java
+from tests.support.kafka_jars import KAFKA_4_3, compiler, jars
 from tests.support.patience import PATIENCE
 from tests.support.real_clusters import REAL, running
 
@@ -56,10 +56,7 @@ def policed_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaC
 
     def make() -> KafkaCluster:
         classes = tmp_path_factory.mktemp("classes")
-        compiler = Path(java()).resolve().with_name("javac")
-        if not compiler.exists():
-            pytest.skip("this Java has no compiler: install a JDK (Debian: apt install openjdk-17-jdk-headless)")
-        command = [str(compiler), "-cp", f"{jars(KAFKA_4_3)}/*", "-d", str(classes), str(HERE / f"{POLICY}.java")]
+        command = [compiler(), "-cp", f"{jars(KAFKA_4_3)}/*", "-d", str(classes), str(HERE / f"{POLICY}.java")]
         subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
         properties = {"authorizer.class.name": "", "alter.config.policy.class.name": POLICY}
         return KafkaCluster(brokers=1, logins=True, properties=properties, classes=classes)

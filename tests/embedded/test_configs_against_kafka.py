@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 
 import pytest
@@ -23,8 +22,8 @@ from tests.embedded.raw_client import RawClient
 from tests.embedded.test_configs_alter import Ops, altered
 from tests.embedded.test_configs_describe import describe
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import RELEASES, BrokersUnavailableError, jars, java
-from tests.support.real_clusters import EACH, RARE, REAL
+from tests.support.kafka_jars import RELEASES, compiler, jars
+from tests.support.real_clusters import EACH, RARE, REAL, or_skip
 from tests.support.record_config_definitions import definitions, verdicts
 
 pytestmark = pytest.mark.broker
@@ -66,13 +65,9 @@ NOT_SENT = {"controller.quorum.voters", "controller.quorum.bootstrap.servers"}
 def release(request: pytest.FixtureRequest) -> str:
     """Each one whose jars are there."""
     name: str = request.param
-    try:
+    with or_skip():
+        compiler()
         jars(RELEASES[name])
-        java()
-    except BrokersUnavailableError as reason:
-        if os.environ.get("KAC_REQUIRE_BROKERS") == "1":
-            pytest.fail(f"KAC_REQUIRE_BROKERS=1, but {reason}", pytrace=False)
-        pytest.skip(str(reason))
     return name
 
 

@@ -22,6 +22,18 @@ _LIFETIME = datetime.timedelta(days=2)
 _AGE = datetime.timedelta(hours=1)
 
 
+# From Python 3.13 on its own contexts refuse an authority that does not say so, and what does not name its authority.
+SIGNS = x509.KeyUsage(
+    key_cert_sign=True,
+    crl_sign=True,
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    encipher_only=False,
+    decipher_only=False,
+)
 PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
@@ -64,6 +76,7 @@ class Authority:
             _builder(self._subject, self._subject, self._key.public_key())
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False)
+            .add_extension(SIGNS, critical=True)
             .sign(self._key, hashes.SHA256())
         )
         folder.mkdir(parents=True, exist_ok=True)
@@ -91,8 +104,12 @@ class Authority:
         """A certificate for CN=name, valid for those hosts (IP addresses or DNS names) and as a client, since and for
         so long. left: None for two days. key: None for a new one of P-256."""
         key = key or ec.generate_private_key(ec.SECP256R1())
-        builder = _builder(_subject(name), self._subject, key.public_key(), age, left).add_extension(
-            x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
+        builder = (
+            _builder(_subject(name), self._subject, key.public_key(), age, left)
+            .add_extension(usage, critical=False)
+            .add_extension(issuer, critical=False)
         )
         if hosts:
             builder = builder.add_extension(

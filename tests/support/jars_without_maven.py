@@ -5,6 +5,7 @@ As a script it is what runs there: ``python jars_without_maven.py FOLDER GROUP:A
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -23,10 +24,12 @@ def fetch(wanted: tuple[str, ...], folder: Path, timeout: float) -> subprocess.C
     """
     with tempfile.TemporaryDirectory(prefix="kac-jgo-") as scratch:
         venv.create(scratch, with_pip=True)
+        # Else jgo fills ~/.m2, which is Maven's.
+        places = {**os.environ, "M2_REPO": str(Path(scratch, "m2"))}
         python = str(Path(scratch, "bin", "python"))
         pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
         for command in ([*pip, "-r", str(LOCK)], [python, __file__, str(folder), *wanted]):
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout)
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout, env=places)
             if done.returncode:
                 break
         return done

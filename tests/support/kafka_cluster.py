@@ -458,7 +458,7 @@ def main() -> int:
             request_log=arguments.request_log,
             host=arguments.host,
             properties=dict(each.split("=", 1) for each in arguments.property),
-            jvm_options=(*_JVM, *arguments.java_option),
+            jvm_options=(*JVM, *arguments.java_option),
         ) as cluster:
             print(cluster.bootstrap, flush=True)
             if arguments.security == "secure":

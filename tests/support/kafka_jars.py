@@ -16,6 +16,7 @@ from tests.support.cached_folder import cache_home, cached_folder
 from tests.support.patience import PATIENCE
 
 OLDEST_JAVA = 17
+_DEBIAN = "Debian: apt install default-jdk-headless"
 FETCH_SECONDS = 600
 
 RELEASES = {
@@ -68,20 +69,29 @@ def java() -> str:
     command = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if command is None or not Path(command).exists():
         where = f"JAVA_HOME ({home}) holds no bin/java" if home else "no Java found"
-        raise BrokersUnavailableError(f"{where}: install Java {OLDEST_JAVA} or newer ({_java_package()})")
+        raise BrokersUnavailableError(f"{where}: install Java {OLDEST_JAVA} or newer ({_DEBIAN})")
     shown = subprocess.run([command, "-version"], capture_output=True, text=True, check=False, timeout=PATIENCE).stderr
     found = re.search(r'version "(\d+)', shown)
     if found is None or int(found[1]) < OLDEST_JAVA:
         said = shown.strip().splitlines()[0] if shown.strip() else "nothing"
-        raise BrokersUnavailableError(
-            f"{command} is too old ({said}): install Java {OLDEST_JAVA} or newer ({_java_package()})"
-        )
+        raise BrokersUnavailableError(f"{command} is too old ({said}): install Java {OLDEST_JAVA} or newer ({_DEBIAN})")
     return command
 
 
 def keytool() -> str:
     """Path of the keytool beside that Java."""
     return str(Path(java()).resolve().with_name("keytool"))
+
+
+def compiler() -> str:
+    """Path of the javac beside that Java.
+
+    Raises BrokersUnavailableError where there is none, as in a JRE.
+    """
+    beside = Path(java()).resolve().with_name("javac")
+    if not beside.exists():
+        raise BrokersUnavailableError(f"{java()} has no compiler: install a JDK ({_DEBIAN})")
+    return str(beside)
 
 
 def jars(version: str) -> Path:
@@ -132,29 +142,39 @@ def _pom(wanted: tuple[str, ...]) -> str:
     )
 
 
-def _java_package() -> str:
-    return f"Debian: apt install openjdk-{OLDEST_JAVA}-jre-headless"
-
-
 def main(arguments: Sequence[str] = ()) -> int:
     """Fetch the jars of every version that the tests start, so that no test waits for them; 1 where no broker can run.
 
     With ``--java`` say at once whether the core can run, before anything is waited for: always 0.
     """
     if "--java" in arguments:
-        try:
-            print(f"real brokers run on {java()}", flush=True)
-        except BrokersUnavailableError as reason:
-            print(f"{reason}\nwithout it the core will NOT RUN; everything else does", flush=True)
+        print(_java_found(), flush=True)
         return 0
+    try:
+        found = java()
+    except BrokersUnavailableError as reason:
+        print(f"no brokers: {reason}")
+        return 1
     ready = 0
     for version in (KAFKA_4_3, KAFKA_3_9, KAFKA_2_8):
         try:
-            print(f"Kafka {version}: {jars(version)} on {java()}")
+            print(f"Kafka {version}: {jars(version)} on {found}", flush=True)
             ready += 1
         except BrokersUnavailableError as reason:
             print(f"Kafka {version}: no brokers: {reason}")
     return 0 if ready else 1
+
+
+def _java_found() -> str:
+    try:
+        found = java()
+    except BrokersUnavailableError as reason:
+        return f"{reason}\nwithout it the core will NOT RUN; everything else does"
+    try:
+        compiler()
+    except BrokersUnavailableError as reason:
+        return f"{reason}\nwithout it tests that compile are skipped; everything else runs"
+    return f"real brokers run on {found}"
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
 import pytest
@@ -27,6 +27,7 @@ __all__ = [
     "group",
     "longest_first",
     "needed",
+    "or_skip",
     "running",
 ]
 
@@ -57,14 +58,21 @@ SHARED = frozenset({*REAL.values(), "secure_cluster", "breakable_cluster"})
 C = TypeVar("C", bound=AbstractContextManager[Any])
 
 
-def running(make: Callable[[], C]) -> Iterator[C]:
-    """The body of a fixture: the cluster, or what else needs Java, runs until the test or the session is done."""
+@contextmanager
+def or_skip() -> Iterator[None]:
+    """Skip the test where what is asked for inside can't run here; with KAC_REQUIRE_BROKERS=1 fail it."""
     try:
-        cluster = make()
+        yield
     except BrokersUnavailableError as reason:
         if os.environ.get("KAC_REQUIRE_BROKERS") == "1":
             pytest.fail(f"KAC_REQUIRE_BROKERS=1, but {reason}", pytrace=False)
         pytest.skip(str(reason))
+
+
+def running(make: Callable[[], C]) -> Iterator[C]:
+    """The body of a fixture: the cluster, or what else needs Java, runs until the test or the session is done."""
+    with or_skip():
+        cluster = make()
     with cluster:
         yield cluster
 

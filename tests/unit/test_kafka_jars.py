@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.cached_folder import cached_folder
-from tests.support.kafka_jars import BrokersUnavailableError, coordinates, java
+from tests.support.kafka_commands import KafkaCommands
+from tests.support.kafka_jars import BrokersUnavailableError, compiler, coordinates, java, main
 from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,22 +39,55 @@ def test_where_brokers_are_required_the_lack_of_java_fails(tmp_path: Path) -> No
     assert "KAC_REQUIRE_BROKERS=1, but no Java found" in done.stdout
 
 
+def a_jre(home: Path, version: str) -> Path:
+    """What answers as a Java of this version, without a compiler beside it."""
+    command = home / "bin" / "java"
+    command.parent.mkdir()
+    command.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2025-04-15' >&2\n")
+    command.chmod(0o755)
+    return command
+
+
 @pytest.mark.parametrize(
     ("version", "fine"), [("1.8.0_402", False), ("11.0.2", False), ("17.0.15", True), ("21", True)]
 )
 def test_an_old_java_is_refused_by_name(
     version: str, fine: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = tmp_path / "bin" / "java"
-    command.parent.mkdir()
-    command.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2025-04-15' >&2\n")
-    command.chmod(0o755)
+    command = a_jre(tmp_path, version)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     if fine:
         assert java() == str(command)
     else:
         with pytest.raises(BrokersUnavailableError, match=f'too old.*"{version}"'):
             java()
+
+
+def test_without_a_compiler_only_what_compiles_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = a_jre(tmp_path, "21")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.delenv("KAC_REQUIRE_BROKERS", raising=False)
+    with pytest.raises(pytest.skip.Exception, match=f"{command} has no compiler: install a JDK"):
+        KafkaCommands()
+    said = subprocess.run(
+        [sys.executable, "-m", "tests.support.kafka_jars", "--java"], cwd=ROOT, capture_output=True, text=True,
+        check=True, timeout=PATIENCE,
+    ).stdout  # fmt: skip
+    assert "has no compiler" in said
+    assert "everything else runs" in said
+    command.with_name("javac").touch()
+    assert compiler() == str(command.with_name("javac"))
+
+
+def test_without_java_nothing_is_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    assert main() == 1
+    assert "no brokers: JAVA_HOME" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
 
 
 def test_each_kafka_gets_the_logging_that_it_can_use() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -124,6 +125,13 @@ def test_for_bash_the_rest_of_a_name_is_quoted(start: str, rest: str, part: str)
             ["bash", "-c", f"printf %s {found}"], capture_output=True, env={"LC_ALL": "C.UTF-8"}, check=True
         )
         assert done.stdout.decode() == (name if start else name[len(part) :])
+
+
+def test_a_completed_line_leaves_the_environment_as_it_was() -> None:
+    # argcomplete's variables turn any other program that uses it, as pytest does, into a completion.
+    former = dict(os.environ)
+    completed("topics --", shell="fish")
+    assert dict(os.environ) == former
 
 
 def test_completion_starts_without_a_client() -> None:

@@ -14,7 +14,8 @@ import io
 import logging
 import os
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -266,7 +267,24 @@ def candidates(shell: str, line: str, word: str, names: Names) -> list[str]:
     asked = _Line(before[1:], names)
     finder = _Finder()
     finder.line, finder.shell, finder.replaced = asked, shell, word
-    # What argcomplete reads of the shell; its own variables in the environment belong to another program's completion.
+    out = io.StringIO()
+    with _as_completed(line, shell):
+        finder(
+            asked.parser(),
+            always_complete_options="long" if asked.command and not asked.listed else False,
+            exit_method=lambda _code: None,
+            output_stream=out,
+            validator=lambda found, prefix: found == FILES or found.startswith(prefix),
+            default_completer=SuppressCompleter(),
+        )
+    return [FILES] if asked.files else [found.removesuffix("\t") for found in out.getvalue().split("\n") if found]
+
+
+@contextmanager
+def _as_completed(line: str, shell: str) -> Iterator[None]:
+    """What argcomplete reads of the shell stands in the environment; afterwards what stood there before."""
+    former = dict(os.environ)
+    # Its own variables belong to another program's completion.
     for name in [name for name in os.environ if name.startswith(("_ARGCOMPLETE", "_ARC_DEBUG"))]:
         del os.environ[name]
     os.environ.update(
@@ -278,16 +296,11 @@ def candidates(shell: str, line: str, word: str, names: Names) -> list[str]:
     )
     if shell != "bash":
         os.environ["_ARGCOMPLETE_DFS"] = "\t"
-    out = io.StringIO()
-    finder(
-        asked.parser(),
-        always_complete_options="long" if asked.command and not asked.listed else False,
-        exit_method=lambda _code: None,
-        output_stream=out,
-        validator=lambda found, prefix: found == FILES or found.startswith(prefix),
-        default_completer=SuppressCompleter(),
-    )
-    return [FILES] if asked.files else [found.removesuffix("\t") for found in out.getvalue().split("\n") if found]
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(former)
 
 
 class _Finder(CompletionFinder):
