@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -32,7 +31,7 @@ from console.history.schema import (
     SNAPSHOT,
     Table,
 )
-from console.history.tables import Batch, Tables, TooMany, given, keyed, of_clusters, taken
+from console.history.tables import Batch, Tables, TooMany, given, keyed, observed, of_clusters, taken
 from console.history.transforms.change_event import NAMING, TOLERANCE, Bronze, change_event
 from console.history.transforms.coverage import LOG, Covered, Polls
 from console.history.transforms.history import NEVER, gaps, history
@@ -282,33 +281,32 @@ class Renewal:
             touched = touched.more(each[0] for each in touched.entities)
         before = {cluster: self._known.covers.get(cluster) for cluster in clusters}
         if touched.clusters:
-            make_events = _made_events(self._known.epochs, touched)
-            self._known.cover(touched, self._write(CHANGE_EVENT, self._bronze(touched), make_events, touched, SEEN))
+            make = _made_events(self._known.epochs, touched)
+            made, seen = observed(self._made(CHANGE_EVENT, self._bronze(touched), make, touched), SEEN)
+            is_new = self._tables.append(made, CHANGE_EVENT, self._batch) is not None
+            self._known.cover(touched, seen.get if is_new else None)
         touched = self._spread(touched, news.clusters, times, before)
         gaps_of = frozenset(self._known.polled if news.polls else touched.clusters & self._known.polled)
         if touched.clusters or gaps_of:
             covers = {each: self._known.covers.get(each) for each in touched.clusters | gaps_of}
             make = _made_history(covers, touched, self._known.last_poll)
-            self._write(HISTORY, self._events(touched), make, touched, gaps_of=gaps_of)
+            made = self._made(HISTORY, self._events(touched), make, touched, gaps_of)
+            self._tables.append(made, HISTORY, self._batch)
         return touched.more((), ((each, CLUSTER, each) for each in gaps_of))
 
-    def _write(
+    def _made(
         self,
         table: Table,
         rows: DataFrame,
         make: Callable[[pa.Table], pa.Table],
         touched: Touched,
-        counts: Mapping[str, str] = MappingProxyType({}),
-        *,
         gaps_of: frozenset[str] = frozenset(),
-    ) -> Mapping[str, Any] | None:
-        """Make the rows of what is touched by groups, and append those that differ. Returns what `Tables.append`
-        does."""
+    ) -> DataFrame:
+        """The rows of what is touched, made by groups, that differ from those that are there."""
         former = self._tables.read(table).where(of_clusters(touched.clusters | gaps_of))
         mine = former.select(*table.names, "made", F.lit("former").alias("of"))
         placed = self._placed(rows.unionByName(mine, allowMissingColumns=True), touched, gaps_of)
-        groups = placed.groupBy("cluster_id", "place")
-        return self._tables.append(groups.applyInArrow(make, table.ddl), table, self._batch, counts)
+        return placed.groupBy("cluster_id", "place").applyInArrow(make, table.ddl)
 
     def _placed(self, rows: DataFrame, touched: Touched, gaps_of: frozenset[str]) -> DataFrame:
         """The rows that are about what is touched, in their buckets, with the polls of each cluster in each of them.
