@@ -57,31 +57,15 @@ _ENTITIES = pa.schema([(name, pa.string()) for name in ENTITY])
 # -- what is new -----------------------------------------------------------------------------------------------------
 
 _KEYS = {
-    KRAFT_RECORD: (
-        "'record' of",
-        "cluster_id",
-        *("entity_type", "entity_key", "entity_id"),
-        f"(in_snapshot OR log_offset < {FIRST_OFFSETS}) whole",
-        *("CAST(NULL AS BIGINT) at", "CAST(NULL AS BIGINT) hour"),
-    ),
+    KRAFT_RECORD: ("'record' of", *ENTITY, "entity_id", f"(in_snapshot OR log_offset < {FIRST_OFFSETS}) whole"),
     SNAPSHOT: (
         "CASE kind WHEN 'heartbeat' THEN 'poll' WHEN 'failed' THEN NULL ELSE 'state' END of",
-        "cluster_id",
-        *("entity_type", "entity_key", "CAST(NULL AS STRING) entity_id", "false whole"),
-        *("unix_micros(observed_ts) at", "CAST(NULL AS BIGINT) hour"),
+        *(*ENTITY, "unix_micros(observed_ts) at"),
     ),
-    JOURNAL: (
-        "'journal' of",
-        "cluster_id",
-        *("entity_type", "entity_key", "CAST(NULL AS STRING) entity_id", "false whole"),
-        *("CAST(NULL AS BIGINT) at", "CAST(NULL AS BIGINT) hour"),
-    ),
+    JOURNAL: ("'journal' of", *ENTITY),
     REQUEST: (
         "CASE WHEN alter IS NOT NULL THEN 'alter' WHEN second IS NOT NULL THEN 'second' END of",
-        "cluster_id",
-        *("alter.entity_type", "alter.entity_key", "CAST(NULL AS STRING) entity_id", "false whole"),
-        "CAST(NULL AS BIGINT) at",
-        f"unix_seconds(second.second) DIV {HOUR} hour",
+        *("cluster_id", "alter.entity_type", "alter.entity_key", f"unix_seconds(second.second) DIV {HOUR} hour"),
     ),
 }
 """What is new of each bronze table, as SQL. at: when a poll was; hour: of requests, since 1970."""
@@ -90,7 +74,11 @@ _KEYS = {
 def new_keys(tables: Tables) -> DataFrame:
     """The keys of rows that come to bronze, as a stream."""
     parts = (tables.stream(table).selectExpr(*_KEYS[table]) for table in BRONZE)
-    return reduce(DataFrame.unionByName, parts).where("of IS NOT NULL AND cluster_id IS NOT NULL")
+    return reduce(_union, parts).where("of IS NOT NULL AND cluster_id IS NOT NULL")
+
+
+def _union(one: DataFrame, other: DataFrame) -> DataFrame:
+    return one.unionByName(other, allowMissingColumns=True)
 
 
 class News(NamedTuple):
@@ -305,7 +293,7 @@ class Renewal:
         """The rows of what is touched, made by groups, that differ from those that are there."""
         former = self._tables.read(table).where(of_clusters(touched.clusters | gaps_of))
         mine = former.select(*table.names, "made", F.lit("former").alias("of"))
-        placed = self._placed(rows.unionByName(mine, allowMissingColumns=True), touched, gaps_of)
+        placed = self._placed(_union(rows, mine), touched, gaps_of)
         return placed.groupBy("cluster_id", "place").applyInArrow(make, table.ddl)
 
     def _placed(self, rows: DataFrame, touched: Touched, gaps_of: frozenset[str]) -> DataFrame:
@@ -321,9 +309,7 @@ class Renewal:
         polled = self._known.polled & (touched.clusters | gaps_of)
         if polled:
             places = F.array(*(F.lit(each) for each in (-1, *range(count))))
-            made = made.unionByName(
-                self._polls(polled).withColumn("place", F.explode(places)), allowMissingColumns=True
-            )
+            made = _union(made, self._polls(polled).withColumn("place", F.explode(places)))
         return made
 
     # -- bronze ------------------------------------------------------------------------------------------------------
@@ -361,7 +347,7 @@ class Renewal:
             for of, rows in read.items()
             if of == "record" or not self._tables.is_empty(_OF[of])
         ]
-        return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+        return reduce(_union, parts)
 
     def _polls(self, clusters: Iterable[str]) -> DataFrame:
         """The times of the polls of clusters, a row for each list of entity types; and the brokers that any saw."""
@@ -369,8 +355,7 @@ class Renewal:
         beats = rows.where("kind = 'heartbeat'").groupBy("cluster_id", "entity_type")
         times = beats.agg(F.collect_list(F.unix_micros("observed_ts")).alias("times"))
         brokers = rows.where("kind = 'state' AND entity_type = 'broker'").select("cluster_id", "entity_key").distinct()
-        polls = times.withColumn("of", F.lit("poll"))
-        return polls.unionByName(brokers.withColumn("of", F.lit("broker")), allowMissingColumns=True)
+        return _union(times.withColumn("of", F.lit("poll")), brokers.withColumn("of", F.lit("broker")))
 
     def _names(self, news: News) -> Mapping[tuple[str, str], tuple[str, str]]:
         """Types and keys of what the new rows name by ids."""
