@@ -26,7 +26,7 @@ from console.history.errors import LeaseLost
 from console.history.files import Lock, iso_now, new_run_id
 from console.history.gold import Known, Renewal, new_keys, news_of
 from console.history.inputs import UnreadableInput, owned
-from console.history.plans import SOURCES, MetadataLogs, RequestLogs, Settings
+from console.history.plans import SOURCES, RequestLogs, Settings
 from console.history.runs import (
     GOLD,
     Listener,
@@ -161,12 +161,8 @@ class Application:
     def _wanted(self) -> list[str]:
         """The streams that have a source."""
         inputs = self._settings.inputs
-        given = {
-            MetadataLogs.name: inputs.metadata_logs,
-            RequestLogs.name: inputs.request_logs,
-            "controllers": inputs.controllers,
-        }
-        return [*(name for name in SOURCES if given.get(name, True)), *self._topics]
+        given = (name for name, of in SOURCES.items() if not of.given or getattr(inputs, of.given))
+        return [*given, *self._topics]
 
     def _begin(self, name: str, **trigger: Any) -> StreamingQuery:
         do: Callable[[str, DataFrame, Batch], None] = self._put

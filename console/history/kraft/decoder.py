@@ -4,7 +4,6 @@ version of a record a reader is made once, out of those of its fields. Secrets a
 
 from __future__ import annotations
 
-import hashlib
 import json
 import pkgutil
 import struct
@@ -13,14 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from math import isfinite, isnan
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
 
 from console.history.entities import CONFIG_TYPES
 from console.history.kraft.batches import CONTROL, HEADER_BYTES, LEAST_LENGTH, LENGTH_AT, Header, header_at, is_whole
-from console.history.redact import HIDDEN, hmac_hex, is_secret, mask
+from console.history.redact import HIDDEN, Damaged, hmac_hex, is_secret
 from console.history.schema import KRAFT_RECORD, RECORD_COLUMNS, arrow_schema
 
 # -- schemas ----------------------------------------------------------------------------------------------------------
@@ -107,7 +106,12 @@ class MalformedRecordError(ValueError):
 
 def uvarint(data: bytes, at: int) -> tuple[int, int]:
     """An unsigned varint of up to 64 bits, and where it ends. Raises MalformedRecordError, IndexError."""
-    value = shift = 0
+    value = data[at]
+    at += 1
+    if value < 0x80:
+        return value, at
+    value &= 0x7F
+    shift = 7
     while True:
         byte = data[at]
         at += 1
@@ -284,9 +288,8 @@ class Origin:
     byte_pos: int = 0
 
 
-@dataclass(frozen=True)
-class Trouble:
-    """Unreadable data, as a row of the table `quarantine` without its run."""
+class Trouble(NamedTuple):
+    """Unreadable data: `redact.Damaged`, and where it is."""
 
     cluster_id: str
     file: str
@@ -298,8 +301,7 @@ class Trouble:
     @staticmethod
     def of(cluster_id: str, file: str, byte_pos: int, reason: str, data: bytes) -> Trouble:
         """data: the unreadable bytes; only their mask and their hash are kept."""
-        sample = mask(data[:200].decode("latin-1"))
-        return Trouble(cluster_id, file, byte_pos, reason, hashlib.sha256(data).hexdigest(), sample)
+        return Trouble(cluster_id, file, *Damaged.of(byte_pos, data, reason))
 
 
 Report = Callable[[Trouble], None]
@@ -352,7 +354,7 @@ class Decoder:
             yield self._flush(origin, dropped)
 
     def _batch(self, d: bytes, p: int, end: int, header: Header, origin: Origin, batch_at: int) -> None:
-        """Decodes records between two bytes; short names and no calls, since this runs for every record."""
+        """Decodes records between two bytes; short names, since this runs for every record."""
         heads = self._heads
         base, last_delta = header.base_offset, header.last_delta
         # A time that no column can hold is Kafka's unknown time.
@@ -362,35 +364,15 @@ class Decoder:
         try:
             while count:
                 count -= 1
-                size = d[p]
-                if size < 128:
-                    p += 1
-                else:
-                    size, p = uvarint(d, p)
+                size, p = uvarint(d, p)
                 stop = p + (size >> 1)
-                later = d[p + 1]
-                if later < 128:
-                    p += 2
-                else:
-                    later, p = uvarint(d, p + 1)
-                    if later > _MOST_MS:
-                        raise MalformedRecordError("invalid time of a record")
-                delta = d[p]
-                if delta < 128:
-                    p += 1
-                else:
-                    delta, p = uvarint(d, p)
-                if d[p] == 1:  # no key, as always in this log
-                    p += 1
-                else:
-                    key, p = uvarint(d, p)
-                    p += key >> 1
-                value = d[p]
-                if value < 128:
-                    p += 1
-                else:
-                    value, p = uvarint(d, p)
+                later, p = uvarint(d, p + 1)
+                delta, p = uvarint(d, p)
+                key, p = uvarint(d, p)
+                value, p = uvarint(d, p + (key >> 1))
                 value_end = p + (value >> 1)
+                if later > _MOST_MS:
+                    raise MalformedRecordError("invalid time of a record")
                 if value_end >= stop or stop > end or delta >> 1 > last_delta:
                     raise MalformedRecordError("a record's length or offset does not fit its batch")
                 offsets.append(base + (delta >> 1))
