@@ -97,10 +97,8 @@ class Tables:
 
     def exists(self, table: Table) -> bool:
         """Whether anything was ever written to it."""
-        if table.name not in self._there:
-            known: Any = self.spark._jvm
-            if known.io.delta.tables.DeltaTable.isDeltaTable(self.spark._jsparkSession, self.path(table)):
-                self._there.add(table.name)
+        if table.name not in self._there and self._lake.version(table) >= 0:
+            self._there.add(table.name)
         return table.name in self._there
 
     def is_empty(self, table: Table) -> bool:
