@@ -123,9 +123,8 @@ def uvarint(data: bytes, at: int) -> tuple[int, int]:
             raise MalformedRecordError("a varint of more than ten bytes")
 
 
-@lru_cache(1 << 15)
 def _text(raw: bytes) -> str:
-    """Invalid bytes become U+FFFD, as in Java."""
+    """Invalid bytes become U+FFFD, as in Java. Nothing is remembered: it may be a secret."""
     return raw.decode("utf-8", "replace")
 
 
