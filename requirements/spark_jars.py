@@ -1,4 +1,4 @@
-"""Makes console/lake/spark_jars.txt: `python -m requirements.spark_jars`, in the environment with pyspark; needs Maven.
+"""Makes console/lake/spark_jars.txt: `python -m requirements.spark_jars`, where pyspark is; needs Maven.
 
 Of what the roots depend on, what Spark brings itself is left out, in whatever version.
 """

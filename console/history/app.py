@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -26,7 +26,7 @@ from console.history.errors import LeaseLost
 from console.history.files import Lock, iso_now, new_run_id
 from console.history.gold import Known, Renewal, new_keys, news_of
 from console.history.inputs import UnreadableInput, owned
-from console.history.plans import SOURCES, MetadataLogs, RequestLogs, Settings
+from console.history.plans import SOURCES, RequestLogs, Settings
 from console.history.requests.skipped import Skipped
 from console.history.runs import (
     GOLD,
@@ -51,10 +51,20 @@ from console.history.runs import (
     unjudged,
     versions,
 )
-from console.history.schema import CLUSTER_PART, DRIFT, HISTORY, JOURNAL, POLICY_VIOLATION, REQUEST, TABLES
+from console.history.schema import (
+    CLUSTER_PART,
+    DRIFT,
+    HISTORY,
+    JOURNAL,
+    KRAFT_RECORD,
+    POLICY_VIOLATION,
+    REQUEST,
+    SNAPSHOT,
+    TABLES,
+)
 from console.history.spark import for_few_rows, for_many_rows
 from console.history.streams import formats, logged_in, lost_of, lost_rows, topic_rows
-from console.history.tables import EVERY, MANY_FILES, Batch, Tables, maintain, of_clusters, taken
+from console.history.tables import EVERY, MANY_FILES, Batch, Tables, maintain, observed, of_clusters, taken
 from console.history.transforms.drift import A_PAIR
 
 MANY = 20_000
@@ -152,12 +162,8 @@ class Application:
     def _wanted(self) -> list[str]:
         """The streams that have a source."""
         inputs = self._settings.inputs
-        given = {
-            MetadataLogs.name: inputs.metadata_logs,
-            RequestLogs.name: inputs.request_logs,
-            "controllers": inputs.controllers,
-        }
-        return [*(name for name in SOURCES if given.get(name, True)), *self._topics]
+        given = (name for name, of in SOURCES.items() if not of.given or getattr(inputs, of.given))
+        return [*given, *self._topics]
 
     def _begin(self, name: str, **trigger: Any) -> StreamingQuery:
         do: Callable[[str, DataFrame, Batch], None] = self._put
@@ -212,32 +218,27 @@ class Application:
         table = TABLES[SOURCES[name].table] if name in SOURCES else REQUEST
         # How many rows it has is known once they are read.
         for_many_rows(self.tables.spark)
-        seen = Observation()
-        good, bad = ("sum(lines)", "sum(damaged)") if table is REQUEST else ("count(*)", _BAD.get(table.name, "0"))
-        ends = (F.min("alter.end_ts").alias("first"), F.max("alter.end_ts").alias("last")) if table is REQUEST else ()
-        counts = (F.expr(good).alias("good"), F.expr(bad).alias("bad"), *ends)
-        if table is JOURNAL:
-            known = self.tables.read(JOURNAL).select(*(F.col(each).alias(f"known_{each}") for each in _CHANGE))
-            same = [F.col(each).eqNullSafe(F.col(f"known_{each}")) for each in _CHANGE]
-            rows = rows.join(known, same, "left_anti")
+        counts = _COUNTS[table]
         (at,) = offsets(self._lake, name, batch.number)
         lost = self._lost(name, at, batch.number)
         if lost:
             rows = rows.unionByName(lost_rows(self.tables.spark, self._topics[name], lost))
-        read, rows = rows, rows.observe(seen, *counts)
-        before = self._lake.version(table)
+        read, (rows, seen) = rows, observed(rows, counts)
+        if table is JOURNAL:
+            known = self.tables.read(JOURNAL).select(*(F.col(each).alias(f"known_{each}") for each in _CHANGE))
+            same = [F.col(each).eqNullSafe(F.col(f"known_{each}")) for each in _CHANGE]
+            rows = rows.join(known, same, "left_anti")
         end = {**at, **({"parts": []} if "parts" in at else {})}
-        self.tables.append(rows, table, batch.noting(end=end))
-        if self._lake.version(table) > before:
+        version = self.tables.append(rows, table, batch.noting(end=end))
+        if version is not None:
             counted = seen.get
-        else:
-            # Written before a run died: nothing was observed now, and it would be waited for without end.
-            names = ("good", "bad", "first", "last")
-            counted = dict(zip(names, taken(read.agg(*counts), 1)[0], strict=False))
+        else:  # written before a run died
+            found = taken(read.agg(*(F.expr(sql) for sql in counts.values())), 1)[0]
+            counted = dict(zip(counts, found, strict=True))
             written = (note["version"] for note in self._lake.notes(table) if note.get("end") == end)
-            before = next(written, before + 1) - 1
+            version = next(written, self._lake.version(table) + 1)
         if name == RequestLogs.name and counted["first"] is not None:
-            self._check(counted["first"], counted["last"], before)
+            self._check(counted["first"], counted["last"], version - 1)
         mine = self._report.taken.setdefault(name, {"good": 0, "bad": 0})
         unreadable = counted["bad"] or 0
         read_well = (counted["good"] or 0) - unreadable
@@ -333,7 +334,13 @@ _JUDGE = 20.0
 """Seconds after which what changed is judged, while an application goes on."""
 _LOOK = 0.2
 """Seconds between two looks at whether the streams run."""
-_BAD = {"kraft_record": "count(quarantined)", "journal": "count(quarantined)"}
+_ROWS = {"good": "count(*)", "bad": "count(quarantined)"}
+_LINES = {"good": "sum(lines)", "bad": "sum(damaged)"}
+_COUNTS = {
+    **{KRAFT_RECORD: _ROWS, SNAPSHOT: {**_ROWS, "bad": "0"}, JOURNAL: _ROWS},
+    REQUEST: {**_LINES, "first": "min(alter.end_ts)", "last": "max(alter.end_ts)"},
+}
+"""What is counted of the rows of a bronze table, as SQL: all, unreadable ones, and when changes were asked for."""
 
 
 def _condition(query: StreamingQuery) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -32,7 +31,7 @@ from console.history.schema import (
     SNAPSHOT,
     Table,
 )
-from console.history.tables import Batch, Tables, TooMany, given, keyed, of_clusters, taken
+from console.history.tables import Batch, Tables, TooMany, given, keyed, observed, of_clusters, taken
 from console.history.transforms.change_event import NAMING, TOLERANCE, Bronze, change_event
 from console.history.transforms.coverage import LOG, Covered, Polls
 from console.history.transforms.history import NEVER, gaps, history
@@ -58,31 +57,15 @@ _ENTITIES = pa.schema([(name, pa.string()) for name in ENTITY])
 # -- what is new -----------------------------------------------------------------------------------------------------
 
 _KEYS = {
-    KRAFT_RECORD: (
-        "'record' of",
-        "cluster_id",
-        *("entity_type", "entity_key", "entity_id"),
-        f"(in_snapshot OR log_offset < {FIRST_OFFSETS}) whole",
-        *("CAST(NULL AS BIGINT) at", "CAST(NULL AS BIGINT) hour"),
-    ),
+    KRAFT_RECORD: ("'record' of", *ENTITY, "entity_id", f"(in_snapshot OR log_offset < {FIRST_OFFSETS}) whole"),
     SNAPSHOT: (
         "CASE kind WHEN 'heartbeat' THEN 'poll' WHEN 'failed' THEN NULL ELSE 'state' END of",
-        "cluster_id",
-        *("entity_type", "entity_key", "CAST(NULL AS STRING) entity_id", "false whole"),
-        *("unix_micros(observed_ts) at", "CAST(NULL AS BIGINT) hour"),
+        *(*ENTITY, "unix_micros(observed_ts) at"),
     ),
-    JOURNAL: (
-        "'journal' of",
-        "cluster_id",
-        *("entity_type", "entity_key", "CAST(NULL AS STRING) entity_id", "false whole"),
-        *("CAST(NULL AS BIGINT) at", "CAST(NULL AS BIGINT) hour"),
-    ),
+    JOURNAL: ("'journal' of", *ENTITY),
     REQUEST: (
         "CASE WHEN alter IS NOT NULL THEN 'alter' WHEN second IS NOT NULL THEN 'second' END of",
-        "cluster_id",
-        *("alter.entity_type", "alter.entity_key", "CAST(NULL AS STRING) entity_id", "false whole"),
-        "CAST(NULL AS BIGINT) at",
-        f"unix_seconds(second.second) DIV {HOUR} hour",
+        *("cluster_id", "alter.entity_type", "alter.entity_key", f"unix_seconds(second.second) DIV {HOUR} hour"),
     ),
 }
 """What is new of each bronze table, as SQL. at: when a poll was; hour: of requests, since 1970."""
@@ -91,7 +74,11 @@ _KEYS = {
 def new_keys(tables: Tables) -> DataFrame:
     """The keys of rows that come to bronze, as a stream."""
     parts = (tables.stream(table).selectExpr(*_KEYS[table]) for table in BRONZE)
-    return reduce(DataFrame.unionByName, parts).where("of IS NOT NULL AND cluster_id IS NOT NULL")
+    return reduce(_union, parts).where("of IS NOT NULL AND cluster_id IS NOT NULL")
+
+
+def _union(one: DataFrame, other: DataFrame) -> DataFrame:
+    return one.unionByName(other, allowMissingColumns=True)
 
 
 class News(NamedTuple):
@@ -282,33 +269,32 @@ class Renewal:
             touched = touched.more(each[0] for each in touched.entities)
         before = {cluster: self._known.covers.get(cluster) for cluster in clusters}
         if touched.clusters:
-            make_events = _made_events(self._known.epochs, touched)
-            self._known.cover(touched, self._write(CHANGE_EVENT, self._bronze(touched), make_events, touched, SEEN))
+            make = _made_events(self._known.epochs, touched)
+            made, seen = observed(self._made(CHANGE_EVENT, self._bronze(touched), make, touched), SEEN)
+            is_new = self._tables.append(made, CHANGE_EVENT, self._batch) is not None
+            self._known.cover(touched, seen.get if is_new else None)
         touched = self._spread(touched, news.clusters, times, before)
         gaps_of = frozenset(self._known.polled if news.polls else touched.clusters & self._known.polled)
         if touched.clusters or gaps_of:
             covers = {each: self._known.covers.get(each) for each in touched.clusters | gaps_of}
             make = _made_history(covers, touched, self._known.last_poll)
-            self._write(HISTORY, self._events(touched), make, touched, gaps_of=gaps_of)
+            made = self._made(HISTORY, self._events(touched), make, touched, gaps_of)
+            self._tables.append(made, HISTORY, self._batch)
         return touched.more((), ((each, CLUSTER, each) for each in gaps_of))
 
-    def _write(
+    def _made(
         self,
         table: Table,
         rows: DataFrame,
         make: Callable[[pa.Table], pa.Table],
         touched: Touched,
-        counts: Mapping[str, str] = MappingProxyType({}),
-        *,
         gaps_of: frozenset[str] = frozenset(),
-    ) -> Mapping[str, Any] | None:
-        """Make the rows of what is touched by groups, and append those that differ. Returns what `Tables.append`
-        does."""
+    ) -> DataFrame:
+        """The rows of what is touched, made by groups, that differ from those that are there."""
         former = self._tables.read(table).where(of_clusters(touched.clusters | gaps_of))
         mine = former.select(*table.names, "made", F.lit("former").alias("of"))
-        placed = self._placed(rows.unionByName(mine, allowMissingColumns=True), touched, gaps_of)
-        groups = placed.groupBy("cluster_id", "place")
-        return self._tables.append(groups.applyInArrow(make, table.ddl), table, self._batch, counts)
+        placed = self._placed(_union(rows, mine), touched, gaps_of)
+        return placed.groupBy("cluster_id", "place").applyInArrow(make, table.ddl)
 
     def _placed(self, rows: DataFrame, touched: Touched, gaps_of: frozenset[str]) -> DataFrame:
         """The rows that are about what is touched, in their buckets, with the polls of each cluster in each of them.
@@ -323,9 +309,7 @@ class Renewal:
         polled = self._known.polled & (touched.clusters | gaps_of)
         if polled:
             places = F.array(*(F.lit(each) for each in (-1, *range(count))))
-            made = made.unionByName(
-                self._polls(polled).withColumn("place", F.explode(places)), allowMissingColumns=True
-            )
+            made = _union(made, self._polls(polled).withColumn("place", F.explode(places)))
         return made
 
     # -- bronze ------------------------------------------------------------------------------------------------------
@@ -363,7 +347,7 @@ class Renewal:
             for of, rows in read.items()
             if of == "record" or not self._tables.is_empty(_OF[of])
         ]
-        return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+        return reduce(_union, parts)
 
     def _polls(self, clusters: Iterable[str]) -> DataFrame:
         """The times of the polls of clusters, a row for each list of entity types; and the brokers that any saw."""
@@ -371,8 +355,7 @@ class Renewal:
         beats = rows.where("kind = 'heartbeat'").groupBy("cluster_id", "entity_type")
         times = beats.agg(F.collect_list(F.unix_micros("observed_ts")).alias("times"))
         brokers = rows.where("kind = 'state' AND entity_type = 'broker'").select("cluster_id", "entity_key").distinct()
-        polls = times.withColumn("of", F.lit("poll"))
-        return polls.unionByName(brokers.withColumn("of", F.lit("broker")), allowMissingColumns=True)
+        return _union(times.withColumn("of", F.lit("poll")), brokers.withColumn("of", F.lit("broker")))
 
     def _names(self, news: News) -> Mapping[tuple[str, str], tuple[str, str]]:
         """Types and keys of what the new rows name by ids."""

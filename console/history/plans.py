@@ -8,7 +8,6 @@ import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime, timedelta
 from functools import cached_property
 from glob import glob
@@ -72,11 +71,12 @@ class TooMuchIsBad(UnreadableInput):
 
 
 class Source(ABC):
-    """A source of the lake. name: of its format, and of its stream. table: of bronze. beginning: the offset before all
-    that it has."""
+    """A source of the lake. name: of its format, and of its stream. table: of bronze. given: the field of `Inputs` that
+    names it; empty: it is there anyway. beginning: the offset before all that it has."""
 
     name: ClassVar[str]
     table: ClassVar[str]
+    given: ClassVar[str] = ""
     beginning: ClassVar[Offset] = {}
 
     def __init__(self, settings: Settings) -> None:
@@ -133,7 +133,7 @@ class RecordSource(Source):
         """What could not be read, as rows."""
         if troubles:
             rows = [
-                {"cluster_id": each.cluster_id, "quarantined": {"source": self.name, **asdict(each)}}
+                {"cluster_id": each.cluster_id, "quarantined": {"source": self.name, **each._asdict()}}
                 for each in troubles
             ]
             yield pa.RecordBatch.from_pylist(rows, schema=arrow_schema(KRAFT_RECORD))
@@ -146,7 +146,7 @@ class MetadataLogs(RecordSource):
     """The metadata logs of `inputs`. Its offset has, by cluster, the log's own offset, the folders, and what is damaged
     behind it."""
 
-    name = "kraft_log"
+    name, given = "kraft_log", "metadata_logs"
 
     def newest(self, start: Offset) -> Offset:
         """Behind the last transaction of each log that has ended."""
@@ -221,7 +221,7 @@ class RequestLogs(Source):
     """The request logs of `inputs`. Its offset says how far each file was read, by what is in it and not by its name,
     and which parts the batch that ends there is made of."""
 
-    name, table = "request_log", "request"
+    name, table, given = "request_log", "request", "request_logs"
     beginning: ClassVar[Offset] = {"read": {}, "parts": []}
 
     def newest(self, start: Offset) -> Offset:

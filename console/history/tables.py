@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -46,6 +45,12 @@ def taken(keys: DataFrame, most: int) -> list[tuple[Any, ...]]:
 def given(spark: SparkSession, keys: Iterable[Sequence[Any]], schema: pa.Schema) -> DataFrame:
     """Keys that the driver has, as a frame."""
     return spark.createDataFrame(arrow_of(schema, keys))
+
+
+def observed(rows: DataFrame, counts: Mapping[str, str]) -> tuple[DataFrame, Observation]:
+    """Rows of which aggregations (SQL by name) are observed when they are written."""
+    seen = Observation()
+    return rows.observe(seen, *(F.expr(sql).alias(name) for name, sql in counts.items())), seen
 
 
 def empty(spark: SparkSession, ddl: str) -> DataFrame:
@@ -92,10 +97,8 @@ class Tables:
 
     def exists(self, table: Table) -> bool:
         """Whether anything was ever written to it."""
-        if table.name not in self._there:
-            known: Any = self.spark._jvm
-            if known.io.delta.tables.DeltaTable.isDeltaTable(self.spark._jsparkSession, self.path(table)):
-                self._there.add(table.name)
+        if table.name not in self._there and self._lake.version(table) >= 0:
+            self._there.add(table.name)
         return table.name in self._there
 
     def is_empty(self, table: Table) -> bool:
@@ -135,23 +138,19 @@ class Tables:
         reader = reader.option("skipChangeCommits", "true").option("maxFilesPerTrigger", _ALL_AT_ONCE)
         return reader.load(self.path(table))
 
-    def append(
-        self, rows: DataFrame, table: Table, batch: Batch, counts: Mapping[str, str] = MappingProxyType({})
-    ) -> Mapping[str, Any] | None:
-        """Append rows, once for each batch however often it is called. Returns what aggregations, as SQL by name, give
-        of them; None: none were asked for, or the rows were there."""
-        seen = Observation()
+    def append(self, rows: DataFrame, table: Table, batch: Batch) -> int | None:
+        """Append rows, once for each batch however often it is called. Returns the version of the table that has them;
+        None: they were there, and nothing is observed of rows that are not written again: it would be waited for
+        without end."""
+        before = self._lake.version(table)
         written = rows.withColumns({name: F.expr(of) for name, of in table.partitions.items()})
         if table.newest:
             made = self._next_made(table)
             written = written.withColumn("made", F.lit(made).cast("bigint"))
             self._made[table.name] = made
-        if counts:
-            written = written.observe(seen, *(F.expr(sql).alias(name) for name, sql in counts.items()))
-            before = self._lake.version(table)
         self._save(written.write.format("delta").mode("append").partitionBy(*table.partitions), table, batch)
-        # Of what is not written again nothing is observed, and it would be waited for without end.
-        return seen.get if counts and self._lake.version(table) > before else None
+        after = self._lake.version(table)
+        return after if after > before else None
 
     def overwrite(self, rows: DataFrame, table: Table, batch: Batch) -> None:
         """Makes these its only rows."""

@@ -49,7 +49,7 @@ class _Log(NamedTuple):
 class ControllerLogs(RecordSource):
     """The metadata logs of `inputs.controllers`. Its offset has the log's own, by cluster."""
 
-    name = "controllers"
+    name = given = "controllers"
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)

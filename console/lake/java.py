@@ -345,9 +345,9 @@ def _fetched(command: Sequence[str]) -> str:
 # -- the archive of classes as Java has them in memory, read and verified once, not at each start ----------------------
 
 # A session that really worked records which classes it loaded; a process in the background then makes the archive from
-# them (`python -m console.lake.java`), of Java's own classes too, so that a Java that comes without an archive of those
-# needs nothing else. It is of one Java with one set of jars, and is deleted when these change. Where there is none, or
-# it can't be made, Spark starts all the same, some seconds later.
+# them (`python -m console.lake.java`), of Java's own classes too, so that a Java that comes without an archive of
+# those needs nothing else. It is of one Java with one set of jars, and is deleted when these change. Where there is
+# none, or it can't be made, Spark starts all the same, some seconds later.
 
 MAKE_SECONDS = 1800
 UNUSED_SECONDS = 86400

@@ -1,32 +1,25 @@
-"""Decodes whole batches of the metadata log into Arrow batches of rows, by the schemas that Kafka ships: decoders from
-bytes to JSON text are Python source, generated from the schema of each record version.
-
-A decoder that walks a schema for each record takes several times as long. Text, uuids, arrays and, where records of a
-type differ in their first fields alone, all the rest are looked up by their bytes (`Memo`). Secrets are replaced here.
+"""Decodes whole batches of the metadata log into Arrow batches of rows, by the schemas that Kafka ships: of each
+version of a record a reader is made once, out of those of its fields. Secrets are replaced here.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import pkgutil
 import struct
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
-from itertools import groupby
-from json.encoder import encode_basestring
+from functools import cache, lru_cache
 from math import isfinite, isnan
-from types import CodeType
-from typing import Any, Generic, TypeVar
+from typing import Any, NamedTuple
 
+import msgspec
 import pyarrow as pa
 
 from console.history.entities import CONFIG_TYPES
 from console.history.kraft.batches import CONTROL, HEADER_BYTES, LEAST_LENGTH, LENGTH_AT, Header, header_at, is_whole
-from console.history.redact import HIDDEN, hmac_hex, is_secret, mask
+from console.history.redact import HIDDEN, Damaged, hmac_hex, is_secret
 from console.history.schema import KRAFT_RECORD, RECORD_COLUMNS, arrow_schema
 
 # -- schemas ----------------------------------------------------------------------------------------------------------
@@ -97,11 +90,15 @@ def _versions(text: str | None) -> range:
     return range(int(first), 1 << 15 if text.endswith("+") else int(last or first) + 1)
 
 
-# -- values as JSON text, as Kafka's own JSON converters write them ---------------------------------------------------
+# -- values, as Kafka's own JSON converters write them ----------------------------------------------------------------
 
-BOOLEANS = ("false", "true")
 NUMBERS = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q"}
 """Kafka's whole numbers, by their letters in `struct`."""
+_LETTERS = NUMBERS | {"bool": "?", "float64": "d", "uuid": "16s"}
+
+Read = Callable[[bytes, int], tuple[Any, int]]
+"""Gets a record's bytes and where in them a value begins; returns it, and where it ends: behind the record, if it is
+cut short. Raises MalformedRecordError, IndexError, struct.error."""
 
 
 class MalformedRecordError(ValueError):
@@ -110,7 +107,12 @@ class MalformedRecordError(ValueError):
 
 def uvarint(data: bytes, at: int) -> tuple[int, int]:
     """An unsigned varint of up to 64 bits, and where it ends. Raises MalformedRecordError, IndexError."""
-    value = shift = 0
+    value = data[at]
+    at += 1
+    if value < 0x80:
+        return value, at
+    value &= 0x7F
+    shift = 7
     while True:
         byte = data[at]
         at += 1
@@ -122,265 +124,141 @@ def uvarint(data: bytes, at: int) -> tuple[int, int]:
             raise MalformedRecordError("a varint of more than ten bytes")
 
 
-def skip_tags(data: bytes, at: int) -> int:
-    """Where the tagged fields that begin here end."""
-    count, at = uvarint(data, at)
-    for _ in range(count):
-        _, at = uvarint(data, at)
-        size, at = uvarint(data, at)
-        at += size
-    return at
+def _text(raw: bytes) -> str:
+    """Invalid bytes become U+FFFD, as in Java. Nothing is remembered: it may be a secret."""
+    return raw.decode("utf-8", "replace")
 
 
-def quoted(raw: bytes) -> str:
-    """UTF-8 as a JSON string; invalid bytes become U+FFFD, as in Java."""
-    return encode_basestring(raw.decode("utf-8", "replace"))
-
-
-def uuid(raw: bytes) -> str:
+@lru_cache(1 << 15)
+def _uuid(raw: bytes) -> str:
     """16 bytes as Kafka writes uuids: base64 for URLs without its padding."""
-    return f'"{urlsafe_b64encode(raw).decode()[:-2]}"'
+    return urlsafe_b64encode(raw).decode()[:-2]
 
 
-def real(number: float) -> str:
+def _real(number: float) -> float | str:
     """A float64; infinities and NaN become strings, as Jackson writes them."""
     if isfinite(number):
-        return repr(number)
-    return '"NaN"' if isnan(number) else '"Infinity"' if number > 0 else '"-Infinity"'
+        return number
+    return "NaN" if isnan(number) else "Infinity" if number > 0 else "-Infinity"
 
 
-def whole_numbers(letter: str) -> Callable[[bytes], str]:
-    """Returns a function that makes JSON of the bytes of an array of whole numbers."""
-    width = struct.calcsize(f">{letter}")
-
-    def made(raw: bytes) -> str:
-        return f"[{','.join(map(str, struct.unpack(f'>{len(raw) // width}{letter}', raw)))}]"
-
-    return made
+_SIZED: Mapping[str, Callable[[bytes], str]] = {"string": _text, "bytes": lambda raw: b64encode(raw).decode()}
+"""What is made of bytes that follow their size."""
+_SHOWN: Mapping[str, Callable[[Any], Any]] = {"uuid": _uuid, "float64": _real}
+"""What is made of values of a fixed size that are not written as they are."""
 
 
-def uuids(raw: bytes) -> str:
-    """The bytes of an array of uuids as JSON."""
-    return f"[{','.join(uuid(raw[at : at + 16]) for at in range(0, len(raw), 16))}]"
+def _struct(fields: Sequence[Field]) -> Read:
+    """Reads a struct as a dict: its fields in order, then those with tags."""
+    placed = [(field.name, _reader(field)) for field in fields if field.tag is None]
+    tagged = {field.tag: (field.name, _reader(field)) for field in fields if field.tag is not None}
+
+    def read(data: bytes, at: int) -> tuple[dict[str, Any], int]:
+        made: dict[str, Any] = {}
+        for name, value in placed:
+            made[name], at = value(data, at)
+        count, at = uvarint(data, at) if data[at] else (0, at + 1)
+        for _ in range(count):
+            tag, at = uvarint(data, at)
+            size, at = uvarint(data, at)
+            end = at + size
+            if tag in tagged:
+                name, value = tagged[tag]
+                made[name], at = value(data, at)
+                if at != end:
+                    raise MalformedRecordError(f"its tag {tag} has the wrong size")
+            at = end
+        return made, at
+
+    return read
 
 
-# -- decoders ---------------------------------------------------------------------------------------------------------
+def _reader(field: Field) -> Read:
+    if not field.is_array:
+        return _of_size(field) if field.type in _LETTERS else _sized(field, _SIZED[field.type])
+    if field.type in NUMBERS:
+        return _numbers(field)
+    element = _struct(field.fields) if field.fields else _reader(replace(field, is_array=False, nullable=False))
 
-LIMIT = 1 << 15
-_K = TypeVar("_K")
-_V = TypeVar("_V")
+    def read(data: bytes, at: int) -> tuple[list[Any] | None, int]:
+        count, at = _size(field, data, at)
+        made = []
+        for _ in range(count):  # each takes a byte at least, so that too many end with the record
+            value, at = element(data, at)
+            made.append(value)
+        return (None if count < 0 else made), at
 
-
-class Memo(dict[_K, _V], Generic[_K, _V]):
-    """A dict that makes missing values, and forgets all of them beyond LIMIT entries, so that memory stays flat."""
-
-    def __init__(self, make: Callable[[_K], _V]) -> None:
-        super().__init__()
-        self._make = make
-
-    def __missing__(self, key: _K) -> _V:
-        made = self._make(key)
-        if len(self) >= LIMIT:
-            self.clear()
-        self[key] = made
-        return made
+    return read
 
 
-HIDDEN_FIELDS: dict[str, dict[str, str]] = {
-    "ConfigRecord": {"value": "is_secret[{resourceType}, {name}]"},
-    "UserScramCredentialRecord": {"salt": "True", "storedKey": "True", "serverKey": "True"},
-}
-"""By record and field, the condition under which the field is hidden; {…} is a field before it. Of delegation tokens
-the log has only ids, which authenticate no one without the brokers' own secret."""
+def _of_size(field: Field) -> Read:
+    """Reads a value of a fixed size."""
+    form, shown = struct.Struct(f">{_LETTERS[field.type]}"), _SHOWN.get(field.type)
+    unpack, size = form.unpack_from, form.size
 
-Decode = Callable[[bytes, int, int], str]
-"""Gets bytes and where in them a record's fields begin and end; returns them as a JSON object. Raises
-MalformedRecordError, IndexError, struct.error."""
+    def read(data: bytes, at: int) -> tuple[Any, int]:
+        (value,) = unpack(data, at)
+        return (shown(value) if shown else value), at + size
 
-_FIXED = NUMBERS | {"bool": "?", "float64": "d", "uuid": "16s"}
-_SHOWN = {"bool": "BOOLEANS[{}]", "uuid": "uuid[{}]", "float64": "real({})"}
-"""The JSON of values of a fixed size that are not written as they are."""
-_SIZED = {
-    "string": ("{}.decode('utf-8', 'replace')", "text[{}]"),
-    "bytes": ("b64encode({}).decode()", "'\"' + b64encode({}).decode() + '\"'"),
-}
-"""The text and the JSON of bytes that follow their size."""
-_VARYING = {"PartitionRecord": 2, "PartitionChangeRecord": 2, "ClientQuotaRecord": 1}
-"""The number of first fields that differ from record to record, where the rest recurs."""
+    return read
 
 
-def decoders(hidden: list[str]) -> Iterator[tuple[RecordSchema, Decode]]:
-    """A decoder for each version of a record; they share their memos. hidden: gets the secrets of a record, of which
-    its JSON has `HIDDEN`; bytes (SCRAM: salt, storedKey and serverKey) in base64."""
+def _sized(field: Field, shown: Callable[[bytes], str]) -> Read:
+    """Reads bytes that follow their size."""
 
-    def hide(value: str) -> str:
-        hidden.append(value)
-        return f'"{HIDDEN}"'
+    def read(data: bytes, at: int) -> tuple[str | None, int]:
+        size, at = _size(field, data, at)
+        return (None, at) if size < 0 else (shown(data[at : at + size]), at + size)
 
-    shared: dict[str, Any] = {
-        "BOOLEANS": BOOLEANS,
-        "Memo": Memo,
-        "Malformed": MalformedRecordError,
-        "b64encode": b64encode,
-        "hide": hide,
-        "is_secret": Memo(_is_secret_config),
-        "real": real,
-        "skip_tags": skip_tags,
-        "text": Memo(quoted),
-        "uuid": Memo(uuid),
-        "uuids": Memo(uuids),
-        "uvarint": uvarint,
-        **{f"{name}s": Memo(whole_numbers(letter)) for name, letter in NUMBERS.items()},
-    }
-    for schema in known_schemas().values():
-        code, structs = _compiled(schema)
-        names = shared | structs
-        exec(code, names)  # noqa: S102
-        yield schema, names["decode"]
+    return read
 
 
-def _is_secret_config(config: tuple[int, bytes]) -> bool:
-    """Whether a config is secret. config: its resource's type by number, its name. Unknown names are secret."""
-    type_, name = config
-    return is_secret(CONFIG_TYPES.get(type_, ""), name.decode("utf-8", "replace"))
+def _numbers(field: Field) -> Read:
+    """Reads an array of whole numbers."""
+    letter, width = NUMBERS[field.type], struct.calcsize(f">{NUMBERS[field.type]}")
+
+    def read(data: bytes, at: int) -> tuple[Sequence[int] | None, int]:
+        count, at = _size(field, data, at)
+        return (None, at) if count < 0 else (struct.unpack_from(f">{count}{letter}", data, at), at + count * width)
+
+    return read
+
+
+def _size(field: Field, data: bytes, at: int) -> tuple[int, int]:
+    """How many bytes or elements follow, and where; -1: none, the value is null."""
+    size, at = (data[at], at + 1) if data[at] < 0x80 else uvarint(data, at)
+    if not size and not field.nullable:
+        raise MalformedRecordError(f"{field.name} must not be null")
+    return size - 1, at
+
+
+# -- records, without secrets ------------------------------------------------------------------------------------------
+
+HIDDEN_FIELDS = {"ConfigRecord": ("value",), "UserScramCredentialRecord": ("salt", "storedKey", "serverKey")}
+"""By record, the fields that are secret; of a config, if its name is. Of delegation tokens the log has only ids, which
+authenticate no one without the brokers' own secret."""
+_encode = msgspec.json.Encoder().encode
 
 
 @cache
-def _compiled(schema: RecordSchema) -> tuple[CodeType, dict[str, Any]]:
-    """A module with the function `decode`, and the structs that it uses by their names in it."""
-    placed = [field for field in schema.fields if field.tag is None]
-    varying = _VARYING.get(schema.name, 0)
-    writer = _Writer(HIDDEN_FIELDS.get(schema.name, {}))
-    head = _joined(writer.fields(placed[:varying]))
-    lines, writer.lines = writer.lines, []
-    body = _joined(writer.fields(placed[varying:]))
-    tags = writer.tags([field for field in schema.fields if field.tag is not None])
-    writer.line("if p != e: raise Malformed(f'its fields end at byte {p}, the record at byte {e}')")
-    if varying:
-        lines = [
-            "def decode_rest(d, p, e):",
-            *writer.lines,
-            f"    return f'{body and ','}{body}{{{tags}}}}}}}'",
-            "rests = Memo(lambda rest: decode_rest(rest, 0, len(rest)))",
-            "def decode(d, p, e):",
-            *lines,
-            f"    return f'{{{{{head}' + rests[d[p:e]]",
-        ]
-    else:
-        shown = f"{body}{{{tags}}}" if body else f"{{{tags}[1:]}}"
-        lines = ["def decode(d, p, e):", *writer.lines, f"    return f'{{{{{shown}}}}}'"]
-    return compile("\n".join(lines), f"<{schema.name} v{schema.version}>", "exec"), writer.structs
+def _readers() -> Mapping[bytes, tuple[RecordSchema, Read]]:
+    """What reads the fields of each version of a record, by the bytes that it begins with."""
+    schemas = known_schemas().values()
+    return {bytes((FRAME_VERSION, each.api_key, each.version)): (each, _struct(each.fields)) for each in schemas}
 
 
-def _joined(pieces: Sequence[tuple[str, str]]) -> str:
-    return ",".join(f'"{name}":{{{value}}}' for name, value in pieces)
-
-
-class _Writer:
-    """Writes statements that read fields of the bytes `d` at `p`, up to `e`, into variables."""
-
-    def __init__(self, hidden: Mapping[str, str]) -> None:
-        self.lines: list[str] = []
-        self.structs: dict[str, Any] = {}
-        self._hidden = hidden
-        self._depth = 1
-        self._variables = 0
-
-    def line(self, *statements: str) -> None:
-        """Adds statements."""
-        self.lines += ["    " * self._depth + each for each in statements]
-
-    @contextmanager
-    def _block(self, head: str) -> Iterator[None]:
-        """What is added within it is the statement's block."""
-        self.line(head)
-        self._depth += 1
-        yield
-        self._depth -= 1
-
-    def fields(self, fields: Sequence[Field]) -> list[tuple[str, str]]:
-        """Reads fields; returns the name of each and the expression of its JSON."""
-        pieces: list[tuple[str, str]] = []
-        known: dict[str, str] = {}
-        for is_fixed, group in groupby(fields, lambda field: field.type in _FIXED and not field.is_array):
-            if is_fixed:
-                pieces += self._fixed(list(group), known)
-            else:
-                pieces += [(field.name, self._value(field, known)) for field in group]
-        return pieces
-
-    def tags(self, fields: Sequence[Field]) -> str:
-        """Reads the section of tagged fields; returns the variable with their JSON, each after a comma."""
-        made, count, tag, size, end = (self._variable() for _ in range(5))
-        self.line(f"{made} = ''", "if not d[p]: p += 1")
-        if not fields:
-            self.line("else: p = skip_tags(d, p)")
-            return made
-        with self._block("else:"):
-            self.line(f"{count}, p = uvarint(d, p)")
-            with self._block(f"while {count}:"):
-                self.line("if p >= e: raise Malformed('its tagged fields run over its end')", f"{count} -= 1")
-                self.line(f"{tag}, p = uvarint(d, p)", f"{size}, p = uvarint(d, p)", f"{end} = p + {size}")
-                for at, field in enumerate(fields):
-                    with self._block(f"{'elif' if at else 'if'} {tag} == {field.tag}:"):
-                        self.line(f"{made} += f',{_joined(self.fields([field]))}'")
-                self.line(f"else: p = {end}")
-                self.line(f"if p != {end}: raise Malformed(f'its tag {{{tag}}} has the wrong size')")
-        return made
-
-    def _fixed(self, fields: Sequence[Field], known: dict[str, str]) -> list[tuple[str, str]]:
-        """Reads consecutive fields of a fixed size with one call."""
-        letters = "".join(_FIXED[field.type] for field in fields)
-        reader, name = struct.Struct(f">{letters}"), f"unpack_{letters.replace('?', 't')}"
-        self.structs[name] = reader.unpack_from
-        variables = [self._variable() for _ in fields]
-        known.update(zip((field.name for field in fields), variables, strict=True))
-        self.line(f"{', '.join(variables)}, = {name}(d, p)", f"p += {reader.size}")
-        shown = [_SHOWN.get(field.type, "{}").format(each) for field, each in zip(fields, variables, strict=True)]
-        return list(zip((field.name for field in fields), shown, strict=True))
-
-    def _value(self, field: Field, known: dict[str, str]) -> str:
-        """Reads one field that begins with its size; returns the expression of its JSON."""
-        made, size, raw = (self._variable() for _ in range(3))
-        null = f"{made} = 'null'" if field.nullable else f"raise Malformed('{field.name} must not be null')"
-        self.line(f"{size} = d[p]", f"if {size} < 128: p += 1", f"else: {size}, p = uvarint(d, p)")
-        self.line(f"if not {size}: {null}")
-        with self._block("else:"):
-            if field.is_array and (field.fields or field.type not in _FIXED):
-                self._array(field, made, size)
-                return made
-            width = struct.calcsize(f">{_FIXED[field.type]}") if field.is_array else 1
-            # `p` behind the end shows that they are cut short.
-            self.line(f"end = p + ({size} - 1) * {width}", f"{raw} = d[p:end]", "p = end")
-            known[field.name] = raw
-            if field.is_array:
-                self.line(f"{made} = {field.type}s[{raw}]")
-                return made
-            text, shown = (each.format(raw) for each in _SIZED[field.type])
-            if rule := self._hidden.get(field.name):
-                # A cut value may be the beginning of a secret.
-                self.line("if p > e: raise Malformed('its fields run over its end')")
-                shown = f"hide({text}) if {rule.format(**known)} else {shown}"
-            self.line(f"{made} = {shown}")
-        return made
-
-    def _array(self, field: Field, made: str, size: str) -> None:
-        """Reads an array of structs or of strings."""
-        parts = self._variable()
-        self.line(f"if {size} - 1 > e - p: raise Malformed('{field.name} has more than the record can hold')")
-        self.line(f"{parts} = []")
-        with self._block(f"for _ in range({size} - 1):"):
-            if field.fields:
-                body = _joined(self.fields([each for each in field.fields if each.tag is None]))
-                tags = self.tags([each for each in field.fields if each.tag is not None])
-                self.line(f"{parts}.append(f'{{{{{body}{{{tags}}}}}}}')")
-            else:
-                self.line(f"{parts}.append({self._value(replace(field, is_array=False, nullable=False), {})})")
-        self.line(f"{made} = '[' + ','.join({parts}) + ']'")
-
-    def _variable(self) -> str:
-        self._variables += 1
-        return f"v{self._variables}"
+def _decoded(schema: RecordSchema, read: Read, data: bytes) -> tuple[bytes, list[str]]:
+    """A record's fields as a JSON object, and the secrets of which that has `HIDDEN`; bytes in base64."""
+    fields, end = read(data, 0)
+    if end != len(data):  # a cut value may be the beginning of a secret
+        raise MalformedRecordError(f"its fields end at byte {end}, the record at byte {len(data)}")
+    hidden = []
+    for name in HIDDEN_FIELDS.get(schema.name, ()):
+        is_open = name == "value" and not is_secret(CONFIG_TYPES.get(fields["resourceType"], ""), fields["name"])
+        if fields[name] is not None and not is_open:
+            hidden.append(fields[name])
+            fields[name] = HIDDEN
+    return _encode(fields), hidden
 
 
 # -- rows -------------------------------------------------------------------------------------------------------------
@@ -410,9 +288,8 @@ class Origin:
     byte_pos: int = 0
 
 
-@dataclass(frozen=True)
-class Trouble:
-    """Unreadable data, as a row of the table `quarantine` without its run."""
+class Trouble(NamedTuple):
+    """Unreadable data: `redact.Damaged`, and where it is."""
 
     cluster_id: str
     file: str
@@ -424,8 +301,7 @@ class Trouble:
     @staticmethod
     def of(cluster_id: str, file: str, byte_pos: int, reason: str, data: bytes) -> Trouble:
         """data: the unreadable bytes; only their mask and their hash are kept."""
-        sample = mask(data[:200].decode("latin-1"))
-        return Trouble(cluster_id, file, byte_pos, reason, hashlib.sha256(data).hexdigest(), sample)
+        return Trouble(cluster_id, file, *Damaged.of(byte_pos, data, reason))
 
 
 Report = Callable[[Trouble], None]
@@ -440,22 +316,18 @@ class Decoder:
 
     def __init__(self, key: bytes | None, report: Report) -> None:
         self._report = report
-        self._payloads: list[str] = []
+        self._payloads: list[bytes] = []
         self._codes: list[int] = []
         self._offsets: list[int] = []
         self._stamps: list[int] = []
         self._epochs: list[int] = []
         self._key = key
-        self._hidden: list[str] = []
         self._hmacs: dict[int, str] = {}
         self._newer_told: set[tuple[str, int, int]] = set()
         self._types: dict[tuple[str, int, int], int] = {}
-        self._heads: dict[bytes, tuple[int, Decode]] = {
-            bytes((FRAME_VERSION, each.api_key, each.version)): (
-                self._code(each.name, each.api_key, each.version),
-                decode,
-            )
-            for each, decode in decoders(self._hidden)
+        self._heads = {
+            head: (self._code(each.name, each.api_key, each.version), each, read)
+            for head, (each, read) in _readers().items()
         }
 
     def rows(self, data: bytes, origin: Origin, dropped: Sequence[Range] = ()) -> Iterator[pa.RecordBatch]:
@@ -482,8 +354,8 @@ class Decoder:
             yield self._flush(origin, dropped)
 
     def _batch(self, d: bytes, p: int, end: int, header: Header, origin: Origin, batch_at: int) -> None:
-        """Decodes records between two bytes; short names and no calls, since this runs for every record."""
-        heads, hidden = self._heads, self._hidden
+        """Decodes records between two bytes; short names, since this runs for every record."""
+        heads = self._heads
         base, last_delta = header.base_offset, header.last_delta
         # A time that no column can hold is Kafka's unknown time.
         stamp = header.base_ts if -1 <= header.base_ts < _MOST_MS else -1
@@ -492,35 +364,15 @@ class Decoder:
         try:
             while count:
                 count -= 1
-                size = d[p]
-                if size < 128:
-                    p += 1
-                else:
-                    size, p = uvarint(d, p)
+                size, p = uvarint(d, p)
                 stop = p + (size >> 1)
-                later = d[p + 1]
-                if later < 128:
-                    p += 2
-                else:
-                    later, p = uvarint(d, p + 1)
-                    if later > _MOST_MS:
-                        raise MalformedRecordError("invalid time of a record")
-                delta = d[p]
-                if delta < 128:
-                    p += 1
-                else:
-                    delta, p = uvarint(d, p)
-                if d[p] == 1:  # no key, as always in this log
-                    p += 1
-                else:
-                    key, p = uvarint(d, p)
-                    p += key >> 1
-                value = d[p]
-                if value < 128:
-                    p += 1
-                else:
-                    value, p = uvarint(d, p)
+                later, p = uvarint(d, p + 1)
+                delta, p = uvarint(d, p)
+                key, p = uvarint(d, p)
+                value, p = uvarint(d, p + (key >> 1))
                 value_end = p + (value >> 1)
+                if later > _MOST_MS:
+                    raise MalformedRecordError("invalid time of a record")
                 if value_end >= stop or stop > end or delta >> 1 > last_delta:
                     raise MalformedRecordError("a record's length or offset does not fit its batch")
                 offsets.append(base + (delta >> 1))
@@ -529,11 +381,12 @@ class Decoder:
                 try:
                     if head is None:
                         raise MalformedRecordError(_newer(d, p, value_end))
-                    payload = head[1](d, p + 3, value_end)
-                    if hidden:
-                        self._note_hidden()
+                    code, schema, read = head
+                    payload, hidden = _decoded(schema, read, d[p + 3 : value_end])
+                    if hidden and self._key is not None:
+                        self._hmacs[len(payloads)] = hmac_hex(self._key, ":".join(hidden))
                     payloads.append(payload)
-                    codes.append(head[0])
+                    codes.append(code)
                 except MalformedRecordError as reason:
                     self._unreadable(d, p, value_end, origin, batch_at, str(reason))
                 except (IndexError, struct.error):
@@ -548,15 +401,8 @@ class Decoder:
             stamps.append(stamp)
             self._nothing_of(-1, -1)
 
-    def _note_hidden(self) -> None:
-        """Keeps the HMAC of what was hidden of the next row; of several secrets that of all, joined by colons."""
-        if self._key is not None:
-            self._hmacs[len(self._payloads)] = hmac_hex(self._key, ":".join(self._hidden))
-        self._hidden.clear()
-
     def _unreadable(self, d: bytes, p: int, end: int, origin: Origin, batch_at: int, reason: str) -> None:
         """Adds a row that only reports that a record was there."""
-        self._hidden.clear()
         try:
             api_key, version = _type(d, p, end)
         except (MalformedRecordError, IndexError):
@@ -571,7 +417,7 @@ class Decoder:
         self._nothing_of(api_key, version)
 
     def _nothing_of(self, api_key: int, version: int) -> None:
-        self._payloads.append("{}")
+        self._payloads.append(b"{}")
         self._codes.append(self._code(f"UNKNOWN({api_key})", api_key, version))
 
     def _tell(self, origin: Origin, at: int, reason: str, data: bytes) -> None:

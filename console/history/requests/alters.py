@@ -59,8 +59,14 @@ def _error(answer: Body | None, response: Body) -> int:
     return int(code) if -(2**15) <= int(code) < 2**15 else NO_ANSWER
 
 
-def _answers(response: Body, field: str, *keys: str) -> dict[tuple[Any, ...], Body]:
-    return {tuple(each.get(key) for key in keys): each for each in response.get(field) or ()}
+def _asked(
+    request: Body, field: str, response: Body, answered: str, *keys: str, answer_keys: Sequence[str] = ()
+) -> Iterator[tuple[Body, int]]:
+    """Each thing that is asked for, with the error of its answer. keys: the fields by which both name it; answer_keys:
+    those of the answer, where it names it otherwise."""
+    answers = {tuple(each.get(key) for key in answer_keys or keys): each for each in response.get(answered) or ()}
+    for each in request.get(field) or ():
+        yield each, _error(answers.get(tuple(each[key] for key in keys)), response)
 
 
 def _of_config(entity_type: str, entity_key: str, name: str, op: str, value: str | None, error: int) -> Change:
@@ -74,14 +80,11 @@ def _plain(entity_type: str, key: str, attr: str, op: str, value: str | None, er
 
 def _alter_configs(request: Body, response: Body) -> Iterator[Change]:
     """INCREMENTAL_ALTER_CONFIGS, and ALTER_CONFIGS, which only sets."""
-    answers = _answers(response, "responses", "resourceType", "resourceName")
-    for resource in request.get("resources") or ():
-        code, name = resource["resourceType"], resource["resourceName"]
-        entity_type = named(CONFIG_TYPES, code)
-        error = _error(answers.get((code, name)), response)
+    for resource, error in _asked(request, "resources", response, "responses", "resourceType", "resourceName"):
+        entity_type = named(CONFIG_TYPES, resource["resourceType"])
+        key = config_key(entity_type, resource["resourceName"])
         for config in resource.get("configs") or ():
             op = named(CONFIG_OPS, config.get("configOperation", 0))
-            key = config_key(entity_type, name)
             yield _of_config(entity_type, key, config["name"], op, config.get("value"), error)
 
 
@@ -120,11 +123,8 @@ def _acl(acl: Body, op: str, pattern_type: int, error: int) -> Change:
 
 
 def _create_topics(request: Body, response: Body) -> Iterator[Change]:
-    answers = _answers(response, "topics", "name")
-    for topic in request.get("topics") or ():
-        name = topic["name"]
-        error = _error(answers.get((name,)), response)
-        assigned = topic.get("assignments") or ()
+    for topic, error in _asked(request, "topics", response, "topics", "name"):
+        name, assigned = topic["name"], topic.get("assignments") or ()
         partitions = len(assigned) or topic["numPartitions"]
         replicas = len(assigned[0]["brokerIds"]) if assigned else topic["replicationFactor"]
         yield _plain("topic", name, ":partitions", "set", str(partitions), error)
@@ -146,20 +146,16 @@ def _delete_topics(request: Body, response: Body) -> Iterator[Change]:
 
 
 def _create_partitions(request: Body, response: Body) -> Iterator[Change]:
-    answers = _answers(response, "results", "name")
-    for topic in request.get("topics") or ():
-        error = _error(answers.get((topic["name"],)), response)
+    for topic, error in _asked(request, "topics", response, "results", "name"):
         yield _plain("topic", topic["name"], ":partitions", "set", str(topic["count"]), error)
 
 
 def _alter_scram(request: Body, response: Body) -> Iterator[Change]:
     """Of a credential only its iterations may be known: never salt and saltedPassword."""
-    answers = _answers(response, "results", "user")
     for field, op in (("deletions", "delete"), ("upsertions", "set")):
-        for each in request.get(field) or ():
+        for each, error in _asked(request, field, response, "results", "name", answer_keys=["user"]):
             value = scram_value(each["iterations"]) if op == "set" else None
-            mechanism = named(MECHANISMS, each["mechanism"])
-            yield _plain("scram", each["name"], mechanism, op, value, _error(answers.get((each["name"],)), response))
+            yield _plain("scram", each["name"], named(MECHANISMS, each["mechanism"]), op, value, error)
 
 
 def _reassign(request: Body, response: Body) -> Iterator[Change]:
@@ -182,12 +178,10 @@ def _reassign(request: Body, response: Body) -> Iterator[Change]:
 def _update_features(request: Body, response: Body) -> Iterator[Change]:
     """From version 2 on there is one answer for all. Level 0 takes a feature away."""
     failed = int(response.get("errorCode", 0))
-    answers = _answers(response, "results", "feature")
-    for each in request.get("featureUpdates") or ():
+    for each, error in _asked(request, "featureUpdates", response, "results", "feature"):
         level = each["maxVersionLevel"]
-        error = failed or _error(answers.get((each["feature"],)), response)
         op, value = ("set", str(level)) if level > 0 else ("delete", None)
-        yield _plain("feature", each["feature"], ":level", op, value, error)
+        yield _plain("feature", each["feature"], ":level", op, value, failed or error)
 
 
 def _unregister_broker(request: Body, response: Body) -> Iterator[Change]:

@@ -17,7 +17,7 @@ from functools import lru_cache
 from json import JSONDecoder
 from typing import Any, NamedTuple, TypeVar
 
-from msgspec import DecodeError, Raw, Struct, ValidationError, field
+from msgspec import DecodeError, Raw, Struct, ValidationError
 from msgspec.json import Decoder
 
 from console.history.redact import Damaged
@@ -46,39 +46,10 @@ _UNITS = ((10**11, 10**9), (10**14, 10**6), (10**17, 10**3))
 """Below which a number since 1970 is of seconds, milliseconds, or microseconds, and the nanoseconds of one."""
 
 
-class _Event(Struct, gc=False):
-    """An object that is an event of a log. Raw values: of another type they are no errors."""
-
-    message: Raw = Raw()
-    log: Raw = Raw()
-    msg: Raw = Raw()
-    short_message: Raw = Raw()
-    full_message: Raw = Raw()
-    journal: Raw = field(default=Raw(), name="MESSAGE")
-    text_payload: Raw = field(default=Raw(), name="textPayload")
-    event: Raw = Raw()
-    instant: Raw = Raw()
-    time_millis: Raw = field(default=Raw(), name="timeMillis")
-    ecs_time: Raw = field(default=Raw(), name="@timestamp")
-    timestamp: Raw = Raw()
-    time: Raw = Raw()
-    ts: Raw = Raw()
-
-    @property
-    def message_text(self) -> bytes | None:
-        """The first text that has a request; None: there is none."""
-        of_layouts = (self.message, self.log, self.msg, self.short_message, self.full_message)
-        texts = (*of_layouts, self.journal, self.text_payload, self.event)
-        for text in texts:
-            if MESSAGE in (raw := bytes(text)) and raw.startswith(b'"'):
-                return _TEXT.decode(raw).encode("utf-8", "replace").strip()
-        return None
-
-    @property
-    def at(self) -> At | None:
-        """Its time: a logger's own name for it comes before those that shippers write, too."""
-        times = (self.instant, self.time_millis, self.ecs_time, self.timestamp, self.time, self.ts)
-        return next((at for raw in times if (at := _at_of(bytes(raw))) is not None), None)
+_MESSAGES = ("message", "log", "msg", "short_message", "full_message", "MESSAGE", "textPayload", "event")
+"""Where an object that is an event of a log has its text."""
+_TIMES = ("instant", "timeMillis", "@timestamp", "timestamp", "time", "ts")
+"""Where it has its time: a logger's own name for it comes before those that shippers write, too."""
 
 
 class _Instant(Struct, rename="camel"):
@@ -86,7 +57,7 @@ class _Instant(Struct, rename="camel"):
     nano_of_second: int = 0
 
 
-_EVENT, _TEXT, _INSTANT, _NUMBER = Decoder(_Event), Decoder(str), Decoder(_Instant), Decoder(int | float)
+_EVENT, _TEXT, _INSTANT, _NUMBER = Decoder(dict[str, Raw]), Decoder(str), Decoder(_Instant), Decoder(int | float)
 _NO_JSON = (DecodeError, RecursionError, UnicodeDecodeError)
 _NO_TIME = (*_NO_JSON, ValueError, OverflowError)
 
@@ -122,9 +93,12 @@ def taken(line: bytes) -> Taken | None:
 def _event(line: bytes) -> tuple[bytes, At | None] | None:
     """The text and the time of an object with a request in a text."""
     with suppress(*_NO_JSON):
-        event = _EVENT.decode(line)
-        text = event.message_text
-        return None if text is None else (text, event.at)
+        event = {name: bytes(raw) for name, raw in _EVENT.decode(line).items()}
+        for name in _MESSAGES:
+            raw = event.get(name, b"")
+            if MESSAGE in raw and raw.startswith(b'"'):
+                times = (_at_of(event[each]) for each in _TIMES if each in event)
+                return _TEXT.decode(raw).encode("utf-8", "replace").strip(), next(filter(None, times), None)
     return None
 
 
