@@ -59,11 +59,11 @@ look-for-java:
 test-brokers: dev-venv  ## what else needs real brokers, or is slow
 	@$(BIN)/python -m tests.support.kafka_jars
 	@$(BIN)/python -m tests.support.kafka_classes
-	$(call again,$(SLOW) -m '(broker or slow) and not long and not core' --ignore tests/history)
+	$(call again,$(SLOW) -m '(broker or slow) and not long and not core' --ignore tests/pipeline)
 
 test-pipeline: dev-venv  ## the pipeline on Spark
 	@$(BIN)/python -m tests.support.kafka_jars
-	$(call again,$(SLOW) -m '(broker or slow) and not long and not core' tests/history)
+	$(call again,$(SLOW) -m '(broker or slow) and not long and not core' tests/pipeline)
 
 test-long: dev-venv  ## what takes hours: every random run at its full length, every contract on real brokers
 	@$(BIN)/python -m tests.support.kafka_jars

@@ -27,11 +27,11 @@ from typing import Any
 from benchmarks.figures import load, report, report_ratio
 from benchmarks.metadata_log import Day, write_log
 from benchmarks.processes import Cost, Watched, cost_of, kac, watched
-from console.history.kraft.metadata_log import plan_log
-from console.history.lake import Lake
-from console.history.reader import Tables
-from console.history.runs import GOLD, committed
-from console.history.schema import HISTORY, KRAFT_RECORD
+from console.pipeline.kraft.metadata_log import plan_log
+from console.pipeline.lake import Lake
+from console.pipeline.reader import Tables
+from console.pipeline.runs import GOLD, committed
+from console.pipeline.schema import HISTORY, KRAFT_RECORD
 from tests.support.lake_reading import rows_in
 from tests.support.metadata_log import batch, value
 

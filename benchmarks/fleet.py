@@ -27,10 +27,10 @@ import pyarrow as pa
 from benchmarks.figures import interleaved, load, report, report_ratio, report_times
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.spec import ClusterSpec
-from console.history.lake import Lake
-from console.history.reader import Tables, Wanted, fleet_freshness, freshness, timeline
-from console.history.schema import CHANGE_EVENT, HISTORY, SNAPSHOT, Table, arrow_schema
-from console.lake.poll import TYPES
+from console.pipeline.lake import Lake
+from console.pipeline.poll import TYPES
+from console.pipeline.reader import Tables, Wanted, fleet_freshness, freshness, timeline
+from console.pipeline.schema import CHANGE_EVENT, HISTORY, SNAPSHOT, Table, arrow_schema
 from tests.support import delta_lake
 
 SERVE = "--serve"

@@ -7,8 +7,8 @@ from datetime import datetime, tzinfo
 from typing import NamedTuple
 
 from console.answers.results import Column, Row, Table
-from console.history.reader import Change, Drifted, Usage
 from console.model.numbers import Data
+from console.pipeline.reader import Change, Drifted, Usage
 from console.plan.amounts import moment
 from console.present.lake import (
     FIRST_SEEN,

@@ -20,8 +20,8 @@ from console.terminal import complain, put, say, stdout
 if TYPE_CHECKING:
     from console.answers.results import Table
     from console.contexts import Context
-    from console.history.reader import Tables
-    from console.history.schema import Table as LakeTable
+    from console.pipeline.reader import Tables
+    from console.pipeline.schema import Table as LakeTable
 
 
 ALL = "all"
@@ -69,7 +69,7 @@ class Opened(NamedTuple):
     def fresh(self, table: LakeTable) -> list[str]:
         """How fresh a table is: a line for each cluster that is shown, with the times without a poll; of many one
         line."""
-        from console.history.reader import fleet_freshness, freshness, gaps
+        from console.pipeline.reader import fleet_freshness, freshness, gaps
         from console.present.lake import fleet_text, fresh_text, gap_text
 
         lines = []
@@ -86,8 +86,8 @@ class Opened(NamedTuple):
 def read_lake(options: argparse.Namespace, work: Callable[[Opened], int]) -> int:
     """What `work` gives: the exit code; 1 where the lake can't be read, 2 for a cluster that the lake does not have."""
     from console.contexts.lake_files import lake_files
-    from console.history.errors import LakeError
-    from console.history.reader import Tables
+    from console.pipeline.errors import LakeError
+    from console.pipeline.reader import Tables
 
     context = named_context(options)
     if isinstance(context, int):
@@ -137,8 +137,8 @@ def _names_a_cluster(options: argparse.Namespace) -> bool:
 
 def _cluster(options: argparse.Namespace, context: Context | None, tables: Tables) -> str | int | None:
     """The cluster that is named; else the context's; else all."""
-    from console.history.reader import SHOWN
-    from console.history.schema import KRAFT_RECORD
+    from console.pipeline.reader import SHOWN
+    from console.pipeline.schema import KRAFT_RECORD
 
     known = tables.clusters(*SHOWN, KRAFT_RECORD)
     if options.cluster is not None:
@@ -263,8 +263,8 @@ def _is_there(where: str) -> bool:
 
 def _timeline(opened: Opened, options: argparse.Namespace) -> int:
     from console.answers.lake_tables import history_table
-    from console.history.reader import Wanted, first_polls, timeline, with_acls
-    from console.history.schema import HISTORY
+    from console.pipeline.reader import Wanted, first_polls, timeline, with_acls
+    from console.pipeline.schema import HISTORY
 
     since, until = window(options, opened.now)
     limit = max(1, options.limit or LIMIT)
@@ -358,8 +358,8 @@ def run_drift(options: argparse.Namespace) -> int:
 
     def work(opened: Opened) -> int:
         from console.answers.lake_tables import drift_table
-        from console.history.reader import drift
-        from console.history.schema import DRIFT
+        from console.pipeline.reader import drift
+        from console.pipeline.schema import DRIFT
 
         rows = drift(opened.tables, opened.cluster, options.scope, options.key)
         table = drift_table(rows, clusters=opened.cluster is None)
@@ -393,8 +393,8 @@ def run_usage(options: argparse.Namespace) -> int:
 
     def work(opened: Opened) -> int:
         from console.answers.lake_tables import usage_table
-        from console.history.reader import Window, hottest
-        from console.history.schema import QUOTA_USAGE
+        from console.pipeline.reader import Window, hottest
+        from console.pipeline.schema import QUOTA_USAGE
 
         since, until = window(options, opened.now)
         clusters = [opened.cluster] if opened.cluster is not None else opened.tables.clusters(QUOTA_USAGE)
@@ -422,8 +422,8 @@ def run_report(options: argparse.Namespace) -> int:
 
 
 def _write(opened: Opened, options: argparse.Namespace, asked: dict[str, str | None]) -> int:
-    from console.history.reader import SHOWN
-    from console.lake.report import page
+    from console.pipeline.reader import SHOWN
+    from console.pipeline.report import page
 
     since, until = window(argparse.Namespace(**asked), opened.now)
     clusters = [opened.cluster] if opened.cluster is not None else opened.tables.clusters(*SHOWN)

@@ -16,8 +16,8 @@ from console.terminal import complain
 
 if TYPE_CHECKING:
     from console.contexts import Context
-    from console.history.lake import Lake
-    from console.lake.collect import Report
+    from console.pipeline.collect import Report
+    from console.pipeline.lake import Lake
 
 
 JOBS = {
@@ -102,8 +102,8 @@ def run_lake(options: argparse.Namespace) -> int:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in unwanted)
         complain(f"lake {options.job} takes no {names}; see kac lake --help")
         return USAGE
-    from console.history.errors import LakeError
-    from console.lake.java import NoSpark
+    from console.pipeline.errors import LakeError
+    from console.pipeline.java import NoSpark
 
     try:
         module, function, _ = JOBS[options.job]
@@ -151,7 +151,7 @@ def lake_of_options(options: argparse.Namespace) -> str:
 def open_lake(options: argparse.Namespace, *, create: bool = False) -> Lake:
     """The lake of `lake_of_options`; with create a new one where there is none. Raises LakeError."""
     from console.contexts.lake_files import lake_files
-    from console.history.lake import Lake
+    from console.pipeline.lake import Lake
 
     where = lake_of_options(options)
     return (Lake.create if create else Lake.open)(where, lake_files(where))
@@ -165,9 +165,9 @@ LEAST_SECONDS = 5.0
 def run_collect(options: argparse.Namespace) -> int:
     """0 all was read, 1 something was not, 2 not understood."""
     from console.answers.results import Printer
-    from console.lake.collect import collect, keep_collecting
-    from console.lake.progress import shown
-    from console.lake.results import collect_result
+    from console.pipeline.collect import collect, keep_collecting
+    from console.pipeline.progress import shown
+    from console.pipeline.results import collect_result
 
     try:
         every = seconds_between(getattr(options, "every", None))
@@ -240,7 +240,7 @@ def seconds_between(text: str | None) -> float | None:
 def run_status(options: argparse.Namespace) -> int:
     """0 told; the lake's own errors otherwise."""
     from console.answers.results import Printer
-    from console.lake.results import status, status_result
+    from console.pipeline.results import status, status_result
 
     Printer(options.output)(status_result(status(open_lake(options))))
     return DONE
@@ -248,7 +248,7 @@ def run_status(options: argparse.Namespace) -> int:
 
 def write_metrics(options: argparse.Namespace, lake: Lake) -> None:
     """Writes the file of ``--prometheus``, where it is named."""
-    from console.lake.results import prometheus_text, status
+    from console.pipeline.results import prometheus_text, status
     from console.safe_files import write_whole
 
     if file := getattr(options, "prometheus", None):
@@ -265,7 +265,7 @@ def run_doctor(options: argparse.Namespace) -> int:
     """0 all that is needed is there, 1 something is not."""
     from console.answers.checks import any_bad, checks_result
     from console.answers.results import Printer
-    from console.lake.doctor import checks
+    from console.pipeline.doctor import checks
 
     found = list(checks(os.environ, lake_of_options(options)))
     Printer(options.output)(checks_result(found))
@@ -278,8 +278,8 @@ def run_doctor(options: argparse.Namespace) -> int:
 def run_package(options: argparse.Namespace) -> int:
     """0 written, 1 not."""
     from console.answers.results import Printer
-    from console.lake.java import Group, find_java, spark_jars
-    from console.lake.spark_session import submit_lines, write_package
+    from console.pipeline.java import Group, find_java, spark_jars
+    from console.pipeline.spark_session import submit_lines, write_package
 
     wanted = getattr(options, "file", Path("kac-lake.zip"))
     jars = spark_jars(os.environ, [Group.DELTA], find_java(os.environ).program)

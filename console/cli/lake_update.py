@@ -24,19 +24,19 @@ from console.model.numbers import json_text, time_of_day
 from console.terminal import complain, put
 
 if TYPE_CHECKING:
-    from console.history.app import Session
-    from console.history.inputs import Inputs
-    from console.history.lake import Lake
-    from console.history.runs import Plan, Report
-    from console.lake.demo.make import Demo
-    from console.lake.progress import Shown
+    from console.pipeline.app import Session
+    from console.pipeline.demo.make import Demo
+    from console.pipeline.inputs import Inputs
+    from console.pipeline.lake import Lake
+    from console.pipeline.progress import Shown
+    from console.pipeline.runs import Plan, Report
 
 DAY = 86_400.0
 
 
 def run_update(options: argparse.Namespace) -> int:
     """0 done, 1 failed, or something is wrong with the lake, 2 not understood."""
-    from console.lake.progress import shown
+    from console.pipeline.progress import shown
 
     plan = _plan(options)
     if isinstance(plan, int):
@@ -52,13 +52,13 @@ def run_update(options: argparse.Namespace) -> int:
 
 def update_once(plan: Plan, master: str | None, progress: Shown) -> Report:
     """An update; Spark is not started where nothing is new."""
-    from console.history.runs import news, nothing_done, settings_of
+    from console.pipeline.runs import news, nothing_done, settings_of
 
     with settings_of(plan) as settings:
         wanted = news(plan.lake, settings)
     if not wanted and not plan.topics:
         return nothing_done()
-    from console.history.app import update
+    from console.pipeline.app import update
 
     # One that reads logs and makes gold has loaded what any other needs.
     return update(plan, _session(plan, master, progress, is_whole=len(wanted) > 1), progress.step)
@@ -66,8 +66,8 @@ def update_once(plan: Plan, master: str | None, progress: Shown) -> Report:
 
 def _session(plan: Plan, master: str | None, progress: Shown, *, is_whole: bool = False) -> Session:
     """What starts Spark for a plan. is_whole: see `lake_session`."""
-    from console.lake.java import groups_of
-    from console.lake.spark_session import lake_session
+    from console.pipeline.java import groups_of
+    from console.pipeline.spark_session import lake_session
 
     return partial(
         lake_session,
@@ -82,7 +82,7 @@ def _session(plan: Plan, master: str | None, progress: Shown, *, is_whole: bool 
 
 def run_on(options: argparse.Namespace) -> int:
     """0 ended by Ctrl-C or SIGTERM, 1 failed, 2 not understood."""
-    from console.lake.progress import shown
+    from console.pipeline.progress import shown
 
     plan = _plan(options)
     try:
@@ -102,7 +102,7 @@ def run_on(options: argparse.Namespace) -> int:
         put(f"{time_of_day(datetime.now(UTC))}  {line}\n")
 
     def go_on() -> Report:
-        from console.history.app import run
+        from console.pipeline.app import run
 
         with shown() as progress, _polling(options, plan.lake, every, told, stop):
             session = _session(plan, getattr(options, "master", None), progress)
@@ -138,8 +138,8 @@ def _polling(
     if every is None:
         yield
         return
-    from console.lake.collect import keep_collecting
-    from console.lake.results import poll_line
+    from console.pipeline.collect import keep_collecting
+    from console.pipeline.results import poll_line
 
     contexts = contexts_of(options)
     polls = threading.Thread(
@@ -158,10 +158,10 @@ def _polling(
 
 def _plan(options: argparse.Namespace) -> Plan | int:
     """What a run is given; the exit code where that is wrong, and said."""
-    from console.history.plans import MAX_BAD_RATIO
-    from console.history.runs import Plan
-    from console.lake.sources import missing
     from console.model.yaml_places import FileProblems
+    from console.pipeline.plans import MAX_BAD_RATIO
+    from console.pipeline.runs import Plan
+    from console.pipeline.sources import missing
     from console.plan.amounts import parse_duration
 
     where = lake_of_options(options)
@@ -186,9 +186,9 @@ def _plan(options: argparse.Namespace) -> Plan | int:
     ratio = getattr(options, "max_bad_ratio", MAX_BAD_RATIO)
     plan = Plan(lake, inputs, ratio, keep_days=days)
     if inputs.controllers:
-        import console.lake.controllers  # noqa: F401 - its source is known then
+        import console.pipeline.controllers  # noqa: F401 - its source is known then
     if inputs.request_topics:
-        from console.lake.sources import topics_of
+        from console.pipeline.sources import topics_of
 
         try:
             topics, login = topics_of(inputs.request_topics, os.environ)
@@ -202,9 +202,9 @@ def _plan(options: argparse.Namespace) -> Plan | int:
 def inputs_of(where: str) -> Inputs:
     """What the lake's `sources.yaml` names; nothing where there is none. FileProblems, OSError."""
     from console.contexts.lake_files import lake_files
-    from console.history.inputs import Inputs
-    from console.history.lake import Lake
-    from console.lake.sources import FILE, read_sources
+    from console.pipeline.inputs import Inputs
+    from console.pipeline.lake import Lake
+    from console.pipeline.sources import FILE, read_sources
 
     files = lake_files(where)
     lake = Lake.at_path(where, files)
@@ -216,8 +216,8 @@ def inputs_of(where: str) -> Inputs:
 
 def _guarded(job: str, do: Callable[[], Report]) -> Report | None:
     """What a run did; None: it failed, and why is said. Never a traceback in the face."""
-    from console.history.errors import LakeError
-    from console.lake.java import NoSpark
+    from console.pipeline.errors import LakeError
+    from console.pipeline.java import NoSpark
 
     try:
         return do()
@@ -227,7 +227,7 @@ def _guarded(job: str, do: Callable[[], Report]) -> Report | None:
     except (LakeError, NoSpark, ModuleNotFoundError):
         raise  # the caller prints it
     except Exception as error:
-        from console.history.spark import interrupted
+        from console.pipeline.spark import interrupted
 
         if interrupted(error):
             raise KeyboardInterrupt from error
@@ -244,9 +244,9 @@ def _log(job: str, error: Exception) -> None:
 
 def _words(error: Exception) -> str:
     """What is wrong, and where more stands, in a line."""
-    from console.history.errors import SparkFailed
-    from console.history.runs import message_of
-    from console.lake.spark_session import spark_log
+    from console.pipeline.errors import SparkFailed
+    from console.pipeline.runs import message_of
+    from console.pipeline.spark_session import spark_log
 
     log = spark_log(os.environ)
     if isinstance(error, SparkFailed):
@@ -260,7 +260,7 @@ def _words(error: Exception) -> str:
 
 def report_text(options: argparse.Namespace, report: Report) -> str:
     """What a run did, in the form of ``--output``."""
-    from console.lake.results import report_lines
+    from console.pipeline.results import report_lines
     from console.present.text import clean
 
     if options.output == "json":
@@ -275,9 +275,9 @@ NAME = "demo-lake"
 
 def run_lake_demo(options: argparse.Namespace) -> int:
     """0 made, 1 failed; the lake's own errors otherwise."""
-    from console.history.runs import Plan
-    from console.lake.demo.make import make
-    from console.lake.progress import shown
+    from console.pipeline.demo.make import make
+    from console.pipeline.progress import shown
+    from console.pipeline.runs import Plan
 
     open_log_file()
     where = place(options)

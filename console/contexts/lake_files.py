@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from console.history.files import Filesystem
-    from console.history.s3 import S3Keys
+    from console.pipeline.files import Filesystem
+    from console.pipeline.s3 import S3Keys
 
 SECONDS = 10.0
 """For a command or a service that gives credentials."""
@@ -35,7 +35,7 @@ def lake_files(where: str, environ: Mapping[str, str] = os.environ) -> Filesyste
         return None
     from console.admin.aws_keys import region_of
     from console.admin.aws_services import Ask
-    from console.history.errors import PACKAGE, LakeError
+    from console.pipeline.errors import PACKAGE, LakeError
     from console.safe_files import private_folder
 
     if not at.netloc or not at.path.strip("/"):
@@ -48,7 +48,7 @@ def lake_files(where: str, environ: Mapping[str, str] = os.environ) -> Filesyste
         raise LakeError(f"AWS_ENDPOINT_URL is {given!r}, which is no address of a store: https://HOST[:PORT]")
     if find_spec("obstore") is None:
         raise LakeError(f"{where} needs obstore, which is not installed: {PACKAGE}")
-    from console.history.s3 import S3Files
+    from console.pipeline.s3 import S3Files
 
     cache = cache_directory(environ) / "lake"
     private_folder(cache)
@@ -68,8 +68,8 @@ class _Keys:
         from console.admin.aws_keys import keys_of
         from console.admin.aws_services import Ask
         from console.admin.errors import AdminError
-        from console.history.errors import StoreError
-        from console.history.s3 import S3Keys
+        from console.pipeline.errors import StoreError
+        from console.pipeline.s3 import S3Keys
 
         with self._lock:
             ends = self._taken and self._taken.ends

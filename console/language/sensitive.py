@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from console.history.redact import is_secret
+from console.pipeline.redact import is_secret
 
 _PASSWORDS = re.compile(
     r"(password|passwd|secret|secret\.key|master\.key|jaas\.config|keystore\.key|certificate\.chain"

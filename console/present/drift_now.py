@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from console.history import entities
-from console.history.drift_rules import is_of_each_broker, severity_of
-from console.history.reader import Drifted
 from console.model.acl import Acl
 from console.model.broker_matrix import BrokerRow, broker_matrix
 from console.model.codes import DEFAULT_CONFIG
@@ -14,6 +11,9 @@ from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.model.unordered import differ
+from console.pipeline import entities
+from console.pipeline.drift_rules import is_of_each_broker, severity_of
+from console.pipeline.reader import Drifted
 from console.present.lake import REDACTED
 from console.present.names import resource_word
 from console.triage.config_changes import HIDDEN

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from console.history import entities
-from console.history.reader import Change, Drifted, FleetFreshness, Freshness, Gap, Pair, Usage
 from console.model.amounts import measured_rate, quota
+from console.pipeline import entities
+from console.pipeline.reader import Change, Drifted, FleetFreshness, Freshness, Gap, Pair, Usage
 from console.plan.amounts import duration
 from console.present.text import clean
 from console.present.values import config_value
@@ -21,7 +21,7 @@ _NAMED = 5
 """The old value of what the first poll of a cluster found: unknown."""
 HIDDEN = "······"
 REDACTED = "[hidden]"
-"""What tables that compare values have for a secret (console.history.redact)."""
+"""What tables that compare values have for a secret (console.pipeline.redact)."""
 
 HOW_SURE = {
     "request": ("R", "one request fits in time and content"),

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from console.history.reader import Change, Drifted, Minute, Pair, Usage
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues
+from console.pipeline.reader import Change, Drifted, Minute, Pair, Usage
 from console.present.events import side, what_text
 from console.present.events import who_text as author_text
 from console.present.lake import (

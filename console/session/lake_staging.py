@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from console.history import entities
-from console.history.reader import Change, Drifted, Usage
 from console.model.acl import Acl
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import ScramUser
@@ -30,6 +28,8 @@ from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, i
 from console.model.entity_types import BY_NUMBER
 from console.model.quota import CLIENT_ID, USER, QuotaEntity
 from console.model.snapshot import Snapshot
+from console.pipeline import entities
+from console.pipeline.reader import Change, Drifted, Usage
 from console.plan.current_state import current_state
 from console.plan.edits import (
     AddAcl,

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct, field
 
-from console.history.drift_rules import is_of_each_broker
 from console.model.codes import BROKER
 from console.model.config import ConfigPlace, ConfigResource, topic_resource
 from console.model.snapshot import Snapshot
+from console.pipeline.drift_rules import is_of_each_broker
 from console.plan.stale_throttles import stale_throttles
 from console.triage.symptoms import (
     COMMITS_LATER,

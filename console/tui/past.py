@@ -21,11 +21,11 @@ from console.present.failures import failure_text, staged_text
 from console.present.text import clean
 
 if TYPE_CHECKING:
-    from console.history.reader import Tables
     from console.journal.history import Due
     from console.language.tokenizer import Span
     from console.model.snapshot import Snapshot
     from console.operations.operation import Operation, Progress
+    from console.pipeline.reader import Tables
     from console.session.former_changes import FormerChanges
     from console.tui.event_watch import EventHost, EventWatch
 
@@ -235,8 +235,8 @@ class OpenLake:
 
     def _open(self) -> Tables | None:
         from console.contexts.lake_files import lake_files
-        from console.history.errors import LakeError, NoLake
-        from console.history.reader import Tables
+        from console.pipeline.errors import LakeError, NoLake
+        from console.pipeline.reader import Tables
 
         with self._lock:
             try:

@@ -14,16 +14,16 @@ import pytest
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.contexts import Context
-from console.history.journals import journals_at, read_journal
-from console.history.lake import Lake
-from console.lake.collect import collect
-from console.lake.poll import LastStates, State
 from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
+from console.pipeline.collect import collect
+from console.pipeline.journals import journals_at, read_journal
+from console.pipeline.lake import Lake
+from console.pipeline.poll import LastStates, State
 from console.plan.edits import (
     AddAcl,
     AppendConfig,
@@ -43,7 +43,7 @@ from console.plan.risk_rules import NAMES
 from console.plan.settle import ApplyOptions
 from console.session.applying import apply_plan
 from console.session.session import Session
-from tests.history.landed_rows import landed_in
+from tests.pipeline.landed_rows import landed_in
 from tests.support.kafka_cluster import KafkaCluster
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]

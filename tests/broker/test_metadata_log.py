@@ -18,14 +18,14 @@ from console.admin.link import Link
 from console.admin.metadata_log import ControllerLog, LogPart, Snapshot
 from console.admin.settings import Address, ConnectionSettings, show_address
 from console.contexts.configured import BOOTSTRAP
-from console.history.inputs import Controllers, Inputs
-from console.history.kraft.metadata_log import LogPlan, plan_fetched, read_splits
-from console.history.plans import Offset, Settings
-from console.history.redact import HIDDEN
-from console.lake.controllers import ControllerLogs
 from console.model.changes import AlterConfigs, ChangeRequest, ConfigOp, CreateTopics, NewTopic, Status
 from console.model.codes import SET
 from console.model.config import broker_resource, topic_resource
+from console.pipeline.controllers import ControllerLogs
+from console.pipeline.inputs import Controllers, Inputs
+from console.pipeline.kraft.metadata_log import LogPlan, plan_fetched, read_splits
+from console.pipeline.plans import Offset, Settings
+from console.pipeline.redact import HIDDEN
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
 from tests.support.metadata_log import read_log

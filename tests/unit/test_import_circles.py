@@ -20,7 +20,6 @@ CLEAN = frozenset(
         "embedded",
         "files",
         "journal",
-        "lake",
         "language",
         "model",
         "plan",

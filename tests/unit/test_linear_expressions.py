@@ -84,24 +84,24 @@ _MADE: dict[str, tuple[Expression, ...]] = {
             frozenset({"findall"}),
         ),
     ),
-    _own("console.history.drift_rules", "pattern"): tuple(
+    _own("console.pipeline.drift_rules", "pattern"): tuple(
         Expression("drift_rules", pattern, 0, frozenset({"search"}))
-        for _, pattern in importlib.import_module("console.history.drift_rules").BY_PATTERN
+        for _, pattern in importlib.import_module("console.pipeline.drift_rules").BY_PATTERN
     ),
 }
 """Expressions that are made at run time of what is not an operator's: examples."""
 _OPERATORS = {
     _own("widgets.row_table", "source"),
     _own("console.model.yaml_places", "(found := self.text())"),
-    _own("console.history.transforms.drift", "each.names.pattern"),
-    _own("console.history.transforms.drift", "each.clusters.pattern"),
-    _own("console.history.transforms.policy_violation", "policy.names.pattern"),
-    _own("console.history.transforms.policy_violation", "policy.clusters.pattern"),
-    _own("console.history.transforms.policy_violation", "policy.acl or policy.attrs.pattern"),
-    _own("console.history.transforms.policy_violation", "expected.matches"),
-    _own("console.history.transforms.policy_violation", "expected.matches_not"),
+    _own("console.pipeline.transforms.drift", "each.names.pattern"),
+    _own("console.pipeline.transforms.drift", "each.clusters.pattern"),
+    _own("console.pipeline.transforms.policy_violation", "policy.names.pattern"),
+    _own("console.pipeline.transforms.policy_violation", "policy.clusters.pattern"),
+    _own("console.pipeline.transforms.policy_violation", "policy.acl or policy.attrs.pattern"),
+    _own("console.pipeline.transforms.policy_violation", "expected.matches"),
+    _own("console.pipeline.transforms.policy_violation", "expected.matches_not"),
     # Of a store's answers a few thousand characters are looked at.
-    _own("console.history.s3", "pattern"),
+    _own("console.pipeline.s3", "pattern"),
     # Of the operator's own client.properties: variables that its provider may give.
     _own("console.contexts.config_providers", "pattern or ''"),
     _own("console.contexts.config_providers", "self.pattern"),

@@ -14,7 +14,6 @@ from kio.schema.errors import ErrorCode
 from console.admin.scram import scram_listing
 from console.answers.lists import list_kind
 from console.answers.results import rows_of
-from console.lake.poll import observation
 from console.language.grammar import parse
 from console.language.statements import List
 from console.model.changes import ScramUser
@@ -22,6 +21,7 @@ from console.model.cluster import ScramCredential, ScramListing
 from console.model.codes import ScramMechanism
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot, with_scram
+from console.pipeline.poll import observation
 from console.plan.current_state import current_state
 from console.plan.edits import DeleteScram
 from console.plan.staged import UNREAD, Described

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from console.history import entities
-from console.history.reader import SCOPES, Drifted, drift
 from console.model.codes import BROKER
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
+from console.pipeline import entities
+from console.pipeline.reader import SCOPES, Drifted, drift
 from console.present.columns import clock
 from console.present.drift_now import brokers_now, since_start
 from console.present.lake_rows import DriftRow, drift_cells, drift_lines, drift_rows, row_name
@@ -22,7 +22,7 @@ from widgets.row_source import Column
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
-    from console.history.reader import Tables
+    from console.pipeline.reader import Tables
 
 START = "start"
 """Stands for the scope of the baseline where there is no lake: what was when watching began."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
-from console.history.reader import PAGE, Wanted, first_polls, timeline
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
+from console.pipeline.reader import PAGE, Wanted, first_polls, timeline
 from console.present.columns import clock
 from console.present.events import (
     COLUMNS,
@@ -35,7 +35,7 @@ from console.tui.places import pane_named
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
-    from console.history.reader import Tables
+    from console.pipeline.reader import Tables
 
 Row = Event | PastRow
 

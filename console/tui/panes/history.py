@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from console.answers.history_results import local
 from console.answers.lake_tables import LakeFilter
-from console.history.entities import DEFAULT, quota_key
-from console.history.reader import PAGE, Change, Wanted, first_polls, timeline, with_acls
 from console.language.statements import Entity
 from console.language.unparse import subject_text
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
+from console.pipeline.entities import DEFAULT, quota_key
+from console.pipeline.reader import PAGE, Change, Wanted, first_polls, timeline, with_acls
 from console.plan.edits import Edit
 from console.present.columns import clock
 from console.present.events import concerns
@@ -29,7 +29,7 @@ from widgets.row_source import Column
 from widgets.row_table import RowTable, TextSearch
 
 if TYPE_CHECKING:
-    from console.history.reader import Tables
+    from console.pipeline.reader import Tables
 
 SHOWN = frozenset({*Kind} - {Kind.LEADER, Kind.ISR, Kind.GROUP})
 """What of the events is shown: what lasts. The pane of events has all."""

@@ -24,7 +24,7 @@ from widgets.cells import cell_width
 from widgets.row_table import BadQuery, parse_query
 
 if TYPE_CHECKING:
-    from console.history.reader import Freshness, Gap, Tables
+    from console.pipeline.reader import Freshness, Gap, Tables
     from console.session.lake_staging import Wish
 
 
@@ -135,7 +135,7 @@ class LakeView(DetailsView[Row]):
 
     async def ask(self) -> None:
         """Ask the lake, unless it was asked the very same."""
-        from console.history.errors import LakeError
+        from console.pipeline.errors import LakeError
 
         tables = await self.host.lake.tables()
         if tables is None:
@@ -156,9 +156,9 @@ class LakeView(DetailsView[Row]):
             self.take(told, "")
 
     def _tell(self, tables: Tables, cluster: str) -> LakeAnswer:
-        from console.history.errors import LakeError
-        from console.history.reader import SHOWN, freshness, gaps
-        from console.history.schema import TABLES
+        from console.pipeline.errors import LakeError
+        from console.pipeline.reader import SHOWN, freshness, gaps
+        from console.pipeline.schema import TABLES
 
         (fresh,) = freshness(tables, cluster, of=(TABLES[self.TABLE],))
         rows = self.find(tables)

@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from console.answers.lake_tables import LakeFilter
-from console.history.reader import Usage, Window, hottest, minutes
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues
+from console.pipeline.reader import Usage, Window, hottest, minutes
 from console.plan.edits import Edit
 from console.present.lake import level_text, pair_text
 from console.present.lake_rows import plot, quotas_now, usage_cells, usage_lines
@@ -23,7 +23,7 @@ from widgets.row_source import Column
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
-    from console.history.reader import Tables
+    from console.pipeline.reader import Tables
 
 BARS = 8
 PLOT_HEIGHT = 14
@@ -168,7 +168,7 @@ class UsageView(LakeView[Usage]):
             start(self, partial(self._plot, row), group="command", name="command")
 
     async def _plot(self, row: Usage) -> None:
-        from console.history.errors import LakeError
+        from console.pipeline.errors import LakeError
 
         tables = await self.host.lake.tables()
         if tables is None:

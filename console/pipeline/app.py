@@ -1,0 +1,415 @@
+"""The lake's application on Spark: a stream from each source to bronze, and one from bronze to silver and gold. `take`
+takes what is there once, `go_on` goes on; both make the same batches.
+
+Each stream's checkpoint is in the lake. A batch is written to a table once, however often it is made: commits carry the
+checkpoint's id and the batch's number (Delta's transactions by application), and where the batch ends, so that a source
+whose checkpoint is lost goes on there. Gold follows from bronze: without its checkpoint all of it is made again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from console.pipeline.clocks import check_clocks
+from console.pipeline.derived import compare, judge, make_usage
+from console.pipeline.errors import LeaseLost
+from console.pipeline.files import Lock, iso_now, new_run_id
+from console.pipeline.gold import Known, Renewal, new_keys, news_of
+from console.pipeline.inputs import UnreadableInput, owned
+from console.pipeline.plans import SOURCES, RequestLogs, Settings
+from console.pipeline.requests.skipped import Skipped
+from console.pipeline.runs import (
+    GOLD,
+    Listener,
+    Plan,
+    Report,
+    Steps,
+    begin_of,
+    begins,
+    begun,
+    ended,
+    in_words,
+    is_of_another,
+    is_undone,
+    kac_version,
+    message_of,
+    news,
+    offsets,
+    recorded,
+    rules_of,
+    settings_of,
+    unjudged,
+    versions,
+)
+from console.pipeline.schema import (
+    CLUSTER_PART,
+    DRIFT,
+    HISTORY,
+    JOURNAL,
+    KRAFT_RECORD,
+    POLICY_VIOLATION,
+    REQUEST,
+    SNAPSHOT,
+    TABLES,
+)
+from console.pipeline.spark import for_few_rows, for_many_rows
+from console.pipeline.streams import formats, logged_in, lost_of, lost_rows, topic_rows
+from console.pipeline.tables import EVERY, MANY_FILES, Batch, Tables, maintain, observed, of_clusters, taken
+from console.pipeline.transforms.drift import A_PAIR
+
+MANY = 20_000
+"""Rows of a batch for which plans are worth to be compiled."""
+_AGAIN = 10.0
+"""Seconds before a stream that failed is begun again."""
+_CHANGE = [column.name for column in JOURNAL.columns if column.name != "read_ts"]
+
+
+class Application:
+    """One application on a plan's lake, in a session. settings: of its sources. report: what it did is added to it.
+    is_alone: whether it still has the lake's lock."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        settings: Settings,
+        spark: SparkSession,
+        report: Report,
+        is_alone: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._plan = plan
+        self._spark = spark
+        self._lake = plan.lake
+        self._settings = settings
+        self._report = report
+        self._topics = {each.stream: each for each in plan.topics}
+        self._told: Callable[[str], None] = lambda _: None
+        self._again: int | None = None
+        self.tables = Tables(spark, plan.lake, plan.root, {"run": report.run_id, "kac": kac_version()})
+        self._known = Known(self.tables)
+        self._alone = threading.Lock()
+        self._is_alone = is_alone
+        if is_of_another(plan.lake):
+            self._forget(GOLD)
+        if is_undone(plan.lake):
+            self._forget(RequestLogs.name)
+        for each in formats():
+            spark.dataSource.register(each)
+        self.tables.create_bronze()
+
+    # -- streams -------------------------------------------------------------------------------------------------------
+
+    def take(self, name: str) -> None:
+        """Takes in once what is new in a source, or makes gold of what is new in bronze."""
+        query = self._begin(name, availableNow=True)
+        query.awaitTermination()
+        if (wrong := query.exception()) is not None:
+            raise wrong
+
+    def go_on(
+        self,
+        every: float,
+        told: Callable[[str], None],
+        stop: threading.Event,
+        now_and_then: Callable[[], None],
+    ) -> None:
+        """Runs all streams until `stop` is set. What fails is reported once, and begun again. See `run`."""
+        self._told = told
+        trigger = {"processingTime": f"{every:g} seconds"}
+        streams = {name: self._begin(name, **trigger) for name in (*self._wanted, GOLD)}
+        failed: dict[str, str] = {}
+        waits: dict[str, int] = {}
+        judged = time.monotonic()
+        try:
+            while not stop.wait(_LOOK):
+                for name, query in streams.items():
+                    if query.isActive:
+                        if name in failed and query.lastProgress is not None:
+                            told(f"{name}: it works again")
+                            del failed[name]
+                        continue
+                    waits[name] = waits.get(name, 0) + 1
+                    if waits[name] == 1:
+                        self._check_lock()
+                        why = message_of(query.exception() or RuntimeError()) or _condition(query)
+                        if failed.get(name) != why:
+                            told(f"{name}: {why.rstrip('.')}. It is tried again")
+                        failed[name] = why
+                    elif waits[name] * _LOOK > _AGAIN:
+                        waits[name] = 0
+                        if name == GOLD:
+                            self._known = Known(self.tables)
+                        streams[name] = self._begin(name, **trigger)
+                if time.monotonic() > judged + _JUDGE:
+                    judged = time.monotonic()
+                    self.judge()
+                    self.maintain()
+                    now_and_then()
+        finally:
+            for query in streams.values():
+                query.stop()
+
+    @property
+    def _wanted(self) -> list[str]:
+        """The streams that have a source."""
+        inputs = self._settings.inputs
+        given = (name for name, of in SOURCES.items() if not of.given or getattr(inputs, of.given))
+        return [*given, *self._topics]
+
+    def _begin(self, name: str, **trigger: Any) -> StreamingQuery:
+        do: Callable[[str, DataFrame, Batch], None] = self._put
+        if name == GOLD:
+            self._again = begun(self._lake, GOLD)
+            rows, do = new_keys(self.tables), self._make
+        elif name in self._topics:
+            begin = begin_of(self._lake, name, REQUEST.name)
+            rows = topic_rows(self._spark, self._topics[name], begin)
+        else:
+            now = msgspec.structs.replace(self._settings, begin=begins(self._lake))
+            settings = msgspec.json.encode(now).decode()
+            rows = self._spark.readStream.format(name).option("settings", settings).load()
+
+        def each(batch: DataFrame, number: int) -> None:
+            spark = batch.sparkSession
+            query = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
+            with self._alone:
+                self._check_lock()
+                self.tables.spark = spark
+                do(name, batch, Batch(str(query), number, {"stream": name}))
+
+        stream = rows.writeStream.queryName(name).option("checkpointLocation", f"{self.tables.root}/checkpoints/{name}")
+        return stream.trigger(**trigger).foreachBatch(each).start()
+
+    def _check_lock(self) -> None:
+        """Raise LeaseLost: what paused for long must not write beside who took the lock meanwhile."""
+        if not self._is_alone():
+            raise LeaseLost(
+                f"Another run took the lock of the lake at {self._lake.where} while this one paused; what it did until "
+                "then is in the lake. Run it again when the other has ended."
+            )
+
+    def maintain(self) -> None:
+        """Keeps the lake small, once a day. What is missed is done the next time."""
+        path = self._lake.path("maintained.json")
+        done = self._lake.own_file("maintained.json")
+        if done is not None and time.time() - float(done) < EVERY.total_seconds():
+            return
+        with self._alone:
+            self.tables.spark = self._spark
+            for_many_rows(self._spark)
+            counts = {table.name: len(self._lake.table(table).files) for table in TABLES.values()}
+            if done is not None or max(counts.values()) > MANY_FILES:
+                maintain(self.tables, counts, self._plan.keep_days)
+        self._lake.files.replace(path, str(time.time()).encode())
+
+    # -- batches -------------------------------------------------------------------------------------------------------
+
+    def _put(self, name: str, rows: DataFrame, batch: Batch) -> None:
+        """A batch of a source, into its bronze table."""
+        table = TABLES[SOURCES[name].table] if name in SOURCES else REQUEST
+        # How many rows it has is known once they are read.
+        for_many_rows(self.tables.spark)
+        counts = _COUNTS[table]
+        (at,) = offsets(self._lake, name, batch.number)
+        lost = self._lost(name, at, batch.number)
+        if lost:
+            rows = rows.unionByName(lost_rows(self.tables.spark, self._topics[name], lost))
+        read, (rows, seen) = rows, observed(rows, counts)
+        if table is JOURNAL:
+            known = self.tables.read(JOURNAL).select(*(F.col(each).alias(f"known_{each}") for each in _CHANGE))
+            same = [F.col(each).eqNullSafe(F.col(f"known_{each}")) for each in _CHANGE]
+            rows = rows.join(known, same, "left_anti")
+        end = {**at, **({"parts": []} if "parts" in at else {})}
+        version = self.tables.append(rows, table, batch.noting(end=end))
+        if version is not None:
+            counted = seen.get
+        else:  # written before a run died
+            found = taken(read.agg(*(F.expr(sql) for sql in counts.values())), 1)[0]
+            counted = dict(zip(counts, found, strict=True))
+            written = (note["version"] for note in self._lake.notes(table) if note.get("end") == end)
+            version = next(written, self._lake.version(table) + 1)
+        if name == RequestLogs.name and counted["first"] is not None:
+            self._check(counted["first"], counted["last"], version - 1)
+        mine = self._report.taken.setdefault(name, {"good": 0, "bad": 0})
+        unreadable = counted["bad"] or 0
+        read_well = (counted["good"] or 0) - unreadable
+        mine["good"] += read_well
+        mine["bad"] += unreadable
+        if read_well or unreadable:
+            self._told(f"{name}: read {read_well:,}{f', {unreadable:,} unreadable' if unreadable else ''}")
+        for each in lost:
+            place = f"{self._topics[name].topic}-{each.partition}"
+            self._report.lost[place] = self._report.lost.get(place, 0) + each.offsets
+            self._told(f"{name}: {place} from offset {each.at:,} on: {each.reason}")
+
+    def _lost(self, name: str, end: Mapping[str, Any], number: int) -> list[Skipped]:
+        """What is gone of what a batch of a topic is to read: from where the batch before ended, or bronze's commits
+        say, where its checkpoint is new."""
+        topic = self._topics.get(name)
+        if topic is None:
+            return []
+        notes = (note["end"] for note in self._lake.notes(REQUEST) if note.get("stream") == name and "end" in note)
+        start = offsets(self._lake, name, number - 1)[0] if number else next(notes, None)
+        if start is None:
+            return []
+        return lost_of(self._spark, topic, start.get(topic.topic, {}), end.get(topic.topic, {}))
+
+    def _check(self, first: datetime, last: datetime, before: int) -> None:
+        """Take a batch of request logs back, and its checkpoint, where a time zone is wrong. before: the version of the
+        table without it. Raises UnreadableInput."""
+        zones = {(log.cluster_id, log.broker_id): log.time_zone for log in owned(self._settings.inputs)}
+        try:
+            check_clocks(self.tables, first, last, zones)
+        except UnreadableInput:
+            notes = (note for note in self._lake.notes(REQUEST) if note.get("stream") == RequestLogs.name)
+            former = next((note for note in notes if note["version"] <= before and "end" in note), None)
+            end = RequestLogs.beginning if former is None else former["end"]
+            self.tables.undo(REQUEST, before, {"stream": RequestLogs.name, "end": end, "is_undone": True})
+            self._forget(RequestLogs.name)
+            raise
+
+    def _forget(self, stream: str) -> None:
+        """Let a stream begin again from nothing: gold is made again, sources go on where bronze's commits say."""
+        self._lake.files.remove(self._lake.path(f"checkpoints/{stream}"))
+
+    def _make(self, _: str, keys: DataFrame, batch: Batch) -> None:
+        """A batch of keys that came to bronze, into silver and gold."""
+        news = news_of(keys)
+        if not news.clusters:
+            return
+        if batch.number == self._again:
+            # Some of it may be there: what was before it is not known any more.
+            news = news._replace(whole=news.clusters)
+        many = bool(news.whole) or len(news.entities) > MANY or not self.tables.exists(HISTORY)
+        (for_many_rows if many else for_few_rows)(self.tables.spark)
+        touched = Renewal(self.tables, self._known, batch).renew(news)
+        quotas = touched.whole | {each[0] for each in touched.entities if each[1] == "quota"}
+        if news.hours or quotas:
+            make_usage(self.tables, news.hours, quotas, batch)
+        if (newest := self._known.newest) is not None:
+            self._report.lag_ms = max(0, round(time.time() * 1000) - newest // 1000)
+
+    def judge(self) -> None:
+        """Make what follows from all of `history`, where that is not as it was judged. Batches may come in between: the
+        version that was looked at first is noted, so what they bring is judged the next time."""
+        new = unjudged(self._lake)
+        if new is None:
+            return
+        rules = rules_of(self._lake)
+        batch = Batch(self._report.run_id, new.version)
+        there = {each.parts[name] for each in self._lake.table(HISTORY).files.values() for name in CLUSTER_PART}
+        clusters = {each for each in there if each is not None and (new.clusters is None or each in new.clusters)}
+        with self._between_batches():
+            # Two clusters are not compared with each other, and of most entities one is like no other.
+            if len(there) > A_PAIR or rules.baseline or new.rules or self._has_brokers(clusters):
+                compare(self.tables, rules.baseline, batch.noting(rules=rules.digests[DRIFT.name]))
+        with self._between_batches():
+            noted = batch.noting(rules=rules.digests[POLICY_VIOLATION.name], history=new.version)
+            judge(self.tables, clusters, rules.policies, noted)
+
+    @contextmanager
+    def _between_batches(self) -> Iterator[None]:
+        """No stream makes a batch for the context; plans are for few rows."""
+        with self._alone:
+            self.tables.spark = self._spark
+            for_few_rows(self._spark)
+            yield
+
+    def _has_brokers(self, clusters: Iterable[str]) -> bool:
+        """Whether there is anything to compare in clusters by themselves."""
+        brokers = self.tables.read(HISTORY).where(of_clusters(clusters)).where("entity_type = 'broker' AND is_current")
+        return bool(taken(brokers.select("cluster_id").limit(1), 1))
+
+
+_JUDGE = 20.0
+"""Seconds after which what changed is judged, while an application goes on."""
+_LOOK = 0.2
+"""Seconds between two looks at whether the streams run."""
+_ROWS = {"good": "count(*)", "bad": "count(quarantined)"}
+_LINES = {"good": "sum(lines)", "bad": "sum(damaged)"}
+_COUNTS = {
+    **{KRAFT_RECORD: _ROWS, SNAPSHOT: {**_ROWS, "bad": "0"}, JOURNAL: _ROWS},
+    REQUEST: {**_LINES, "first": "min(alter.end_ts)", "last": "max(alter.end_ts)"},
+}
+"""What is counted of the rows of a bronze table, as SQL: all, unreadable ones, and when changes were asked for."""
+
+
+def _condition(query: StreamingQuery) -> str:
+    """What Spark calls the error that ended a stream."""
+    wrong = query.exception()
+    condition = getattr(wrong, "getCondition", lambda: None)() if wrong is not None else None
+    return f"it failed in Spark ({condition or type(wrong).__name__}); Spark's log says where"
+
+
+# -- one run ----------------------------------------------------------------------------------------------------------
+
+Session = Callable[[], AbstractContextManager[SparkSession]]
+"""Starts Spark for a context."""
+
+
+def update(plan: Plan, session: Session, progress: Listener = lambda _: None) -> Report:
+    """Takes in once what is new, and makes what follows from it. LakeBusy; UnreadableInput, LakeError, OSError."""
+    report = Report(new_run_id(), "update", iso_now(), versions=versions())
+    with settings_of(plan) as settings:
+        wanted = news(plan.lake, settings) or ([GOLD] if plan.topics else [])
+        if not wanted:
+            return ended(report)
+        with plan.lake.alone(report.run_id, report.job) as lock:
+            with _application(plan, settings, report, session, lock) as (app, _):
+                steps = Steps(report.job, len(wanted) + len(plan.topics) + 1, progress)
+                for name in (*wanted[:-1], *(each.stream for each in plan.topics), GOLD):
+                    with steps.step(name) as read:
+                        app.take(name)
+                        if name != GOLD:
+                            read(sum(report.taken.get(name, {}).values()))
+                app.maintain()
+                with steps.step("rules"):
+                    app.judge()
+            news(plan.lake, settings)  # what is in the lake is deleted where it was landed
+    return report
+
+
+def run(
+    plan: Plan,
+    session: Session,
+    told: Callable[[str], None],
+    stop: threading.Event,
+    now_and_then: Callable[[], None] = lambda: None,
+) -> Report:
+    """Goes on until `stop` is set. told: gets a line for what fails, and for each batch that wrote something.
+    now_and_then: called every some seconds, once what was done until then is kept. LakeBusy, LakeError."""
+    report = Report(new_run_id(), "run", iso_now(), versions=versions())
+    with (
+        settings_of(plan) as settings,
+        plan.lake.alone(report.run_id, report.job) as lock,
+        _application(plan, settings, report, session, lock) as (app, keep),
+    ):
+        for note in report.notes:
+            told(note)
+
+        def kept() -> None:
+            keep()
+            now_and_then()
+
+        app.go_on(plan.every, told, stop, kept)
+    return report
+
+
+@contextmanager
+def _application(
+    plan: Plan, settings: Settings, report: Report, session: Session, lock: Lock
+) -> Iterator[tuple[Application, Callable[[], None]]]:
+    """The application in a session of Spark, with what keeps its report while it goes on."""
+    if lock.former is not None:
+        report.notes.append(f"took over the lock of a run that died: {lock.former}")
+    with recorded(plan.lake, report) as keep, session() as spark, in_words(), logged_in(spark, plan.login):
+        yield Application(plan, settings, spark, report, lock.is_held), keep

@@ -1,0 +1,246 @@
+"""What a lake needs of a filesystem, on this machine, and the right to write to it, for one application at a time;
+`s3.S3Files` has the same for the objects of a bucket."""
+
+from __future__ import annotations
+
+import fcntl
+import getpass
+import os
+import re
+import secrets
+import shutil
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from console.model.numbers import json_of, json_text
+from console.pipeline.errors import LakeError
+
+# Times and run ids.
+
+_RUN_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
+
+
+def iso_now() -> str:
+    """Now, as ISO 8601 in UTC with microseconds: texts of it sort as times do."""
+    return datetime.now(timezone.utc).isoformat(timespec="microseconds")
+
+
+def new_run_id() -> str:
+    """``20261121T101500Z-3f9a1c``: now, its microsecond in the digits at its end, so that texts sort as times."""
+    now = datetime.now(timezone.utc)
+    return f"{now:%Y%m%dT%H%M%SZ}-{now.microsecond * 16 + secrets.randbelow(16):06x}"
+
+
+def is_run_id(text: str) -> bool:
+    """Whether it is such a name: what comes from a file is checked before it becomes a path."""
+    return _RUN_ID.fullmatch(text) is not None
+
+
+# Who holds a lake's lock, as text in the lock's file.
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A run that writes. since, renewed: ISO 8601 in UTC; `renewed` counts for leases alone."""
+
+    run_id: str
+    job: str
+    user: str
+    host: str
+    pid: int
+    since: str
+    renewed: str
+
+    def __str__(self) -> str:
+        return f"`{self.job}` of {self.user} on {self.host}, process {self.pid}, since {self.since} (run {self.run_id})"
+
+    @property
+    def text(self) -> bytes:
+        """As the lock's file holds it."""
+        return json_text(asdict(self)).encode() + b"\n"
+
+
+def this_process(run_id: str, job: str) -> Holder:
+    """This process as a holder, from now."""
+    now = iso_now()
+    return Holder(run_id, job, _user(), socket.gethostname(), os.getpid(), now, now)
+
+
+def holder_of(text: bytes) -> Holder | None:
+    """Return who the lock's file names; None where it is empty, torn or none of ours."""
+    try:
+        holder = Holder(**json_of(text))
+    except (ValueError, TypeError):
+        return None
+    texts = (getattr(holder, each.name) for each in fields(holder) if each.name != "pid")
+    sound = all(isinstance(each, str) for each in texts) and type(holder.pid) is int and 0 < holder.pid < 1 << 31
+    return holder if sound else None
+
+
+LARGEST_HOLDER = 64 << 10
+"""Bytes of the lock's file; in a larger one there is no name."""
+
+
+def _all_of(lock: IO[bytes]) -> bytes:
+    text = lock.read(LARGEST_HOLDER + 1)
+    return text if len(text) <= LARGEST_HOLDER else b""
+
+
+def is_dead(holder: Holder) -> bool:
+    """Whether its process is known to have ended: it ran on this host, and is not there."""
+    try:
+        if holder.host == socket.gethostname():
+            os.kill(holder.pid, 0)
+    except OSError as error:  # else it is another user's
+        return isinstance(error, ProcessLookupError)
+    return False
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user may have no name
+        return str(os.getuid())
+
+
+class LakeBusy(LakeError):
+    """Another run writes to the lake. holder: who, where the lock's file says so."""
+
+    def __init__(self, lock: str, holder: Holder | None) -> None:
+        self.holder = holder
+        by = str(holder) if holder is not None else "a run that has not said who it is yet"
+        where = lock.rpartition("/")[0]
+        super().__init__(f"The lake at {where} is being written by {by}. Wait for it to end, then run this again.")
+
+
+@dataclass(frozen=True)
+class Lock:
+    """A lock that is held. former: who held it and died. is_held: asks whether it still is."""
+
+    former: Holder | None
+    is_held: Callable[[], bool]
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
+
+
+class Entry(NamedTuple):
+    """What lies in a folder: its name, and the bytes of a file. tag: of an object: changes whenever it is written."""
+
+    name: str
+    is_folder: bool
+    bytes: int
+    tag: str = ""
+
+
+class Filesystem:
+    """This machine's files by absolute path.
+
+    `replace` writes a neighbour, fsyncs it, renames it and fsyncs the folder: atomic, and kept over a loss of power.
+    """
+
+    def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
+        """A file, or so many of its bytes from `start`. FileNotFoundError."""
+        with Path(path).open("rb") as file:
+            file.seek(start)
+            return file.read(length)
+
+    def create(self, path: str, data: bytes, *, private: bool = False) -> None:
+        """A new file, with its folders. A crash may tear it: nothing may name it before. private: for its owner alone,
+        where the filesystem knows owners. FileExistsError."""
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if private else 0o666)
+        with os.fdopen(number, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(number)
+
+    def replace(self, path: str, data: bytes) -> None:
+        """A file, new or instead of the former: a reader sees one of both, whole."""
+        written = Path(path).with_name(f".{Path(path).name}.{secrets.token_hex(4)}")
+        try:
+            self.create(str(written), data)
+            written.replace(path)
+        except BaseException:  # a full disk: what is torn would take room for ever
+            written.unlink(missing_ok=True)
+            raise
+        _sync_folder(written.parent)
+
+    def entries(self, folder: str) -> list[Entry]:
+        """What lies right in it, by name; nothing where it is not there."""
+        with suppress(FileNotFoundError), os.scandir(folder) as found:
+            return sorted(
+                Entry(each.name, each.is_dir(), 0 if each.is_dir() else each.stat().st_size) for each in found
+            )
+        return []
+
+    def remove(self, path: str) -> None:
+        """A file, or a folder with all that is in it; nothing happens where it is not there."""
+        with suppress(FileNotFoundError):
+            if Path(path).is_dir() and not Path(path).is_symlink():
+                shutil.rmtree(path)
+            else:
+                Path(path).unlink()
+
+    def here(self, paths: Sequence[str]) -> list[str]:
+        """Paths by which DuckDB and Spark read these files; copies where they are elsewhere. FileNotFoundError:
+        there is nothing to copy."""
+        return list(paths)
+
+    def spark_settings(self) -> dict[str, str]:
+        """By which Spark reaches the same files, in its words; keys are among them."""
+        return {}
+
+    @contextmanager
+    def lent(self) -> Iterator[str]:
+        """For the context a file of this user alone, by which `borrowed` reaches the same files in another process;
+        empty: they are this machine's."""
+        yield ""
+
+    @contextmanager
+    def lock(self, path: str, holder: Holder) -> Iterator[Lock]:
+        """The lock at that path, held for the context: an flock on a file that names the holder. LakeBusy: another has
+        it.
+
+        The kernel frees it when its process ends, so a name that is left behind is one who died. The file stays: who
+        removes it would let a third lock another file of that name.
+        """
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        with Path(path).open("a+b", buffering=0) as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.seek(0)
+                raise LakeBusy(path, holder_of(_all_of(file))) from None
+            file.seek(0)
+            former = holder_of(_all_of(file))
+            file.truncate(0)
+            file.write(holder.text)
+            try:
+                yield Lock(former, lambda: True)
+            finally:
+                with suppress(OSError):
+                    file.truncate(0)
+
+
+def borrowed(lent: bytes) -> Filesystem:
+    """The files that another process has: of what its file of `Filesystem.lent` holds."""
+    if not lent:
+        return Filesystem()
+    from console.pipeline.s3 import S3Files
+
+    return S3Files.borrowed(lent)
+
+
+def _sync_folder(path: Path) -> None:
+    with suppress(OSError):  # some filesystems know no fsync of folders
+        number = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)

@@ -1,0 +1,195 @@
+"""What is new for the lake as streams of Spark: metadata logs, request logs, polls and journals by data sources of
+ours, request logs in a topic by Spark's own Kafka source.
+
+An offset says what is read, so that after a kill the checkpoint's batch is made again of the same. What is new is found
+by `plans`, in the driver; executors' tasks read and decode. A secret is never an option: Spark shows options.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from tempfile import NamedTemporaryFile
+from typing import Any, ClassVar
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
+
+from console.model.numbers import is_natural, json_text
+from console.pipeline.inputs import Topic
+from console.pipeline.plans import SOURCES, Offset, Settings, Source
+from console.pipeline.redact import Damaged
+from console.pipeline.requests.counted import COUNTED, Whose, counted, damaged_row
+from console.pipeline.requests.skipped import Skipped, skipped
+from console.pipeline.schema import REQUEST, TABLES, arrow_schema
+
+# -- data sources of ours ----------------------------------------------------------------------------------------------
+
+
+class _Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """A source as Spark asks it. With the trigger availableNow what is there is one batch: what comes while it is read
+    is for the next run."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._is_once = False
+        self._was_asked = False
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's
+        """Spark's."""
+        self._is_once = True
+
+    def initialOffset(self) -> Offset:  # noqa: N802 - Spark's
+        """Where a new checkpoint begins."""
+        return self._source.initial()
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: ARG002, N802 - Spark's
+        """Where what is there now ends; `start` where nothing is new."""
+        if self._is_once and self._was_asked:
+            return start
+        self._was_asked = True
+        self._source.committed(start)
+        return self._source.newest(start)
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        """What tasks read."""
+        return [InputPartition(part) for part in self._source.parts(start, end)]
+
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+        """The rows of a part; Spark passes None where there is none."""
+        # Spark takes the schema of the first batch for all.
+        yield pa.RecordBatch.from_pylist([], arrow_schema(TABLES[self._source.table]))
+        if partition is not None:
+            yield from self._source.read(partition.value)
+
+    def commit(self, end: Offset) -> None:
+        """What is read up to there is in the lake."""
+        self._source.committed(end)
+
+
+class LakeFormat(DataSource):
+    """The base of the formats of the lake's sources. Option `settings`: `plans.Settings` as JSON."""
+
+    source: ClassVar[type[Source]]
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return cls.source.name
+
+    def schema(self) -> str:
+        """The columns of the bronze table."""
+        return TABLES[self.source.table].ddl
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's
+        """The source of these options."""
+        return _Stream(self.source(msgspec.json.decode(self.options["settings"], type=Settings)))
+
+
+def formats() -> list[type[LakeFormat]]:
+    """Those of all sources that there are in this process."""
+    return [type(f"{each.__name__}Format", (LakeFormat,), {"source": each}) for each in SOURCES.values()]
+
+
+# -- request logs that are shipped into a topic: offset-exact, without files and their rotation ------------------------
+
+# A record is a line in any form that files may have; its key is the id of the broker that wrote the line.
+
+NO_BROKER = "the record's key is not the id of a broker"
+
+
+def topic_rows(spark: SparkSession, topic: Topic, begin: Mapping[str, Any] | None) -> DataFrame:
+    """The rows of `request` of what is written to a topic, as a stream. begin: where a new checkpoint begins, as Spark
+    writes offsets; None: with the first record that is there."""
+    reader = spark.readStream.format("kafka").options(**topic.options).option("subscribe", topic.topic)
+    # What is deleted before it is read is lost: `lost_of` says what.
+    reader = reader.option("failOnDataLoss", "false").option("includeHeaders", "false")
+    reader = reader.option("startingOffsets", "earliest" if begin is None else json_text(begin))
+    columns = reader.load().select("key", "value", "partition", "offset")
+    whose = Whose(topic.cluster_id, -1, topic.topic, topic.zone)
+
+    def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return (rows for batch in batches for rows in rows_of_records(batch, whose))
+
+    return columns.mapInArrow(count, REQUEST.ddl)
+
+
+def lost_of(spark: SparkSession, topic: Topic, start: Mapping[str, int], end: Mapping[str, int]) -> list[Skipped]:
+    """Return what is not there any more of what a batch is to read. start, end: offsets by partition, as Spark writes
+    them. Asks the brokers."""
+    java: Any = spark._jvm
+    settings = java.java.util.Properties()
+    for name, value in topic.options.items():
+        if name.startswith("kafka."):
+            settings.put(name.removeprefix("kafka."), value)
+    for of in ("key", "value"):
+        settings.put(f"{of}.deserializer", "org.apache.kafka.common.serialization.ByteArrayDeserializer")
+    places = java.java.util.ArrayList()
+    for partition in end:
+        places.add(java.org.apache.kafka.common.TopicPartition(topic.topic, int(partition)))
+    consumer = java.org.apache.kafka.clients.consumer.KafkaConsumer(settings)
+    try:
+        begins = consumer.beginningOffsets(places)
+        first = {str(place.partition()): begins[place] for place in places}
+    finally:
+        consumer.close()
+    return skipped(start, end, first)
+
+
+def lost_rows(spark: SparkSession, topic: Topic, lost: Sequence[Skipped]) -> DataFrame:
+    """Return rows of `request` that say what of a topic was not read."""
+    rows = [
+        damaged_row(
+            Whose(topic.cluster_id, -1, f"{topic.topic}-{each.partition}", topic.zone),
+            Damaged(each.at, each.reason, "", ""),
+            lines=0,
+        )
+        for each in lost
+    ]
+    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=COUNTED), REQUEST.ddl)
+
+
+@contextmanager
+def logged_in(spark: SparkSession, login: str) -> Iterator[None]:
+    """Java knows a login for the context, by a file of this user alone. login: the text of a login file of Java (JAAS);
+    empty: none is needed."""
+    if not login:
+        yield
+        return
+    with NamedTemporaryFile("w", prefix="kac-login-", encoding="utf-8") as file:
+        file.write(login)
+        file.flush()
+        java: Any = spark._jvm
+        java.java.lang.System.setProperty("java.security.auth.login.config", file.name)
+        yield
+
+
+def rows_of_records(batch: pa.RecordBatch, whose: Whose) -> Iterator[pa.RecordBatch]:
+    """`counted.COUNTED` of records, by broker and partition. The place of a line is its offset. batch: the columns key,
+    value, partition, offset. whose: of all of them."""
+    of: dict[tuple[int, int], list[tuple[int, bytes]]] = defaultdict(list)
+    damaged = []
+    for key, value, partition, offset in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+        if not value:
+            continue
+        # Of an object, too, which may have several lines.
+        whole = value.replace(b"\n", b" ") if value.startswith(b"{") else value
+        line, broker = whole.rstrip(b"\r\n"), _broker(key)
+        if broker is None:
+            of_partition = whose._replace(file=f"{whose.file}-{partition}")
+            damaged.append(damaged_row(of_partition, Damaged.of(offset, line, NO_BROKER), lines=1))
+        else:
+            of[broker, partition].append((offset, line))
+    for (broker, partition), blocks in sorted(of.items()):
+        yield from counted(whose._replace(broker_id=broker, file=f"{whose.file}-{partition}"), blocks)
+    if damaged:
+        yield pa.RecordBatch.from_pylist(damaged, schema=COUNTED)
+
+
+def _broker(key: bytes | None) -> int | None:
+    text = (key or b"")[:10].decode("latin-1").strip()
+    return int(text) if is_natural(text) and len(text) < 10 else None

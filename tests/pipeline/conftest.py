@@ -1,0 +1,50 @@
+"""One session of Spark for all tests of the pipeline, started by the first that asks for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """What needs Spark is slow."""
+    if "spark" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(scope="session")
+def spark_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where that session writes: its `spark.log`, and in `events` what Spark says of all that it ran."""
+    folder = tmp_path_factory.mktemp("spark")
+    (folder / "events").mkdir()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def spark(spark_folder: Path) -> Iterator[SparkSession]:
+    """Spark with Delta on two cores of this machine, in UTC, with two partitions after a shuffle."""
+    from console.pipeline.java import Group, find_java, spark_jars
+    from console.pipeline.spark import for_few_rows, session
+
+    settings = {
+        "spark.master": "local[2]",
+        # An action brings keys and counts to the driver, and no rows.
+        "spark.driver.maxResultSize": "4m",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": (spark_folder / "events").as_uri(),
+        "spark.eventLog.compress": "false",
+        "spark.local.dir": str(spark_folder),
+        "spark.sql.warehouse.dir": (spark_folder / "warehouse").as_uri(),
+    }
+    java = find_java(os.environ).program
+    jars = spark_jars(os.environ, {Group.DELTA}, java)
+    with (spark_folder / "spark.log").open("wb") as log, session(settings, java=java, jars=jars, log=log) as started:
+        for_few_rows(started)
+        yield started

@@ -1,0 +1,78 @@
+"""An update that may end itself, for tests: ``python -m tests.pipeline.dying_update PLAN.json``, a process group of its
+own.
+
+`PLAN.json` has: lake, inputs; deaths: moments at which it kills its process group, as ``before:history`` and
+``after:history``. It prints the moment, or what the update said.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from console.pipeline.app import update
+from console.pipeline.inputs import Inputs
+from console.pipeline.java import Group, find_java, spark_jars
+from console.pipeline.lake import Lake
+from console.pipeline.runs import Plan, message_of
+from console.pipeline.spark import session
+from console.pipeline.tables import Tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Told(msgspec.Struct, frozen=True):
+    """What such an update is told."""
+
+    lake: str
+    inputs: Inputs
+    deaths: tuple[str, ...] = ()
+
+
+def arm(deaths: tuple[str, ...]) -> None:
+    """Kill this process group where one of the moments comes."""
+    save = Tables._save
+
+    def at(moment: str) -> None:
+        if moment in deaths:
+            print(moment, flush=True)
+            os.killpg(os.getpgrp(), signal.SIGKILL)
+
+    def saving(self: Tables, writer: Any, table: Any, batch: Any) -> None:
+        at(f"before:{table.name}")
+        save(self, writer, table, batch)
+        at(f"after:{table.name}")
+
+    Tables._save = saving  # type: ignore[method-assign]
+
+
+def started(folder: str) -> AbstractContextManager[SparkSession]:
+    """A session on two cores."""
+    java = find_java(os.environ).program
+    settings = {"spark.master": "local[2]", "spark.local.dir": folder, "spark.sql.warehouse.dir": f"file://{folder}/w"}
+    return session(settings, java=java, jars=spark_jars(os.environ, {Group.DELTA}, java))
+
+
+def main(told: Told) -> int:
+    """0: the update is done, 1: it failed."""
+    arm(told.deaths)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            update(Plan(Lake.open(told.lake), told.inputs), lambda: started(folder))
+        except Exception as wrong:  # noqa: BLE001 - what it is, is said
+            print(message_of(wrong) or f"{type(wrong).__name__}, of which the lake has no words", flush=True)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    os.setpgid(0, 0)
+    sys.exit(main(msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Told)))

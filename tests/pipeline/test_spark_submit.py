@@ -1,0 +1,80 @@
+"""The application on a Spark cluster of two workers, with nothing of the product but the zip: the same rows as on this
+machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from console.pipeline.inputs import Inputs, MetadataLog, RequestLog
+from console.pipeline.java import Group, find_java, spark_jars
+from console.pipeline.lake import Lake
+from console.pipeline.schema import TABLES
+from console.pipeline.spark_session import write_package
+from tests.pipeline.known_requests import BEFORE, noise
+from tests.pipeline.request_lines import log_of
+from tests.support.lake_reading import rows_in
+from tests.support.metadata_log import batch, value
+from tests.support.spark_cluster import spark_cluster
+
+pytestmark = [pytest.mark.timeout(2000), pytest.mark.slow]
+TOPIC_ID = "A" * 22
+
+
+@pytest.fixture
+def metadata_log(tmp_path: Path) -> Path:
+    """Topics, their configs and quotas of one cluster."""
+    folder = tmp_path / "meta" / "__cluster_metadata-0"
+    folder.mkdir(parents=True)
+    (folder.parent / "meta.properties").write_text("cluster.id=cluster-0\n")
+    batches = []
+    for at in range(40):
+        name = f"orders-{at}"
+        values = [
+            value("TopicRecord", name=name, topicId=TOPIC_ID),
+            value("ConfigRecord", resourceType=2, resourceName=name, name="retention.ms", value=str(at)),
+            value("ConfigRecord", resourceType=2, resourceName=name, name="retention.ms", value=str(at + 1)),
+        ]
+        batches.append(batch(at * len(values), values))
+    (folder / f"{0:020}.log").write_bytes(b"".join(batches))
+    return folder
+
+
+@pytest.mark.takes(120)
+def test_a_cluster_makes_the_same_rows_as_this_machine(tmp_path: Path, metadata_log: Path) -> None:
+    middle = len(BEFORE) // 2
+    (tmp_path / "request.log").write_bytes(log_of(BEFORE[:middle]) + noise() + log_of(BEFORE[middle:]))
+    inputs = Inputs((MetadataLog(str(metadata_log)),), (RequestLog((str(tmp_path / "request.log"),), "", 1),))
+    package, script = write_package(tmp_path / "kac-lake.zip")
+    jars = spark_jars(os.environ, [Group.DELTA], find_java(os.environ).program)
+    cluster_folder = tmp_path / "cluster"
+    cluster_folder.mkdir()
+    lakes = {}
+    with spark_cluster(cluster_folder) as cluster:
+        alone = subprocess.run(
+            [cluster.environ["PYSPARK_PYTHON"], "-c", "import console"], capture_output=True, check=False, cwd=tmp_path
+        )
+        assert b"ModuleNotFoundError" in alone.stderr
+        there, url = cluster.url, "local[2]"
+        for name in ("there", "here"):
+            given = ["update", str(tmp_path / name), msgspec.json.encode(inputs).decode(), "--max-bad-ratio=0.5"]
+            done = cluster.submit(script, given, zips=package, jars=jars)
+            assert done.returncode == 0, done.stderr[-4000:]
+            report = json.loads(done.stdout.splitlines()[-1])
+            assert report["status"] == "done"
+            assert report["rows"]["history"] >= 40
+            lakes[name] = Lake.open(str(tmp_path / name))
+            if name == "there":
+                assert all(count > 0 for count in cluster.executors), "a worker had nothing to do"
+            cluster.url = url
+        cluster.url = there
+    for table in TABLES.values():
+        names = ", ".join(table.names)
+        assert sorted(map(repr, rows_in(lakes["there"], table, names))) == sorted(
+            map(repr, rows_in(lakes["here"], table, names))
+        ), table.name
