@@ -26,6 +26,8 @@ from console.pipeline.redact import Damaged
 from console.pipeline.requests.counted import COUNTED, Whose, counted, damaged_row
 from console.pipeline.requests.skipped import Skipped, skipped
 from console.pipeline.schema import REQUEST, TABLES, arrow_schema
+from console.pipeline.tables import given
+from console.pipeline.transforms.rows import rows_of
 
 # -- data sources of ours ----------------------------------------------------------------------------------------------
 
@@ -140,17 +142,26 @@ def lost_of(spark: SparkSession, topic: Topic, start: Mapping[str, int], end: Ma
     return skipped(start, end, first)
 
 
+_LOST = pa.schema([("partition", pa.int64()), ("at", pa.int64()), ("reason", pa.string())])
+
+
 def lost_rows(spark: SparkSession, topic: Topic, lost: Sequence[Skipped]) -> DataFrame:
-    """Return rows of `request` that say what of a topic was not read."""
-    rows = [
-        damaged_row(
-            Whose(topic.cluster_id, -1, f"{topic.topic}-{each.partition}", topic.zone),
-            Damaged(each.at, each.reason, "", ""),
-            lines=0,
-        )
-        for each in lost
-    ]
-    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=COUNTED), REQUEST.ddl)
+    """Return rows of `request` that say what of a topic was not read. An executor makes them."""
+
+    def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows = [
+                damaged_row(
+                    Whose(topic.cluster_id, -1, f"{topic.topic}-{partition}", topic.zone),
+                    Damaged(at, reason, "", ""),
+                    lines=0,
+                )
+                for partition, at, reason in rows_of(pa.Table.from_batches([batch]), *_LOST.names)
+            ]
+            yield from pa.Table.from_pylist(rows, schema=COUNTED).to_batches()
+
+    places = given(spark, ((each.partition, each.at, each.reason) for each in lost), _LOST)
+    return places.mapInArrow(make, REQUEST.ddl)
 
 
 @contextmanager
