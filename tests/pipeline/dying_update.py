@@ -74,5 +74,4 @@ def main(told: Told) -> int:
 
 
 if __name__ == "__main__":
-    os.setpgid(0, 0)
     sys.exit(main(msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Told)))
