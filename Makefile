@@ -50,6 +50,7 @@ test: look-for-java dev-venv  ## checks, fast tests, and on real brokers what ev
 	  $(call again,$(FAST)); fast=$$?; wait $$checks; checked=$$?; cat .cache/check.log; exit $$((fast ? fast : checked))
 	@echo '== $(if $(ALL),what needs real brokers or is slow,the core on real brokers)'
 	@$(BIN)/python -m tests.support.kafka_jars || { echo 'core NOT RUN'; exit 1; }
+	@$(if $(ALL),$(BIN)/python -m tests.support.kafka_classes)
 	$(call again,$(SLOW) -m '$(if $(ALL),(broker or slow),core) and not long')
 
 # Before anything takes time: an environment, half an hour of fast tests.

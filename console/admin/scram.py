@@ -224,6 +224,8 @@ async def _iterations_before(
 
 async def _iterations(link: Link, users: Sequence[ScramUser]) -> dict[ScramUser, int]:
     known = await describe_scram(link, [user.user for user in users])
+    for why in known.failures.values():  # of who could not be described nothing is concluded
+        raise BrokerError(why)
     return {
         ScramUser(name, credential.mechanism): credential.iterations
         for name, credentials in known.users.items()

@@ -237,6 +237,7 @@ class Application:
             counted = dict(zip(counts, found, strict=True))
             written = (note["version"] for note in self._lake.notes(table) if note.get("end") == end)
             version = next(written, self._lake.version(table) + 1)
+            lost = []  # what was lost until then is in the lake
         if name == RequestLogs.name and counted["first"] is not None:
             self._check(counted["first"], counted["last"], version - 1)
         mine = self._report.taken.setdefault(name, {"good": 0, "bad": 0})
@@ -247,7 +248,7 @@ class Application:
         if read_well or unreadable:
             self._told(f"{name}: read {read_well:,}{f', {unreadable:,} unreadable' if unreadable else ''}")
         for each in lost:
-            place = f"{self._topics[name].topic}-{each.partition}"
+            place = f"{self._topics[name].cluster_id} {self._topics[name].topic}-{each.partition}"
             self._report.lost[place] = self._report.lost.get(place, 0) + each.offsets
             self._told(f"{name}: {place} from offset {each.at:,} on: {each.reason}")
 

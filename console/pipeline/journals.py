@@ -301,7 +301,7 @@ class _Reading:
             alone = _locked(last)
             for path in segments:
                 with _opened(path) as file:
-                    bad_until = 0
+                    bad_until = -1
                     for line in raw_lines(file, 0, os.fstat(file.fileno()).st_size):
                         if not line.is_ended and path == segments[-1] and not alone:
                             return

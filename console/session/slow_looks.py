@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -27,6 +27,8 @@ from console.triage.symptoms import out_of_sync
 if TYPE_CHECKING:
     from console.model.snapshot import Snapshot
     from console.session.session import Session
+
+K = TypeVar("K")
 
 log = logging.getLogger(__name__)
 
@@ -116,6 +118,9 @@ class SlowLooks:
             return
         at = self._session.clock.now()
         known = await asyncio.to_thread(with_acls, self._session.snapshot, found, at)
+        before = self._settings or self._session.snapshot
+        if "acls" not in before.read_at:  # what changes from here on has an author
+            self._settings = with_acls(before, known.acls, at)
         self._session.learn(lambda snapshot: with_acls(snapshot, known.acls, at), "acls")
 
     async def _read_authors(self) -> None:
@@ -136,15 +141,15 @@ class SlowLooks:
         configs: dict[ConfigKey, Author] = {**self.facts.authors}
         acls: dict[AclKey, Author] = {**self.facts.acl_authors}
         for each in found:
-            if (author := known.get(each.place)) is None:
-                continue
+            # The same change made once more, by an unknown user, is not that of the former author.
+            author = known.get(each.place)
             match each.place.about:
                 case ConfigResource() as resource:
-                    configs[resource, each.place.key, each.became] = author
+                    _keep(configs, (resource, each.place.key, each.became), author)
                 case Acl() as acl:
-                    acls[acl, each.became is not None] = author
-        if known:
-            latest = dict(list(configs.items())[-AUTHORS:]), dict(list(acls.items())[-AUTHORS:])
+                    _keep(acls, (acl, each.became is not None), author)
+        latest = dict(list(configs.items())[-AUTHORS:]), dict(list(acls.items())[-AUTHORS:])
+        if latest != (self.facts.authors, self.facts.acl_authors):
             self.facts = replace(self.facts, authors=latest[0], acl_authors=latest[1])
 
     async def _read_request_logs(self) -> None:
@@ -329,6 +334,13 @@ class SlowLooks:
         turn = _few(topics, [name for name in names if name > self._next_topic] or names)
         self._next_topic = turn[-1] if turn else ""
         return turn
+
+
+def _keep(known: dict[K, Author], key: K, author: Author | None) -> None:
+    """Keep who made a change last, and no one where that is not known."""
+    known.pop(key, None)
+    if author is not None:
+        known[key] = author
 
 
 def _few(topics: Mapping[str, Topic], names: Sequence[str]) -> list[str]:

@@ -35,6 +35,8 @@ def make(version: str) -> None:
         options = (*JVM, f"-XX:ArchiveClassesAtExit={folder / _FILE}", "-Xlog:disable")
         with KafkaCluster(version, brokers=1, request_log=True, jvm_options=options) as cluster:
             cluster.stop(1)
+        if not (folder / _FILE).exists():
+            raise RuntimeError("Java wrote none")
 
     cached_folder(_folder(version, java()), fill)
 

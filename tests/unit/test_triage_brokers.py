@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from console.model.cluster import Broker, LogDir, Partition, ReplicaSizes
+from console.model.cluster import Broker, LogDir, Partition, ReplicaSize, ReplicaSizes
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot, trends_after, with_failures
@@ -424,7 +424,9 @@ def test_a_broker_without_replicas_that_is_shut_down_alarms_nobody() -> None:
     assert verdict.is_healthy
 
 
-@pytest.mark.parametrize("how", ["a replica", "a vote", "topics unseen", "no topics"])
+@pytest.mark.parametrize(
+    "how", ["a replica", "a vote", "topics unseen", "no topics", "some topics", "no quorum", "no directories"]
+)
 def test_a_broker_that_somebody_may_miss_is_a_trouble(how: str) -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         snapshot = _with_spare(snapshot, fenced=tick >= 2)
@@ -434,6 +436,13 @@ def test_a_broker_that_somebody_may_miss_is_a_trouble(how: str) -> None:
             case "a replica":
                 held = first._replace(replicas=(*first.replicas, 4))
                 return replace(snapshot, topics={"orders": replace(topic, partitions=(held, *rest))})
+            case "some topics":
+                others = LogDir("/data", ReplicaSizes([ReplicaSize("hidden", 0, 1, 0, False)]), 10**9, 9 * 10**8)
+                return replace(snapshot, log_dirs={**snapshot.log_dirs, 2: (others,)})
+            case "no quorum":
+                return replace(snapshot, quorum=None)
+            case "no directories":
+                return replace(snapshot, log_dirs={})
             case "a vote":
                 assert snapshot.quorum is not None
                 voters = (*snapshot.quorum.voters, replace(snapshot.quorum.voters[0], id=4))

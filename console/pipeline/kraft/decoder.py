@@ -389,7 +389,7 @@ class Decoder:
                     codes.append(code)
                 except MalformedRecordError as reason:
                     self._unreadable(d, p, value_end, origin, batch_at, str(reason))
-                except (IndexError, struct.error):
+                except (IndexError, OverflowError, struct.error):
                     self._unreadable(d, p, value_end, origin, batch_at, "its fields run over its end")
                 p = stop
             if p != end:

@@ -73,13 +73,18 @@ def _away(course: Course) -> frozenset[int]:
 
 
 def _is_spare(course: Course, broker: int) -> bool:
-    """Whether a broker has no replica of any topic, and no vote in the quorum. One that is taken out is shut down and,
-    until it is unregistered, fenced."""
+    """Return whether a broker has no replica of any topic, and no vote in the quorum. One that is taken out is shut
+    down and, until it is unregistered, fenced. Of a cluster that is seen in part it is not known: brokers leave out
+    topics that a principal may not describe without a word, and their log directories have them."""
     snapshot = course.last.snapshot
-    if not snapshot.topics or any(each.part == "topics" for each in snapshot.failures):
+    unread = any(each.part in ("topics", "quorum") for each in snapshot.failures)
+    if unread or not snapshot.topics or snapshot.quorum is None:
         return False
-    voters = snapshot.quorum.voters if snapshot.quorum is not None else ()
-    return broker not in with_replicas(snapshot.topics) and broker not in {voter.id for voter in voters}
+    held = {topic for dirs in snapshot.log_dirs.values() for each in dirs for topic in each.sizes}
+    has_some = any(each.sizes for each in snapshot.log_dirs.get(broker, ()))
+    if has_some or not snapshot.log_dirs or not held <= snapshot.topics.keys():
+        return False
+    return broker not in with_replicas(snapshot.topics) and broker not in {each.id for each in snapshot.quorum.voters}
 
 
 def _severity(course: Course, *brokers: int) -> Severity:
