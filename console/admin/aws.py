@@ -176,7 +176,7 @@ class AwsTokens:
         return await self._login.token(self._host)
 
     def is_over(self) -> bool:
-        """Return a new one is not."""
+        """Return False: each token is a new one."""
         return False
 
     def extensions(self) -> Mapping[str, str]:

@@ -209,7 +209,7 @@ class Touches:
         self._words = [json_text(word).encode("ascii") for word in dict.fromkeys(words)]
 
     def __call__(self, line: bytes) -> bool:
-        """Return a line that can't be read touches nothing."""
+        """Return whether a line is of one of the slots; one that can't be read is of none."""
         if len(self._words) < MOST_WORDS and not any(word in line for word in self._words):
             return False
         return not self._slots.isdisjoint(slots_of(line))

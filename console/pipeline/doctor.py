@@ -36,6 +36,7 @@ from console.pipeline.schema import TABLES
 from console.pipeline.spark import java_options
 from console.pipeline.spark_session import LEAST_MEMORY, MIB, Machine, spark_log, this_machine
 from console.plan.amounts import size
+from console.present.names import plural
 
 INSTALL = "pip install 'kafka-admin-console[lake]'"
 TESTED = {"pyspark": "4.2.0"}
@@ -178,13 +179,14 @@ def _lake(where: str) -> Iterator[Check]:
 
 
 def _gone(lake: Lake) -> Iterator[Check]:
-    """What of request logs was deleted before it was read, by file."""
-    lost: Counter[str] = Counter()
+    """Return what of request logs was deleted before it was read, by file and cluster."""
+    lost: Counter[tuple[str, str]] = Counter()
     # Without DuckDB, which has a line of its own, and of damaged files, which has, too.
     with suppress(ModuleNotFoundError, LakeError), closing(Tables(lake.where, lake.files)) as tables:
-        lost.update(each.file for each in gone_lines(tables))
+        lost.update((each.file, each.cluster_id) for each in gone_lines(tables))
     if lost:
-        files = ", ".join(f"{file} ({count:,})" for file, count in lost.most_common(MOST_FILES))
+        most = lost.most_common(MOST_FILES)
+        files = ", ".join(f"{file} of {of} ({plural(count, 'time')})" for (file, of), count in most)
         more = f" and {len(lost) - MOST_FILES:,} files more" if len(lost) > MOST_FILES else ""
         remedy = "keep them longer, or run kac lake update more often; kac lake status says what"
         yield Check("request logs", Health.NOTE, f"lines were deleted before they were read: {files}{more}", remedy)

@@ -277,7 +277,7 @@ async def _scram(session: Session, targets: Sequence[ScramUser]) -> Update:
             return _marked(snapshot, "scram", read=False, at=datetime.now(UTC))
         others = {user: each for user, each in snapshot.scram.items() if user not in users}
         failures = {each.entity: each.failure for each in snapshot.failures if each.part == "scram"}
-        unread = {user: why for user, why in failures.items() if user and user not in users}
+        unread = {user: why for user, why in failures.items() if user not in users}
         listing = ScramListing({**others, **found.users}, {**unread, **found.failures})
         return with_scram(snapshot, listing, datetime.now(UTC))
 

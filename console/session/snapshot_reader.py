@@ -356,9 +356,14 @@ class SnapshotReader:
     async def read_scram(self) -> None:
         """Read all SCRAM users, without their secrets."""
         from console.admin import scram
+        from console.admin.errors import BrokerError
 
-        found = await self._part("scram", self.client.run(scram.describe_scram))
-        if found is not None:
+        try:
+            found = await self.client.run(scram.describe_scram)
+        except BrokerError as error:
+            self._fail("scram", [("", error.failure)])
+        else:
+            # Learned at once: who was unread until now was not created now.
             self._learn(refresh.with_scram(self.snapshot, found, self.clock.now()), "scram")
 
     async def read_groups(self) -> None:

@@ -222,7 +222,7 @@ def _of_acls(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 def _of_users(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     # Of a user that a broker could not describe nothing is known to have begun or ended.
-    unread = {f.entity for s in (old, new) for f in s.failures if f.part == "scram"}
+    unread = {f.entity for s in (old, new) for f in s.failures if f.part == "scram" and f.entity not in s.scram}
     had, has = (
         {ScramUser(u, c.mechanism): c.iterations for u, cs in s.scram.items() if u not in unread for c in cs}
         for s in (old, new)

@@ -141,13 +141,13 @@ async def test_what_was_deleted_before_it_was_read_is_said(
                 assert await process.wait() == 0
         finally:
             await client.run(send, DeleteTopics((name,)), validate_only=False)
-    assert [each.lost for each in reversed(status(lake).runs)] == [{}, {f"{name}-0": 10, f"{name}-1": WAVE}]
+    assert [each.lost for each in reversed(status(lake).runs)] == [{}, {f"x {name}-0": 10, f"x {name}-1": WAVE}]
     assert status(lake).gone == (
         Gone("x", f"{name}-0", WAVE, "10 offsets are lost: they were deleted before they were read"),
         Gone("x", f"{name}-1", WAVE, f"{WAVE} offsets are lost: they were deleted before they were read"),
     )
     (check,) = (each for each in checks(os.environ, lake.where) if each.name == "request logs")
-    assert check.found == f"lines were deleted before they were read: {name}-0 (1), {name}-1 (1)"
+    assert check.found == f"lines were deleted before they were read: {name}-0 of x (1 time), {name}-1 of x (1 time)"
 
 
 def name_sources(lake: Lake, cluster: dict[str, Any]) -> None:

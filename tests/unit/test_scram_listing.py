@@ -67,6 +67,8 @@ def test_what_was_known_of_a_user_stays_and_is_said_to_be_unread() -> None:
     assert then.scram == {"alice": HAS, "bob": HAS}
     assert [(each.part, each.entity) for each in then.failures] == [("scram", "bob")]
     assert not list(differences(first, then)), "nobody deleted it"
+    other = seen(ScramListing({"alice": HAS, "bob": (ScramCredential(SHA_256, 8192),)}), then, LATER)
+    assert [each.place.about for each in differences(then, other)] == [ScramUser("bob", SHA_256)], "it was known"
     again = seen(ScramListing({"alice": HAS, "bob": HAS}), seen(ScramListing({}, {"bob": LOST})), LATER)
     assert not again.failures
     assert [each.place.about for each in differences(seen(ScramListing({}, {"bob": LOST})), again)] == [
