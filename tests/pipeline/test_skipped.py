@@ -71,4 +71,4 @@ def test_it_is_shown_by_status_and_the_doctor(tmp_path: Path, capsys: pytest.Cap
     (gone,) = json.loads(capsys.readouterr().out)["gone"]
     assert gone == {"cluster_id": "c", "file": "lines-3", "at": 1_000, "what": lost.reason}
     (check,) = (each for each in checks({}, lake.where) if each.name == "request logs")
-    assert "lines-3 (1)" in check.found
+    assert "lines-3 of c (1 time)" in check.found
