@@ -232,9 +232,13 @@ def _entry(line: EditLine) -> Entry:
     return Entry(staged, line.until, line.overridden, line.overrides, secret=bool(line.edit.get("secret")))
 
 
+MOST_MESSAGE = 500
+"""Characters of a broker's message that are kept: with those of 10,000 edits a line is not longer than `LONGEST_LINE`."""
+
+
 def _ended_line(ended: Ended) -> EndedLine:
     failure = ended.failure
-    error = None if failure is None else (failure.name, failure.message, failure.remedy)
+    error = None if failure is None else (failure.name, failure.message[:MOST_MESSAGE], failure.remedy)
     return EndedLine(ended.status.value, error, ended.topic_id)
 
 

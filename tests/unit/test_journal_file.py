@@ -16,12 +16,12 @@ import pytest
 
 from console.journal import file as journal_file
 from console.journal.file import Contents, JournalFile, journal_path
-from console.journal.records import Answered, Closed, Ended, Entry, Intent, Numbered
+from console.journal.records import Answered, Closed, Ended, Entry, Intent, Numbered, note_line, record
 from console.journal.segments import JournalError
 from console.model.changes import Status
 from console.model.config import topic_resource
 from console.model.failure import Failure
-from console.model.journal_lines import Mended, Origin, Request, Sending, Who
+from console.model.journal_lines import LONGEST_LINE, Mended, Origin, Request, Sending, Who
 from console.plan.edits import SetConfig
 from console.plan.staged import Place, Staged
 
@@ -213,3 +213,13 @@ def test_several_processes_write_side_by_side(path: Path) -> None:
     assert numbers(contents) == sorted(given)
     assert len(contents.records) == 2 * len(given)
     assert all(json.loads(line)["v"] == 1 for line in path.read_text().splitlines())
+
+
+def test_a_line_of_what_10_000_edits_came_to_is_read_again() -> None:
+    """Whatever long messages brokers have for each."""
+    failure = Failure("INVALID_CONFIG", "\x01" * 100_000, "Look at the value.")
+    line = note_line(Answered(1, 0, AT, dict.fromkeys(range(10_000), Ended(Status.FAILED, failure))))
+    assert len(line) < LONGEST_LINE
+    found = record(line)
+    assert isinstance(found, Answered)
+    assert len(found.edits) == 10_000
