@@ -233,7 +233,7 @@ def _entry(line: EditLine) -> Entry:
 
 
 MOST_MESSAGE = 500
-"""Characters of a broker's message that are kept: with those of 10,000 edits a line is not longer than `LONGEST_LINE`."""
+"""Characters of a broker's message that are kept: with those of 10,000 edits a line stays below `LONGEST_LINE`."""
 
 
 def _ended_line(ended: Ended) -> EndedLine:
