@@ -100,7 +100,6 @@ WITH_KAC = (
 """Modules that need all of kac, of which executors have none; import-linter has the same."""
 _OF_MODEL = (
     "__init__.py",
-    "amounts.py",
     "codes.py",
     "entity_types.py",
     "journal_lines.py",

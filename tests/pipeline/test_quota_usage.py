@@ -261,7 +261,6 @@ def suggestions() -> dict[str, tuple[float | None, str]]:
         "far below a default": minutes(quota_value=[1e6] * 60, rate_max_10s=[1234.0], level=[6]),
         "far below in time": minutes(quota_value=[200.0] * 60, rate_max_10s=[1.0], quota_key=[PERCENTAGE]),
         "idle": minutes(quota_value=[1e6] * 60, rate_max_10s=[0.0]),
-        "of the other byte": minutes(quota_value=[65536.0], rate_max_10s=[40_000.0]),
         "fits": minutes(quota_value=[1e6] * 60, rate_max_10s=[5e5]),
         "percent": minutes(
             quota_value=[2.0], quota_key=[PERCENTAGE], rate_p95_10s=[2.0], rate_max_10s=[2.3], throttle_ms=[5]
@@ -278,29 +277,28 @@ def suggestions() -> dict[str, tuple[float | None, str]]:
 @pytest.mark.parametrize(
     ("case", "value", "reason"),
     [
-        ("no limit", None, "no limit; peak 1.23 kB/s"),
-        ("pressed", 1.3e6, "throttled in 1 of 3 minutes, at up to 1.01 MB/s: 1.25 × that for this user"),
-        ("bursts", None, "throttled in 1 of 1 minutes, in bursts of up to 2 MB/s alone: leave it"),
+        ("no limit", None, "no limit; peak 1.2 kB/s"),
+        ("pressed", 1.3e6, "throttled in 1 of 3 minutes, at up to 1.0 MB/s: 1.25 × that for this user"),
+        ("bursts", None, "throttled in 1 of 1 minutes, in bursts of up to 2.0 MB/s alone: leave it"),
         (
             "not near",
             None,
-            "throttled in 1 of 1 minutes, though its peak is 200 kB/s: another quota, or what is not logged",
+            "throttled in 1 of 1 minutes, though its peak is 200.0 kB/s: another quota, or what is not logged",
         ),
         (
             "far below",
             2500.0,
-            "never throttled in 60 minutes, peak 1.23 kB/s is 0 % of the limit: 2 × the peak would do",
+            "never throttled in 60 minutes, peak 1.2 kB/s is 0 % of the limit: 2 × the peak would do",
         ),
         (
             "far below, not for long",
             None,
-            "never throttled in 59 minutes, peak 1.23 kB/s is 0 % of the limit: leave it",
+            "never throttled in 59 minutes, peak 1.2 kB/s is 0 % of the limit: leave it",
         ),
-        ("far below a default", None, "never throttled in 60 minutes, peak 1.23 kB/s is 0 % of the limit: leave it"),
-        ("far below in time", None, "never throttled in 60 minutes, peak 1 % is 1 % of the limit: leave it"),
+        ("far below a default", None, "never throttled in 60 minutes, peak 1.2 kB/s is 0 % of the limit: leave it"),
+        ("far below in time", None, "never throttled in 60 minutes, peak 1.0 % is 1 % of the limit: leave it"),
         ("idle", None, "never throttled in 60 minutes, peak 0 B/s is 0 % of the limit: leave it"),
-        ("of the other byte", None, "never throttled in 1 minutes, peak 39.1 KiB/s is 61 % of the limit: leave it"),
-        ("fits", None, "never throttled in 60 minutes, peak 500 kB/s is 50 % of the limit: leave it"),
+        ("fits", None, "never throttled in 60 minutes, peak 500.0 kB/s is 50 % of the limit: leave it"),
         ("percent", 2.9, "throttled in 1 of 1 minutes, at up to 2.3 %: 1.25 × that for this user"),
     ],
 )

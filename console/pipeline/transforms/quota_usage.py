@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from console.model.amounts import measured_rate
 from console.model.quota import (
     CONSUMER_BYTE_RATE,
     OWN_LEVELS,
@@ -251,7 +250,7 @@ def _judged(
     pressed: float | None,
 ) -> tuple[float | None, str]:
     """The suggested limit, and the reason: see `suggestions`."""
-    peak, whole = measured_rate(key, highest, limit), key != REQUEST_PERCENTAGE
+    peak, whole = _rate(key, highest), key != REQUEST_PERCENTAGE
     if limit is None:
         return None, f"no limit; peak {peak}"
     if not throttled:
@@ -298,3 +297,11 @@ def two_digits_up(value: float, whole: bool) -> float:
     # 0.29 * 100 is not 29: the last of sixteen digits must not round up.
     rounded = math.ceil(round(value / unit, 9)) * unit
     return max(float(math.ceil(rounded)), 1.0) if whole else round(rounded, 4)
+
+
+def _rate(key: str, value: float) -> str:
+    if key == REQUEST_PERCENTAGE:
+        return f"{value:.1f} %"
+    if value >= 1e6:
+        return f"{value / 1e6:.1f} MB/s"
+    return f"{value / 1e3:.1f} kB/s" if value >= 1e3 else f"{value:.0f} B/s"
