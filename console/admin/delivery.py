@@ -17,6 +17,7 @@ from console.model.codes import APPEND, DELETE, SET, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, own_value
 from console.model.failure import Failure
 from console.model.secret import Secret
+from console.model.unordered import as_it_counts
 
 T = TypeVar("T", bound=Target)
 
@@ -187,9 +188,6 @@ def op_verdict(resource: ConfigResource, op: ConfigOp, entry: ConfigEntry | None
         return Status.UNKNOWN
     wanted = op.value.reveal() if isinstance(op.value, Secret) else op.value or ""
     if op.op == SET:
-        # Of what few commands come to, a start imports nothing.
-        from console.model.unordered import as_it_counts
-
         sides = as_it_counts(op.key, wanted), as_it_counts(op.key, own.value)
         return _applied_if(same_value(entry.type, *sides, ignore_case=resource.type.entity.has_levels))
     now, items = set(list_items(own.value)), set(list_items(wanted))

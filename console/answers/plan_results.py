@@ -7,13 +7,12 @@ from collections.abc import Iterable, Mapping
 from console.admin.settings import ConnectionSettings
 from console.answers.results import Column, Row, Table
 from console.language.quoting import shell_text
-from console.model.amounts import quota
 from console.model.changes import GroupTarget, Outcome, Status, Target
 from console.model.failure import Failure, sentences
 from console.model.numbers import Data
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
-from console.plan.amounts import duration_text, exact_quota
+from console.plan.amounts import duration_text, exact_quota, quota
 from console.plan.compile import runbook
 from console.plan.conflicts import Conflict
 from console.plan.diff import diff, diff_of

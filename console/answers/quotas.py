@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from console.answers.results import NOT_READ, Column, Detail, Row, Table, table_of
 from console.language.statements import EffectiveQuota, Show
 from console.language.vocabulary import check_key, problems, quota_keys
-from console.model.amounts import quota
 from console.model.inheritance import Inheritance
 from console.model.numbers import Data
 from console.model.quota import (
@@ -24,7 +23,7 @@ from console.model.quota import (
     effective_ip,
 )
 from console.model.snapshot import Snapshot
-from console.plan.amounts import exact_quota
+from console.plan.amounts import exact_quota, quota
 from console.plan.diff import after
 from console.plan.plan import Plan
 from console.present.kinds import SCRAM, scram_rows

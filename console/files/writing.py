@@ -9,12 +9,12 @@ from types import MappingProxyType
 
 from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
 from console.model.acl import Acl
-from console.model.amounts import quota
 from console.model.codes import AclResourceType, Permission
 from console.model.config import ConfigResource
 from console.model.entity_types import in_sections
 from console.model.numbers import json_text
 from console.model.quota import QuotaEntity
+from console.plan.amounts import quota
 from console.plan.values import parse_quota
 from console.present.values import config_value
 from widgets.cells import clean, escaped

@@ -10,12 +10,11 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from console.language.vocabulary import base_key
-from console.model.amounts import quota
 from console.model.codes import DEFAULT_CONFIG, ConfigType
 from console.model.config import ConfigEntry, ConfigResource
 from console.model.inheritance import in_terms_of
 from console.model.quota import QuotaValues
-from console.plan.amounts import SIZES, TIMES, Unit, unit_of
+from console.plan.amounts import SIZES, TIMES, Unit, quota, unit_of
 from console.plan.config_rules import LOG_LEVELS
 from console.plan.values import LIST, parse_quota, parse_value
 from console.present.configs import plain_text

@@ -27,7 +27,6 @@ from console.language.reader import Expected, What
 from console.language.statements import Subject
 from console.language.verbs import Where, verbs_for
 from console.language.vocabulary import base_key, known_entry, known_keys, quota_keys
-from console.model.amounts import quota
 from console.model.codes import AclResourceType
 from console.model.config import ConfigEntry, ConfigResource, is_override
 from console.model.entity_types import BY_WORD, listed_alone
@@ -35,6 +34,7 @@ from console.model.feature_levels import brings, level_name
 from console.model.quota import CLIENT_KEYS, QuotaEntity
 from console.model.snapshot import Snapshot
 from console.model.transactions import verdict
+from console.plan.amounts import quota
 from console.plan.values import LIST
 from console.present.features import by_range, feature_rows
 from console.present.kinds import filter_names

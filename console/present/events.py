@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 
 from console.model.acl import Acl
-from console.model.amounts import quota
 from console.model.changes import (
     BrokerTarget,
     GroupTarget,
@@ -19,6 +18,7 @@ from console.model.codes import BROKER, GROUP
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.numbers import Data
 from console.model.quota import QuotaEntity
+from console.plan.amounts import quota
 from console.present import names
 from console.present.columns import clock
 from console.present.names import HIDDEN, NOTHING, plural

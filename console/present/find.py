@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from console.model.amounts import number
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, is_override
 from console.model.snapshot import Snapshot
+from console.plan.amounts import number
 from console.plan.diff import diff
 from console.plan.plan import Plan
 from console.present import acls, quotas

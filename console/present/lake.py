@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from console.model.amounts import measured_rate, quota
 from console.pipeline import entities
 from console.pipeline.reader import Change, Drifted, FleetFreshness, Freshness, Gap, Pair, Usage
-from console.plan.amounts import duration
+from console.plan.amounts import duration, measured_rate, quota
 from console.present.text import clean
 from console.present.values import config_value
 

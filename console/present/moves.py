@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from console.model.amounts import byte_rate
 from console.model.config import broker_resource
 from console.model.numbers import commas, long_number
 from console.model.snapshot import Snapshot, TopicPartition, dir_copies
 from console.operations.operation import Operation
-from console.plan.amounts import byte_count
+from console.plan.amounts import byte_count, byte_rate
 from console.plan.kinds.leaders import preferred_elections
 from console.plan.kinds.moves import destination, moves_in, original
 from console.plan.stale_throttles import LOG_DIRS_RATE, RATES

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from console.model.amounts import number, quota
 from console.model.quota import (
     CLIENT_ID,
     CLIENT_KEYS,
@@ -21,7 +20,7 @@ from console.model.quota import (
     effective,
     effective_ip,
 )
-from console.plan.amounts import Unit
+from console.plan.amounts import Unit, number, quota
 from console.plan.effective_values import DiffGroup, DiffLine
 from console.present.columns import ABSENT, FILTER, SCREEN, SHOWN, Column, Columns
 from console.present.names import NOTHING, named, quota_entity

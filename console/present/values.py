@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console.model.acl import Acl
-from console.model.amounts import byte_rate, quota
 from console.model.changes import Target
 from console.model.config import ConfigEntry
 from console.model.inheritance import given_as
 from console.model.numbers import LONG_MAX, long_number
 from console.model.quota import QuotaEntity
-from console.plan.amounts import Unit, byte_count, duration, size_range, unit_of
+from console.plan.amounts import Unit, byte_count, byte_rate, duration, quota, size_range, unit_of
 from console.plan.effective_values import EffectiveValue
 from console.present.failures import failure_text
 from console.present.names import HIDDEN, NOTHING, plural

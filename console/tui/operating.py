@@ -163,7 +163,7 @@ class Operating:
         self._app.start(partial(self._reported, ask), group="command", name="command")
 
     async def _ask(self, number: int, cancel: bool, throttle: int | None, give_up: bool) -> None:
-        from console.model.amounts import byte_rate
+        from console.plan.amounts import byte_rate
         from console.session.operating import ask_of, read_operations
 
         session = self._app.session

@@ -20,13 +20,13 @@ from console.admin.settings import ConnectionSettings
 from console.contexts.console_settings import ConsoleSettings
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.tables import Partition, Topic
-from console.model.amounts import quota
 from console.model.codes import BROKER, DYNAMIC_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, ConfigType, ResourceType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, min_isr, topic_resource
 from console.model.inheritance import in_terms_of
 from console.model.numbers import LONG_MAX, LONG_MIN, long_number
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
+from console.plan.amounts import quota
 from console.plan.kinds.topic_creation import default_partitions
 from console.plan.topic_risks import config_number
 from console.plan.values import canonical, same_value

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.model.amounts import byte_rate, number, quota
-from console.plan.amounts import Unit, byte_count, duration, parse_amount, size
+from console.plan.amounts import Unit, byte_count, byte_rate, duration, number, parse_amount, quota, size
 from console.present.lake import rate_text
 from console.present.values import config_value
 

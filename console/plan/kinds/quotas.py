@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 from msgspec import structs
 from msgspec.structs import replace
 
-from console.model.amounts import quota
 from console.model.changes import AlterQuotas, Target
 from console.model.inheritance import Inheritance
 from console.model.quota import (
@@ -31,7 +30,7 @@ from console.model.quota import (
     part_order,
 )
 from console.model.snapshot import Snapshot
-from console.plan.amounts import exact_number
+from console.plan.amounts import exact_number, quota
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
 from console.plan.edits import QuotaEdit, SetQuota, UnsetQuota
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue

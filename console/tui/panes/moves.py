@@ -7,10 +7,10 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from console.language.quoting import quote
-from console.model.amounts import byte_rate
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.snapshot import dir_copies
 from console.operations.goals import within_a_broker
+from console.plan.amounts import byte_rate
 from console.plan.kinds.moves import CancelMove
 from console.plan.kinds.replica_dirs import MoveReplicaDir
 from console.plan.stale_throttles import LOG_DIRS_RATE, RATES
