@@ -26,7 +26,7 @@ from console.pipeline.errors import LeaseLost
 from console.pipeline.files import Lock, iso_now, new_run_id
 from console.pipeline.gold import Known, Renewal, new_keys, news_of
 from console.pipeline.inputs import UnreadableInput, owned
-from console.pipeline.plans import SOURCES, RequestLogs, Settings
+from console.pipeline.plans import SOURCES, RequestLogs, Settings, sources_of
 from console.pipeline.requests.skipped import Skipped
 from console.pipeline.runs import (
     GOLD,
@@ -161,9 +161,7 @@ class Application:
     @property
     def _wanted(self) -> list[str]:
         """The streams that have a source."""
-        inputs = self._settings.inputs
-        given = (name for name, of in SOURCES.items() if not of.given or getattr(inputs, of.given))
-        return [*given, *self._topics]
+        return [*sources_of(self._settings.inputs), *self._topics]
 
     def _begin(self, name: str, **trigger: Any) -> StreamingQuery:
         do: Callable[[str, DataFrame, Batch], None] = self._put

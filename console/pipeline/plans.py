@@ -459,3 +459,8 @@ class Journals(Source):
 
 SOURCES: dict[str, type[Source]] = {each.name: each for each in (MetadataLogs, RequestLogs, Polls, Journals)}
 """By the name of their format, and of their stream."""
+
+
+def sources_of(inputs: Inputs) -> list[str]:
+    """Return the names of the sources that inputs name, and of those that every lake has."""
+    return [name for name, of in SOURCES.items() if not of.given or getattr(inputs, of.given)]

@@ -25,10 +25,9 @@ from console.pipeline.demo.make import Demo, make, new_lake
 from console.pipeline.demo.story import CLIENTS, NOT_POLLED, STORY
 from console.pipeline.entities import CONFIG_TYPES, config_key
 from console.pipeline.errors import LakeError
-from console.pipeline.inputs import Inputs
 from console.pipeline.journals import journals_at, read_journal
 from console.pipeline.lake import Lake
-from console.pipeline.plans import SOURCES, Settings
+from console.pipeline.plans import SOURCES, Settings, sources_of
 from console.pipeline.requests.lines import altered
 from console.pipeline.schema import DRIFT, HISTORY, POLICY_VIOLATION, QUOTA_USAGE, Table
 from console.pipeline.sources import FILE, read_sources
@@ -163,18 +162,13 @@ def test_a_demo_in_which_somebody_has_collected_is_left_alone(tmp_path: Path) ->
     assert landed_in(lake)
 
 
-def named(inputs: Inputs) -> list[str]:
-    """The sources that a demo has: another test may have brought those of controllers into the process."""
-    return [name for name, of in SOURCES.items() if not of.given or getattr(inputs, of.given)]
-
-
 def test_its_sources_name_all_of_it_and_nothing_is_unreadable(demo: Demo) -> None:
     """As the application's sources read it, without Spark."""
     file = Path(demo.lake.where) / FILE
     inputs = read_sources(file.read_text(encoding="utf-8"), str(file), Path(demo.lake.where))
     settings = Settings(demo.lake.where, inputs, demo.lake.path("hmac.key"))
     requests = 0
-    for name in named(inputs):
+    for name in sources_of(inputs):
         source = SOURCES[name](settings)
         start = source.initial()
         end = source.newest(start)
@@ -224,7 +218,7 @@ def test_everything_is_built_and_everybody_is_named(
     sources = read_sources(file.read_text(encoding="utf-8"), str(file), Path(lake.where))
     report = update(Plan(lake, sources), lambda: nullcontext(spark))
     assert report.status == "done"
-    assert {name: counts["bad"] for name, counts in report.taken.items()} == dict.fromkeys(named(sources), 0)
+    assert {name: counts["bad"] for name, counts in report.taken.items()} == dict.fromkeys(sources_of(sources), 0)
     assert report.taken["request_log"]["good"] > 500 * hours
     history = rows_that_hold(lake, HISTORY)
     for deed in STORY:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from console.model.acl import CLUSTER_NAME
@@ -28,8 +28,8 @@ async def _limit(lab: Laboratory, client_id: str, limit: float | None) -> None:
 
 
 @asynccontextmanager
-async def _at_its_limit(lab: Laboratory) -> AsyncIterator[Steps]:
-    topic, group = "measured", "measured-readers"
+async def _limited(lab: Laboratory, topic: str, group: str) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """Yield what makes much be written to a topic, of which a group under a quota reads little until then."""
     client_id = f"{group}-reader"
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(lab.topic(topic))
@@ -43,28 +43,23 @@ async def _at_its_limit(lab: Laboratory) -> AsyncIterator[Steps]:
         async def write_more() -> None:
             producer.rate = MUCH
 
+        yield write_more
+
+
+@asynccontextmanager
+async def _at_its_limit(lab: Laboratory) -> AsyncIterator[Steps]:
+    async with _limited(lab, "measured", "measured-readers") as write_more:
         yield Steps(switch=write_more)
 
 
 @asynccontextmanager
 async def _burst(lab: Laboratory) -> AsyncIterator[Steps]:
     """A reader is above its quota for a moment, by one record that is as large as seconds of the others."""
-    topic, group = "gusts", "gust-readers"
-    client_id = f"{group}-reader"
-    async with AsyncExitStack() as stack:
-        await stack.enter_async_context(lab.topic(topic))
-        stack.push_async_callback(_limit, lab, client_id, None)
-        stack.push_async_callback(lab.drop_group, group)
-        producer = lab.producer(topic, 2, LITTLE)
-        await stack.enter_async_context(running(producer, lab.consumer(topic, group)))
-        await lab.committed(group, topic)
-        await _limit(lab, client_id, LIMIT)
+    topic = "gusts"
+    async with _limited(lab, topic, "gust-readers") as write_more:
 
         async def gust() -> None:
             await lab.write(topic, 1, value=bytes(GUST))
-
-        async def write_more() -> None:
-            producer.rate = MUCH
 
         yield Steps(by=Eyes(request_logs=True), happens=gust, switch=write_more)
 
