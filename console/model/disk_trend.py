@@ -40,12 +40,19 @@ def sampled(before: tuple[DirSample, ...], sample: DirSample) -> tuple[DirSample
 
 def seconds_left(samples: tuple[DirSample, ...]) -> float | None:
     """Seconds until a directory is full at the rate of the samples, None if it does not fill or that is unknown."""
-    if len(samples) < 2:
-        return None
-    first, last = samples[0], samples[-1]
-    seconds = (last.at - first.at).total_seconds()
-    used = first.usable - last.usable
-    return last.usable * seconds / used if seconds >= LEAST and used > 0 else None
+    return _seconds_left(samples[-1].usable, samples) if samples else None
+
+
+def _seconds_left(usable: int, trend: tuple[DirSample, ...]) -> float | None:
+    """Return the seconds in which so many bytes are used up at the rate of a trend, from its first to its last
+    sample."""
+    seconds = _covered(trend)
+    used = trend[0].usable - trend[-1].usable
+    return usable * seconds / used if seconds >= LEAST and used > 0 else None
+
+
+def _covered(samples: tuple[DirSample, ...]) -> float:
+    return (samples[-1].at - samples[0].at).total_seconds()
 
 
 class Growth(NamedTuple):
@@ -63,15 +70,19 @@ def growth(samples: tuple[DirSample, ...]) -> Growth | None:
 
 
 def foreseen(samples: tuple[DirSample, ...]) -> float | None:
-    """As `seconds_left`; None also for what is too far off for so short a trend, and for a disk that is emptied again
-    and again."""
-    left = seconds_left(samples) if _falls(samples) else None
-    covered = (samples[-1].at - samples[0].at).total_seconds() if samples else 0.0
-    return left if left is not None and left <= FORESIGHT * covered else None
+    """As `seconds_left`, at the rate that is believed; None also for what is too far off for so short a trend."""
+    if not samples:
+        return None
+    trend = _believed(samples)
+    left = _seconds_left(samples[-1].usable, trend)
+    return left if left is not None and left <= FORESIGHT * _covered(trend) else None
 
 
-def _falls(samples: tuple[DirSample, ...]) -> bool:
-    """Whether usable bytes fall by more than they rise again: logs grow until segments are deleted."""
-    steps = [before.usable - after.usable for before, after in pairwise(samples)]
-    fell, rose = sum(step for step in steps if step > 0), -sum(step for step in steps if step < 0)
-    return fell > 2 * rose
+def _believed(samples: tuple[DirSample, ...]) -> tuple[DirSample, ...]:
+    """The samples up to the last rise; all of them where usable bytes never rose.
+
+    Logs grow until segments are deleted: what fell since the last rise may come back as it did before, so a disk fills
+    only as far as its peaks fall.
+    """
+    rises = [n for n, (before, after) in enumerate(pairwise(samples), 1) if after.usable > before.usable]
+    return samples[: rises[-1] + 1] if rises else samples

@@ -157,7 +157,7 @@ def _dir(course: Course, place: Place) -> LogDir | None:
 def _fills_up(course: Course, places: list[Place]) -> Claim:
     broker, path = places[0]
     samples = course.dirs[places[0]]
-    left = seconds_left(samples)
+    left = foreseen(samples) or seconds_left(samples)
     subjects = [Subject(broker=each[0], dir=each[1]) for each in places]
     symptoms = [course.seen[DIR_NEARLY_FULL, each] for each in subjects if (DIR_NEARLY_FULL, each) in course.seen]
     began = [course.since(each) for each in symptoms]
