@@ -26,7 +26,7 @@ localTimeMs DOUBLE, throttleTimeMs BIGINT, principal STRING
 _SQL = """
 WITH lines AS (
   SELECT unix_timestamp(substring(value, 2, 19), 'yyyy-MM-dd HH:mm:ss') AS second,
-    substring(value, 51, length(value) - 74) AS json
+    substring(value, 51, length(value) - 73) AS json
   FROM log WHERE substring(value, 26, 25) = ' DEBUG Completed request:'
 ), asked AS (
   SELECT second, json, from_json(json, '{structure}') AS r FROM lines

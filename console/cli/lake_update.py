@@ -67,6 +67,7 @@ def update_once(plan: Plan, master: str | None, progress: Shown) -> Report:
 def _session(plan: Plan, master: str | None, progress: Shown, *, is_whole: bool = False) -> Session:
     """What starts Spark for a plan. is_whole: see `lake_session`."""
     from console.pipeline.java import groups_of
+    from console.pipeline.spark import is_local
     from console.pipeline.spark_session import lake_session
 
     return partial(
@@ -74,7 +75,7 @@ def _session(plan: Plan, master: str | None, progress: Shown, *, is_whole: bool 
         os.environ,
         master=master,
         groups=groups_of(plan.lake.where, topics=bool(plan.topics)),
-        settings=plan.lake.files.spark_settings(),
+        settings=plan.lake.files.spark_settings(is_local=is_local(master)),
         is_whole=is_whole,
         say=progress.say,
     )

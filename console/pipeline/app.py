@@ -62,7 +62,7 @@ from console.pipeline.schema import (
     SNAPSHOT,
     TABLES,
 )
-from console.pipeline.spark import for_few_rows, for_many_rows
+from console.pipeline.spark import for_few_rows, for_many_rows, set_properties
 from console.pipeline.streams import formats, logged_in, lost_of, lost_rows, topic_rows
 from console.pipeline.tables import EVERY, MANY_FILES, Batch, Tables, maintain, observed, of_clusters, taken
 from console.pipeline.transforms.drift import A_PAIR
@@ -411,4 +411,5 @@ def _application(
     if lock.former is not None:
         report.notes.append(f"took over the lock of a run that died: {lock.former}")
     with recorded(plan.lake, report) as keep, session() as spark, in_words(), logged_in(spark, plan.login):
+        set_properties(spark, plan.lake.files.java_properties(settings.store_file))
         yield Application(plan, settings, spark, report, lock.is_held), keep

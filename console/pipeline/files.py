@@ -192,8 +192,22 @@ class Filesystem:
         there is nothing to copy."""
         return list(paths)
 
-    def spark_settings(self) -> dict[str, str]:
-        """By which Spark reaches the same files, in its words; keys are among them."""
+    def spark_settings(self, *, is_local: bool) -> dict[str, str]:
+        """Return by which settings Spark reaches the same files, in its words; keys are among them.
+
+        Args:
+            is_local: Spark's tasks run in a Java of this machine, which has what `java_properties` names.
+        """
+        del is_local
+        return {}
+
+    def java_properties(self, lent: str) -> dict[str, str]:
+        """Return the system properties by which Java reaches the same files; none of them is a secret.
+
+        Args:
+            lent: the file of `lent`.
+        """
+        del lent
         return {}
 
     @contextmanager

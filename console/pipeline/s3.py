@@ -51,7 +51,11 @@ _PACKETS, _WHOLE = timedelta(minutes=2), timedelta(hours=1)
 _TRIES_AGAIN = 2
 _LENT_SECONDS = 60.0
 """Between two looks at whether keys that were lent have to be renewed."""
-_OF_TWO = "SimpleAWSCredentialsProvider"
+_OF_TWO, _OF_THREE = "SimpleAWSCredentialsProvider", "TemporaryAWSCredentialsProvider"
+"""S3A's providers of keys without and with a token, from its settings."""
+_OF_FILE = "software.amazon.awssdk.auth.credentials.ProfileCredentialsProvider"
+"""The provider of AWS' own SDK that reads a file of profiles, and reads it again when it has changed."""
+_PROFILE, _KEYS_FILE = "default", "credentials"
 _KEYS = "Check AWS_PROFILE, or AWS_ACCESS_KEY_ID and its secret."
 _UNKNOWN = f"it does not know the access key of {{source}}. {_KEYS}"
 _REMEDIES = {
@@ -106,6 +110,16 @@ class _Lease(NamedTuple):
     def holder(self) -> Holder | None:
         """Who it names."""
         return holder_of(self.text)
+
+
+def _profile_of(keys: S3Keys) -> str:
+    """Return AWS' file of profiles with these keys."""
+    named = {
+        "aws_access_key_id": keys.access_key,
+        "aws_secret_access_key": keys.secret,
+        "aws_session_token": keys.token,
+    }
+    return f"[{_PROFILE}]\n" + "".join(f"{name} = {text}\n" for name, text in named.items() if text)
 
 
 class S3Files(Filesystem):
@@ -177,28 +191,42 @@ class S3Files(Filesystem):
             _each(self._copy, *zip(*missing, strict=True))
         return [str(place) for place in places]
 
-    def spark_settings(self) -> dict[str, str]:
+    def spark_settings(self, *, is_local: bool) -> dict[str, str]:
         """See Filesystem: those of Hadoop's S3A, for this bucket.
+
+        S3A keeps the keys of its settings for as long as a filesystem is open; where keys end, Java reads them from the
+        file of `java_properties`, again whenever it changes. Workers of other machines do not have that file.
 
         Of one application at a time commits of Delta need nothing more: its own way to write to S3, which is for one
         driver (S3SingleDriverLogStore), is enough since the lease of `lock` lets in no second one.
         """
         keys = self._keys and self._keys()
-        provider = None if keys is None else "TemporaryAWSCredentialsProvider" if keys.token else _OF_TWO
+        if is_local and keys and keys.ends is not None:
+            provider, keys = _OF_FILE, None
+        else:
+            provider = keys and f"org.apache.hadoop.fs.s3a.{_OF_THREE if keys.token else _OF_TWO}"
         named = {
             "path.style.access": "true",  # as obstore does
             "endpoint": self._url,
             "endpoint.region": self._region,
-            "aws.credentials.provider": provider and f"org.apache.hadoop.fs.s3a.{provider}",
+            "aws.credentials.provider": provider,
             "access.key": keys and keys.access_key,
             "secret.key": keys and keys.secret,
             "session.token": keys and keys.token,
         }
         return {f"spark.hadoop.fs.s3a.bucket.{self._bucket}.{name}": text for name, text in named.items() if text}
 
+    def java_properties(self, lent: str) -> dict[str, str]:
+        """See Filesystem: where AWS' own SDK finds keys that end, and that it looks for them nowhere else."""
+        file = Path(lent).with_name(_KEYS_FILE)
+        if not file.exists():
+            return {}
+        nowhere = str(file.with_name("none"))
+        return {"aws.sharedCredentialsFile": str(file), "aws.configFile": nowhere, "aws.profile": _PROFILE}
+
     @contextmanager
     def lent(self) -> Iterator[str]:
-        """See Filesystem. Before keys end the file has the next."""
+        """See Filesystem. Before keys end the file has the next; so has one beside it, for Java."""
         with tempfile.TemporaryDirectory(prefix="kac-store-") as folder:  # of this user alone
             file, ended = f"{folder}/store", threading.Event()
 
@@ -206,6 +234,8 @@ class S3Files(Filesystem):
                 keys = None if self._keys is None else self._keys()
                 loan = _Loan(self._bucket, self._url, self._region, keys, str(self._cache.parent))
                 Filesystem().replace(file, msgspec.json.encode(loan))
+                if keys is not None and keys.ends is not None:
+                    Filesystem().replace(f"{folder}/{_KEYS_FILE}", _profile_of(keys).encode())
 
             def renew() -> None:
                 while not ended.wait(_LENT_SECONDS):

@@ -154,13 +154,13 @@ def session(
             with nullcontext() if shared else stopping(spark):
                 yield spark
             return
-        is_local = settings.get("spark.master", "").startswith("local")
-        of_place = _ON_THIS_MACHINE if is_local else {"spark.jars": ",".join(map(str, jars))}
+        here = is_local(settings.get("spark.master", ""))
+        of_place = _ON_THIS_MACHINE if here else {"spark.jars": ",".join(map(str, jars))}
         chosen = {**_EVERYWHERE, **of_place, **settings}
         heap = f"-Xmx{chosen.get('spark.driver.memory', '1g')}"
-        command = [str(java), *java_options(jars, () if is_local else _conf_folders()), heap, *options, _SUBMIT]
-        variables = _HERE if is_local else {}
-        with _running(command, variables, _scratch(chosen), log, defaults=not is_local) as gateway:
+        command = [str(java), *java_options(jars, () if here else _conf_folders()), heap, *options, _SUBMIT]
+        variables = _HERE if here else {}
+        with _running(command, variables, _scratch(chosen), log, defaults=not here) as gateway:
             meanwhile()
             with environment({**variables, **gateway()}):
                 try:
@@ -169,6 +169,18 @@ def session(
                     raise NotStarted(str(error)) from error
             with stopping(spark):
                 yield spark
+
+
+def is_local(master: str | None) -> bool:
+    """Return whether tasks run in the driver's own Java; None: where kac runs them by itself."""
+    return master is None or master.startswith("local")
+
+
+def set_properties(spark: SparkSession, properties: Mapping[str, str]) -> None:
+    """Set system properties of the driver's Java."""
+    java: Any = spark._jvm
+    for name, value in properties.items():
+        java.java.lang.System.setProperty(name, value)
 
 
 def _made(settings: Mapping[str, str]) -> SparkSession:

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING
 
 from console.log_file import state_directory
 from console.pipeline.java import Group, NoSpark, archive_of, begin, find_java, locked, spark_jars, start_options
-from console.pipeline.spark import NotStarted, java_options, session
+from console.pipeline.spark import NotStarted, is_local, java_options, session
 from console.safe_files import open_private, private_folder, write_whole
 
 if TYPE_CHECKING:
@@ -188,11 +188,11 @@ def lake_session(
     java = find_java(environ)
     jars = spark_jars(environ, groups, java.program, say)
     where = master or "local[*]"
-    is_local = where.startswith("local")
+    here = is_local(where)
     machine = this_machine()
     with scratch_folder(Path(tempfile.gettempdir())) as scratch, _log(environ) as log:
         own = {"spark.master": where}
-        if is_local:
+        if here:
             own |= {
                 "spark.driver.memory": f"{machine.for_spark // MIB}m",
                 "spark.sql.shuffle.partitions": str(machine.cores),
@@ -205,7 +205,7 @@ def lake_session(
         options = [f"-Djava.io.tmpdir={scratch}"]
         recording = scratch / "classes"
         archive = archive_of(environ, java, java_options(jars))
-        if is_local:
+        if here:
             options += start_options(archive, recording if is_whole else None)
         say("starting Spark")
         start = log.tell()
@@ -213,7 +213,7 @@ def lake_session(
             with session(
                 {**own, **settings}, java=java.program, jars=jars, options=options, log=log, meanwhile=meanwhile
             ) as spark:
-                if not is_local:
+                if not here:
                     # Executors need it; local ones find kac where it is installed.
                     spark.sparkContext.addPyFile(str(write_package(scratch / "kac-lake.zip")[0]))
                 yield spark

@@ -26,6 +26,7 @@ from console.pipeline.redact import Damaged
 from console.pipeline.requests.counted import COUNTED, Whose, counted, damaged_row
 from console.pipeline.requests.skipped import Skipped, skipped
 from console.pipeline.schema import REQUEST, TABLES, arrow_schema
+from console.pipeline.spark import set_properties
 from console.pipeline.tables import given
 from console.pipeline.transforms.rows import rows_of
 
@@ -174,8 +175,7 @@ def logged_in(spark: SparkSession, login: str) -> Iterator[None]:
     with NamedTemporaryFile("w", prefix="kac-login-", encoding="utf-8") as file:
         file.write(login)
         file.flush()
-        java: Any = spark._jvm
-        java.java.lang.System.setProperty("java.security.auth.login.config", file.name)
+        set_properties(spark, {"java.security.auth.login.config": file.name})
         yield
 
 

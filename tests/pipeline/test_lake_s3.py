@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 import pytest
@@ -34,6 +38,8 @@ from console.pipeline.results import status
 from console.pipeline.runs import settings_of
 from console.pipeline.s3 import S3Files, S3Keys
 from console.pipeline.schema import HISTORY, TABLES
+from console.pipeline.spark import set_properties
+from console.pipeline.spark_session import lake_session
 from tests.pipeline.lake_tables import held
 from tests.pipeline.small_site import CLUSTER, PASSWORD, Site
 from tests.support import sample_lake
@@ -276,7 +282,7 @@ def test_keys_that_were_lent_are_renewed(where: str, monkeypatch: pytest.MonkeyP
         while Path(file).read_bytes() == first:
             patience.wait(0.01)
         lent = Path(file).read_bytes()
-    settings = S3Files.borrowed(lent).spark_settings()
+    settings = S3Files.borrowed(lent).spark_settings(is_local=True)
     name = f"spark.hadoop.fs.s3a.bucket.{BUCKET}"
     assert settings[f"{name}.session.token"].startswith("token-")
     assert settings[f"{name}.aws.credentials.provider"].endswith(".TemporaryAWSCredentialsProvider")
@@ -473,3 +479,87 @@ def test_copies_that_nobody_reads_go(where: str) -> None:
     (new,) = files.here([f"{where}/data/new"])
     assert not Path(old).exists()
     assert Path(new).read_text() == "new"
+
+
+class Gate(ThreadingHTTPServer):
+    """A store behind a gate that lets in who signs with the right access key, as AWS once others have expired."""
+
+    def __init__(self, store: Store) -> None:
+        self.behind = urlsplit(store.endpoint).netloc
+        self.lets_in: set[str] = set()
+        self.came: set[str] = set()
+        super().__init__(("127.0.0.1", 0), _Gatekeeper)
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class _Gatekeeper(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Gate
+
+    def do_GET(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        key = re.findall(r"Credential=(\w+)/", self.headers.get("Authorization") or "")[0]
+        self.server.came.add(key)
+        if key in self.server.lets_in:
+            behind = HTTPConnection(self.server.behind, timeout=PATIENCE)
+            behind.request(self.command, self.path, body, dict(self.headers))
+            answer = behind.getresponse()
+            status, headers, body = answer.status, answer.getheaders(), answer.read()
+        else:
+            status, headers, body = 400, [], b"<Error><Code>ExpiredToken</Code><Message>expired</Message></Error>"
+        self.send_response_only(status)
+        for name, value in headers:
+            if name.lower() not in ("content-length", "transfer-encoding", "connection"):
+                self.send_header(name, value)
+        length = next((value for name, value in headers if name == "Content-Length"), "0")
+        self.send_header("Content-Length", length if self.command == "HEAD" else str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    do_PUT = do_POST = do_HEAD = do_DELETE = do_GET  # noqa: N815 - http.server's
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing of the requests is shown."""
+
+
+@pytest.mark.slow
+@pytest.mark.takes(30)
+def test_a_session_that_is_open_takes_the_keys_that_follow(
+    store: Store, where: str, jars: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Those that Spark began with are refused later, while S3A keeps its filesystem open."""
+    monkeypatch.setattr("console.pipeline.s3._LENT_SECONDS", 0.1)
+    ends = datetime.now(UTC) + timedelta(hours=1)
+    first, second = (S3Keys(f"AKIA{name}", f"planted-{name}", f"token-{name}", "a test", ends) for name in ("A", "B"))
+    taken = [first]
+    with Gate(store) as gate:
+        threading.Thread(target=gate.serve_forever).start()
+        try:
+            gate.lets_in = {first.access_key}
+            files = S3Files(BUCKET, gate.endpoint, "us-east-1", lambda: taken[-1], tmp_path)
+            settings = files.spark_settings(is_local=True)
+            assert "planted" not in str(settings)
+            assert "planted" in str(files.spark_settings(is_local=False))
+            monkeypatch.setenv("AWS_PROFILE", "other")
+            environ = {**os.environ, FOLDER: jars}
+            groups = {Group.DELTA, Group.S3}
+            session = lake_session(environ, master="local[1]", groups=groups, settings=settings)
+            with files.lent() as lent, session as spark:
+                set_properties(spark, files.java_properties(lent))
+                spark.range(3).write.parquet(f"{where}/before")
+                gate.lets_in = {first.access_key, second.access_key}
+                taken.append(second)
+                until = time.monotonic() + PATIENCE
+                while second.access_key not in gate.came:
+                    assert time.monotonic() < until
+                    assert spark.read.parquet(f"{where}/before").count() == 3
+                gate.lets_in = {second.access_key}
+                spark.range(4).write.parquet(f"{where}/after")
+                assert spark.read.parquet(f"{where}/after").count() == 4
+            assert gate.came == {first.access_key, second.access_key}
+        finally:
+            gate.shutdown()
