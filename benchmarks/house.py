@@ -1,0 +1,210 @@
+"""How the code is built, as figures: what is counted of its text alone, without running it.
+
+``python -m benchmarks.house [--root DIR]``: lines, and those with code; Protocols; functions that take a `Session`, or
+a value that holds one; names of modules that stand in several rooms; classes with many methods; docstrings that say
+what a function takes. DIR: another checkout, to compare.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+
+from msgspec import Struct
+
+from benchmarks.figures import report, report_ratio
+
+PRODUCT, TESTS = ("console", "widgets", "themes"), ("tests",)
+MOST_PROTOCOLS, MOST_WITH_SESSION = 15, 60
+MOST_CODE = 75_000
+"""Lines of the product without blanks, comments and docstrings."""
+OFTEN, MANY_METHODS, LONG = 3, 25, 60
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class Module(Struct, frozen=True):
+    """A file of Python. path: below the root."""
+
+    path: Path
+    text: str
+    tree: ast.Module
+
+
+def modules(root: Path, folders: Iterable[str]) -> list[Module]:
+    """Return the modules in these folders, by path."""
+    files = chain.from_iterable(sorted((root / folder).rglob("*.py")) for folder in folders)
+    texts = ((path.relative_to(root), path.read_text("utf-8")) for path in files)
+    return [Module(path, text, ast.parse(text)) for path, text in texts]
+
+
+def functions(module: Module) -> Iterator[Function]:
+    """Return every function and method of a module."""
+    return (node for node in ast.walk(module.tree) if isinstance(node, Function))
+
+
+def classes(module: Module) -> Iterator[ast.ClassDef]:
+    """Return every class of a module."""
+    return (node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef))
+
+
+def names_in(annotation: ast.expr | None) -> set[str]:
+    """Return the names of types in an annotation, those in quotes too."""
+    if annotation is None:
+        return set()
+    found: set[str] = set()
+    for node in ast.walk(annotation):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            with suppress(SyntaxError):  # a Literal
+                found |= names_in(ast.parse(node.value, mode="eval").body)
+        elif isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            found.add(node.attr)
+    return found
+
+
+def parameters(function: Function) -> list[ast.arg]:
+    """Return all parameters, those by keyword too."""
+    given = function.args
+    return [*given.posonlyargs, *given.args, *given.kwonlyargs]
+
+
+def protocols(found: Iterable[Module]) -> list[str]:
+    """Return the Protocols as ``path: name``."""
+    return [
+        f"{module.path}: {each.name}"
+        for module in found
+        for each in classes(module)
+        if any("Protocol" in names_in(base) for base in each.bases)
+    ]
+
+
+def with_session(found: Iterable[Module]) -> list[str]:
+    """Return the functions that take a `Session`, or a value that holds one, as ``path: name``.
+
+    A value holds one where a field of its class, or a parameter of its ``__init__``, is annotated with `Session`; what
+    a class makes of its own does not count, nor what it inherits.
+    """
+    others = ("pipeline", "embedded")  # their sessions are Spark's, and those of fetches
+    modules_ = [module for module in found if module.path.parts[1] not in others]
+    holders = {"Session"} | {
+        each.name for module in modules_ for each in classes(module) if "Session" in names_in_fields(each)
+    }
+    return [
+        f"{module.path}: {function.name}"
+        for module in modules_
+        for function in functions(module)
+        if any(names_in(parameter.annotation) & holders for parameter in parameters(function))
+    ]
+
+
+def names_in_fields(class_: ast.ClassDef) -> set[str]:
+    """Return the names of types of a class's fields, and of what makes a value of it."""
+    found: set[str] = set()
+    for node in class_.body:
+        if isinstance(node, ast.AnnAssign):
+            found |= names_in(node.annotation)
+        elif isinstance(node, ast.FunctionDef) and node.name == "__init__":
+            for parameter in parameters(node):
+                found |= names_in(parameter.annotation)
+    return found
+
+
+def lines_of_code(module: Module) -> int:
+    """Return how many lines have code: no blanks, comments or docstrings."""
+    coded: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(module.text).readline):
+        if token.type not in _NO_CODE:
+            coded.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(module.tree):
+        if isinstance(node, Documented):
+            for statement in node.body:
+                if _is_text(statement):  # of the constant before it, or of the whole
+                    coded.difference_update(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1))
+    return len(coded)
+
+
+_NO_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+    tokenize.ENCODING,
+}
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+
+
+def comments(module: Module) -> int:
+    """Return how many comments a module has, without those to tools."""
+    tokens = tokenize.generate_tokens(io.StringIO(module.text).readline)
+    return sum(
+        token.type == tokenize.COMMENT and not token.string.startswith(("# noqa", "# type:", "# pragma", "# --"))
+        for token in tokens
+    )
+
+
+def repeated(found: Iterable[Module]) -> dict[str, int]:
+    """Return the names of modules that stand three times or more, and how often."""
+    stems = Counter(module.path.stem for module in found if module.path.stem != "__init__")
+    return {name: count for name, count in stems.most_common() if count >= OFTEN}
+
+
+def sections(found: Iterable[Module]) -> Mapping[str, int]:
+    """Return how many docstrings of functions have Args, Returns and Raises."""
+    texts = [ast.get_docstring(function) or "" for module in found for function in functions(module)]
+    return {name: sum(f"{name}:\n" in text for text in texts) for name in ("Args", "Returns", "Raises")}
+
+
+def main() -> int:
+    """Count, and print a line of JSON for each figure."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.house", description=main.__doc__)
+    parser.add_argument("--root", type=Path, default=Path(__file__).parents[1])
+    root = parser.parse_args().root
+    product, tests = modules(root, PRODUCT), modules(root, TESTS)
+    for name, found in (("product", product), ("tests", tests)):
+        report(f"lines of {name}", files=len(found), lines=sum(module.text.count("\n") for module in found))
+    report_ratio("lines of product with code", sum(map(lines_of_code, product)), MOST_CODE)
+    report_ratio("Protocols", len(protocols(product)), MOST_PROTOCOLS)
+    report_ratio("functions that take a Session", len(with_session(product)), MOST_WITH_SESSION)
+    report("names of modules that stand three times", names=repeated(product))
+    for room in sorted({module.path.parts[1] for module in product if module.path.parts[0] == "console"}):
+        inside = [module for module in product if module.path.parts[:2] == ("console", room)]
+        if room.endswith(".py"):
+            continue
+        lines = sum(module.text.count("\n") for module in inside)
+        report(f"room {room}", files=len(inside), lines=lines, comments=sum(map(comments, inside)))
+    big = [
+        f"{module.path}: {each.name}"
+        for module in product
+        for each in classes(module)
+        if sum(isinstance(node, Function) for node in each.body) > MANY_METHODS
+    ]
+    report(f"classes of more than {MANY_METHODS} methods", count=len(big), names=big)
+    long = [
+        f"{module.path}: {each.name}"
+        for module in product
+        for each in functions(module)
+        if (each.end_lineno or each.lineno) - each.lineno >= LONG
+    ]
+    report(f"functions of more than {LONG} lines", count=len(long), names=long)
+    report("docstrings of functions with sections", **sections(product))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
