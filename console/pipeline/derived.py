@@ -29,6 +29,7 @@ from console.pipeline.transforms.policy_violation import policy_violation
 from console.pipeline.transforms.quota_usage import (
     FIGURES,
     HOUR,
+    LIMITING,
     SCOPE,
     WINDOW_SECONDS,
     Limits,
@@ -57,7 +58,8 @@ def make_usage(tables: Tables, hours: Iterable[tuple[str, int]], whole: frozense
     of_some = by_hour.join(F.broadcast(given(tables.spark, some, _HOURS)), ["cluster_id", "hour"], "left_semi")
     by_hour = by_hour.where(F.col("cluster_id").isin(sorted(whole))).unionByName(of_some)
     history = tables.newest(HISTORY, of_clusters(clusters))
-    quotas = history.where("entity_type = 'quota'").withColumn("of", F.lit("quota"))
+    # A column more is one more in each row of seconds, too.
+    quotas = history.where("entity_type = 'quota'").select("cluster_id", *LIMITING, F.lit("quota").alias("of"))
     first = _first_polls(history, "valid_from").withColumn("of", F.lit("first"))
     limits = quotas.unionByName(first, allowMissingColumns=True)
     of_hour = by_hour.select("cluster_id", "hour").distinct().join(limits, "cluster_id")
@@ -84,7 +86,7 @@ def _minutes(rows: pa.Table) -> pa.Table:
     """The minutes of one hour of a cluster. rows: its seconds, and the limits of the cluster."""
     seconds, quotas, first = parted(rows, "second", "quota", "first")
     first_poll = next((at for (at,) in rows_of(first, "valid_from")), None)
-    limits = Limits(quotas.select(HISTORY.names), first_poll)
+    limits = Limits(quotas, first_poll)
     return used_minutes(added_up(seconds.select(REQUEST_1S.names)), rows["hour"][0].as_py(), limits)
 
 

@@ -201,10 +201,9 @@ class S3Files(Filesystem):
         driver (S3SingleDriverLogStore), is enough since the lease of `lock` lets in no second one.
         """
         keys = self._keys and self._keys()
+        provider = f"org.apache.hadoop.fs.s3a.{_OF_THREE if keys.token else _OF_TWO}" if keys else ""
         if is_local and keys and keys.ends is not None:
             provider, keys = _OF_FILE, None
-        else:
-            provider = keys and f"org.apache.hadoop.fs.s3a.{_OF_THREE if keys.token else _OF_TWO}"
         named = {
             "path.style.access": "true",  # as obstore does
             "endpoint": self._url,

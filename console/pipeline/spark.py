@@ -252,6 +252,8 @@ _OPTIONS = (
     *("-Dio.netty.tryReflectionSetAccessible=true", "-Dio.netty.allocator.type=pooled"),
     # Half of the processor's time of a start, and more, is saved by these two.
     *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+    # Otherwise the heap grows to twice of what it holds; collecting more often takes no more of the processor.
+    *("-XX:MinHeapFreeRatio=10", "-XX:MaxHeapFreeRatio=25"),
 )
 
 _SUBMIT = "org.apache.spark.deploy.SparkSubmit"

@@ -52,17 +52,20 @@ class _Held(NamedTuple):
     value: float | None
 
 
+LIMITING = ("entity_key", "attr", "new_value", "valid_from", "valid_to", "is_deleted", "source")
+"""Columns of HISTORY that say what limits a user and a client id."""
+
+
 class Limits:
     """The limits of a cluster's users and client ids over time.
 
-    history: the cluster's rows of HISTORY of quotas. first_poll: when a poll, or a snapshot of the log, first showed
-    anything of it: what that shows was set before, at an unknown time.
+    history: the rows of HISTORY of its quotas, with the columns LIMITING. first_poll: when a poll, or a snapshot of the
+    log, first showed anything of it: what that shows was set before, at an unknown time.
     """
 
     def __init__(self, history: pa.Table, first_poll: int | None) -> None:
         self._held: dict[QuotaEntity, dict[str, list[_Held]]] = {}
-        names = ("entity_key", "attr", "new_value", "valid_from", "valid_to", "is_deleted", "source")
-        for entity, attr, text, since, until, is_deleted, source in rows_of(history, *names):
+        for entity, attr, text, since, until, is_deleted, source in rows_of(history, *LIMITING):
             if attr in USAGE_KEYS:
                 begins = _BEGINNING if source in POLL_SOURCES and since == first_poll else since
                 of_entity = self._held.setdefault(QuotaEntity.of(quota_parts(entity)), {})

@@ -16,12 +16,17 @@ Row = tuple[Any, ...]
 """The columns of a table, in order."""
 
 
+AT_ONCE = 32_768
+"""Rows that are Python's own values at once: these take ten times as much memory as Arrow's."""
+
+
 def rows_of(table: pa.Table, *names: str) -> Iterator[Row]:
-    """The rows, with these columns."""
-    return zip(*(_values(table.column(name)) for name in names), strict=True)
+    """Yield the rows, with these columns."""
+    for batch in table.select(names).to_batches(max_chunksize=AT_ONCE):
+        yield from zip(*map(_values, batch.columns), strict=True)
 
 
-def _values(column: pa.ChunkedArray) -> list[Any]:
+def _values(column: pa.Array) -> list[Any]:
     values: list[Any] = (column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column).to_pylist()
     return values
 
