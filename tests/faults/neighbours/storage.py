@@ -38,10 +38,10 @@ def _saw(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
     return _with_dir(snapshot, 2, LogDir("/data", NO_SIZES, 1_000, 600 - falls))
 
 
-def _saw_begins(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """As `_saw`, watched for one rise only; in the ill one less comes back each time."""
-    usable = 600 - 25 * (tick % 8) - (60 * (tick // 8) if ill else 0)
-    return _with_dir(snapshot, 2, LogDir("/data", NO_SIZES, 1_000, usable))
+def _fell_again(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
+    """Usable bytes fall, rise once, and fall for longer than before; in the ill one they never rose."""
+    falls = 25 * (tick if ill or tick < 3 else tick - 3)
+    return _with_dir(snapshot, 2, LogDir("/data", NO_SIZES, 1_000, 600 - falls))
 
 
 CUT: Own = {CLUSTER_DEFAULT: {"log.retention.ms": "1000"}}
@@ -117,9 +117,9 @@ NEIGHBOURS = (
         name="a disk that was emptied once",
         fault="disk filled",
         how="the usable bytes of a disk fall, rise once, and fall again",
-        decides="less comes back than fell before",
+        decides="they never rose",
         ill=cause("disk-filling", broker=2, dir="first"),
-        looks=modelled(_saw_begins, ticks=15),
+        looks=modelled(_fell_again, ticks=12),
     ),
     Neighbour(
         name="a default that the topic does not take",
