@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from console.answers.results import NOT_READ, Detail, Result, Table, table_of
 from console.language.errors import CommandError, did_you_mean
 from console.language.quoting import quote
-from console.language.statements import Key, Show, Subject
+from console.language.statements import Key, Subject
 from console.language.tokenizer import Span
+from console.language.verbs.show import Show
 from console.language.vocabulary import config_problems, known_entry, known_keys, problems, require
 from console.model.broker_keys import update_mode
 from console.model.cluster import Topic

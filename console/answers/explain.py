@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from console.answers.results import Column, Result, Row, Table, rows_of
+from console.language.acl_words import require_checked
 from console.language.errors import CommandError
-from console.language.interpret import require_checked
-from console.language.statements import Explain
+from console.language.verbs.explain import Explain
 from console.language.vocabulary import problems
 from console.model.acl import CLUSTER_NAME, Acl, has_type
 from console.model.authorizer import (
@@ -43,7 +43,7 @@ _CREATE, _WRITE, _IDEMPOTENT = map(AclOperation.parse, ("CREATE", "WRITE", "IDEM
 def explain(statement: Explain, snapshot: Snapshot) -> Table:
     """The decision on each operation. Raises CommandError for an operation that brokers never check on such a resource,
     for a host that is no address, and where the ACLs can't be read."""
-    require_checked(statement)
+    require_checked(statement.resource_type, statement.operations, statement.operations_span)
     host = _host(statement)
     if "acls" not in snapshot.read_at:
         raise _unread(snapshot)

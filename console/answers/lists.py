@@ -19,7 +19,8 @@ from console.language.filters import (
     split_fields,
     without_acl_filters,
 )
-from console.language.statements import FieldFilter, List
+from console.language.statements import FieldFilter
+from console.language.verbs.listing import List
 from console.language.vocabulary import problems
 from console.model.config import ConfigResource, topic_resource
 from console.model.entity_types import EntityType, listed_alone

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from console.answers.results import Result
-from console.language.statements import Explain, List, QueryStatement, Show, Subject
+from console.language.statements import QueryStatement, Subject
+from console.language.verbs.effective import EffectiveQuota
+from console.language.verbs.explain import Explain
+from console.language.verbs.listing import List
+from console.language.verbs.show import Show
 from console.language.vocabulary import subject_of
 from console.model.snapshot import Snapshot
 from console.plan.plan import EMPTY, Plan
@@ -29,7 +33,9 @@ def answer(
             from console.answers.explain import explain
 
             return explain(statement, snapshot)
-        case _:
+        case EffectiveQuota():
             from console.answers.quotas import effective_result
 
             return effective_result(statement, snapshot)
+        case _:
+            raise TypeError(f"{type(statement).__name__} has no answer")

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from console.answers.results import NOT_READ, Column, Detail, Row, Table, table_of
-from console.language.statements import EffectiveQuota, Show
+from console.language.verbs.effective import EffectiveQuota
+from console.language.verbs.show import Show
 from console.language.vocabulary import check_key, problems, quota_keys
 from console.model.inheritance import Inheritance
 from console.model.numbers import Data

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from console.answers.results import Row, Table, titles
-from console.language.record_grammar import records_text
-from console.language.statements import Records
+from console.language.unparse import unparse
+from console.language.verbs.records import Records
 from console.model.records import RecordsRead
 from console.model.snapshot import ReadFailure
 from console.present.records import RECORDS, record_data, record_notes, record_rows, summary
@@ -21,7 +21,7 @@ def records_result(statement: Records, read: RecordsRead, *, masked: bool) -> Ta
         "records",
         titles(RECORDS),
         tuple(Row(RECORDS.texts(row), record_data(row)) for row in rows),
-        records_text(statement),
+        unparse(statement),
         "none",
         tuple(notes),
         tuple(ReadFailure("records", statement.topic, problem) for problem in read.problems),

@@ -269,7 +269,7 @@ async def _list(session: Session, output: str) -> int:
     """All that is open or moves, and the last operations that ended."""
     from console.answers.operations import dir_copies_table, operations_table, running_moves_table
     from console.answers.results import Printer
-    from console.language.needs import Needs
+    from console.language.snapshot_parts import Needs
     from console.session.operating import read_operations
     from console.session.reading import read_needs
 

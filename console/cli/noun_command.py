@@ -28,7 +28,7 @@ from console.terminal import stderr, stdout, width_of, write_folded, write_tabbe
 if TYPE_CHECKING:
     from console.answers.results import Result
     from console.contexts import Context
-    from console.language.secret_values import SecretSlot
+    from console.language.statements import SecretSlot
     from console.plan.edits import Edit
     from console.plan.plan import StageReport
     from console.plan.settle import ApplyReport

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from console.answers.results import Column, Row, Table
 from console.cli.opening import DONE, FAILED, with_session
 from console.language.interpret import command_of
-from console.language.needs import Needs
+from console.language.snapshot_parts import Needs
 from console.model.codes import BROKER, TOPIC
 from console.model.config import CLUSTER_DEFAULT
 from console.model.numbers import natural_number, option

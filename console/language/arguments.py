@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
 from console.language.quoting import DEFAULT_NAME, ENTITY_WORDS, quote_beside_equals
 from console.language.reader import Expected, Mark, Reader, Role, What
@@ -18,27 +18,18 @@ from console.language.statements import (
     SecretSource,
     Subject,
 )
-from console.language.tokenizer import Word
-from console.model.acl import LITERAL, PREFIXED
-from console.model.codes import AclResourceType, Code, PatternType, ResourceType
+from console.language.tokenizer import Span, Word
+from console.model.codes import ResourceType
 from console.model.config import ConfigResource
-from console.model.entity_types import BY_WORD, ENTITY_TYPES, EntityType, Lister
+from console.model.entity_types import BY_WORD, ENTITY_TYPES, EntityType, Lister, with_configs, with_quotas
 from console.model.numbers import is_natural
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
+from console.plan.amounts import parse_duration
 from console.present.text import clean
 
 # -- entities, targets and numbers: ``topic NAME``, ``user NAME client <default>``, ``broker 2`` -----------------------
 
 INT_MAX = 2**31 - 1
-
-ACL_TYPES = {
-    "topic": AclResourceType(2),
-    "group": AclResourceType(3),
-    "transactional-id": AclResourceType(5),
-    "delegation-token": AclResourceType(6),
-    "user": AclResourceType(7),
-}
-ACL_CLUSTER = AclResourceType(4)
 
 
 def _name_of(type_: EntityType) -> Expected:
@@ -52,6 +43,7 @@ def _name_of(type_: EntityType) -> Expected:
             return Expected(What(type_.word), type_.asked)
 
 
+ENTITY_USAGE = tuple(usage for each in (*with_configs(), *with_quotas()) for usage in each.usage)
 _NAME_OF = {each.word: _name_of(each) for each in ENTITY_TYPES}
 
 
@@ -131,59 +123,70 @@ def whole_number(text: str, lowest: int = 0, highest: int = INT_MAX) -> int | No
     return number if lowest <= number <= highest else None
 
 
-def acl_target(reader: Reader, *, existing: bool) -> tuple[AclResourceType, str | None, PatternType]:
-    """Read the target of an ACL: ``cluster``, or a type, a name and how the name is compared.
-
-    existing: whether it is of an ACL that there may be already: old brokers took an empty name, and a newer release has
-    more types and patterns.
-    """
-    newer = newer_code(reader, AclResourceType) if existing else None
-    kind = _acl_type(reader) if newer is None else newer.name.lower()
-    if kind == "cluster":
-        return ACL_CLUSTER, None, _pattern_type(reader, existing=existing)
-    expected = Expected(What.ACL_NAME, f"the NAME of a {kind}, or *", detail=kind)
-    name = named(reader, expected, may_be_empty=True) if existing else plain_name(reader, expected, "ACLs").text
-    return ACL_TYPES[kind] if newer is None else newer, name, _pattern_type(reader, existing=existing)
+TOPIC = Expected(What.TOPIC, "the NAME of the topic")
+A_TOPIC = Expected(What.TOPIC, "the NAME of a topic")
+GROUP = Expected(What.GROUP, "the NAME of a group")
+BROKER = Expected(What.BROKER, "the number of a broker")
+NUMBER_MAX = 2**63 - 1
+"""The greatest offset, producer id or number of an operation."""
 
 
-def _pattern_type(reader: Reader, *, existing: bool) -> PatternType:
-    newer = newer_code(reader, PatternType) if existing else None
-    if newer is not None:
-        return newer
-    return PREFIXED if reader.take_keyword("prefixed") is not None else LITERAL
+def topic_name(reader: Reader, expected: Expected = TOPIC) -> Name:
+    """Read ``topic NAME``."""
+    reader.need_keyword("topic")
+    return plain_name(reader, expected, "topics")
 
 
-_Code = TypeVar("_Code", bound=Code)
+def group_name(reader: Reader) -> Name:
+    """Read ``group NAME`` of a group that there is. Brokers keep offsets of the group with the empty name, too."""
+    reader.need_keyword("group")
+    return plain_name(reader, GROUP, "groups", may_be_empty=True)
 
 
-def newer_code(reader: Reader, of: type[_Code]) -> _Code | None:
-    """Read a code that has no word, as rows show it: ``unknown(9)``. Returns None where the next word is none."""
-    word = reader.word
-    if word is None or not word.bare or not word.text.lower().startswith("unknown("):
-        return None
-    try:
-        found = of.parse(word.text)
-    except ValueError:
-        return None
-    reader.mark(word, Role.KEYWORD)
-    reader.index += 1
-    return found
+def topic_of_group(reader: Reader) -> tuple[Name | None, int | None]:
+    """Read ``[topic NAME [partition N]]`` of a group's offsets."""
+    if reader.take_keyword("topic") is None:
+        return None, None
+    topic = plain_name(reader, A_TOPIC, "topics")
+    return topic, optional_partition(reader, topic)
 
 
-def acl_resource(reader: Reader) -> tuple[AclResourceType, str | None]:
-    """Read one resource that ACLs are about: ``cluster``, or a type and a name."""
-    kind = _acl_type(reader)
-    if kind == "cluster":
-        return ACL_CLUSTER, None
-    place = reader.word
-    name = plain_name(reader, Expected(What.ACL_NAME, f"the NAME of one {kind}", detail=f"one {kind}"), "ACLs")
-    if place is not None and place.is_bare("*"):
-        reader.fail(f"* is no {kind}", place, "name one: what holds for one need not hold for another")
-    return ACL_TYPES[kind], name.text
+def need_number(reader: Reader, expected: Expected, highest: int, lowest: int = 0) -> int:
+    """Read a whole number."""
+    word = reader.take(expected, Role.VALUE)
+    number = whole_number(word.text, lowest, highest)
+    if number is None:
+        reader.fail(f"expected {expected.label}, not {reader.shown(word)}", word)
+    return number
 
 
-def _acl_type(reader: Reader) -> str:
-    return reader.need_keyword("cluster", *ACL_TYPES, label="cluster or TYPE NAME")
+def partition_number(reader: Reader, topic: Name) -> int:
+    """Read the number of a topic's partition."""
+    expected = Expected(What.PARTITION, "the number of a partition", detail=topic.text or "")
+    return need_number(reader, expected, INT_MAX)
+
+
+def optional_partition(reader: Reader, topic: Name) -> int | None:
+    """Read ``[partition N]``."""
+    return partition_number(reader, topic) if reader.take_keyword("partition") is not None else None
+
+
+def pair_count(reader: Reader, key: Word, value: Word, highest: int = INT_MAX) -> int:
+    """Return the value of a ``KEY=N``, from 1 on."""
+    number = whole_number(value.text, 1, highest)
+    if number is None:
+        where = value if value.end > value.start else key
+        reader.fail(f"{key.text}= takes a whole number from 1 to {highest:,}", where)
+    return number
+
+
+def filter_text(reader: Reader) -> str:
+    """Read the filter of a view, ``""`` without one."""
+    expected = Expected(What.FILTER, "a FILTER", detail=reader.verb)
+    if reader.ended:
+        reader.expect(expected)
+        return ""
+    return reader.take(expected, Role.VALUE).text
 
 
 def named(reader: Reader, expected: Expected, role: Role = Role.NAME, *, may_be_empty: bool = False) -> str:
@@ -209,13 +212,50 @@ def key_of(reader: Reader, word: Word) -> Key:
     return Key(word.text, not word.bare, reader.span(word))
 
 
-def assign(reader: Reader, subject: Subject | None, what: What = What.ASSIGN, detail: str = "") -> Assign:
+def key_expected(reader: Reader, subject: Subject | None) -> Expected:
+    """Return what has to follow: a key of an entity, without a value."""
+    return Expected(What.KEY, "a KEY", subject=subject, detail=reader.verb)
+
+
+def key(reader: Reader, subject: Subject | None) -> Key:
+    """Read a key without a value."""
+    word = reader.take(key_expected(reader, subject), Role.KEY)
+    if not word.text:
+        reader.fail("a key can't be empty", word)
+    if word.split("=") is not None:
+        reader.fail(f"expected a KEY without a value, not {reader.shown(word)}", word)
+    return key_of(reader, word)
+
+
+def keys(reader: Reader, subject: Subject | None) -> tuple[Key, ...]:
+    """Read all keys up to the end, and record that another one can follow."""
+    found = []
+    while not reader.ended:
+        found.append(key(reader, subject))
+    reader.expect(key_expected(reader, subject))
+    return tuple(found)
+
+
+def assign(reader: Reader, subject: Subject | None) -> Assign:
     """Read one ``KEY=VALUE``; the value may be a secret's source."""
-    word, key, value = reader.take_pair(Expected(what, "KEY=VALUE", subject=subject, detail=detail))
+    expected = Expected(What.ASSIGN, "KEY=VALUE", subject=subject, detail=reader.verb)
+    return assigned(reader, *reader.take_pair(expected))
+
+
+def assigned(reader: Reader, word: Word, name: Word, value: Word) -> Assign:
+    """Return what a pair that was read assigns."""
     source = secret_source(reader, value)
-    return Assign(
-        key_of(reader, key), source if source is not None else value.text, reader.span(word), reader.span(value)
-    )
+    given = source if source is not None else value.text
+    return Assign(key_of(reader, name), given, reader.span(word), reader.span(value))
+
+
+def duration(reader: Reader) -> tuple[int, Span]:
+    """Read a duration. Returns milliseconds, and its place."""
+    word = reader.take(Expected(What.DURATION, "a DURATION such as 30min"), Role.VALUE)
+    try:
+        return parse_duration(word.text), reader.span(word)
+    except ValueError as error:
+        reader.fail(str(error), word)
 
 
 def secret_source(reader: Reader, value: Word) -> SecretSource | None:

@@ -8,12 +8,12 @@ from console.language.candidates import LIMIT, Candidate, Completion, Form, matc
 from console.language.expectations import Candidates
 from console.language.grammar import StatementReading, read
 from console.language.known_names import KnownNames
-from console.language.needs import Needs, needs
+from console.language.needs import needs
 from console.language.quoting import quote, quote_beside_equals, quoted
 from console.language.reader import Expected, Role, What
-from console.language.statements import Subject
+from console.language.snapshot_parts import Needs
+from console.language.statements import Subject, Where
 from console.language.tokenizer import Word, scan
-from console.language.verbs import Where
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource
 from console.model.snapshot import Snapshot

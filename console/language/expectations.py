@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from console.language.arguments import ACL_CLUSTER, ACL_TYPES
+from console.language.acl_words import ACL_CLUSTER, ACL_TYPES, OPERATIONS, OPERATIONS_OF
 from console.language.candidates import (
     CREATE_HELP,
     LEVELS,
@@ -18,14 +18,13 @@ from console.language.candidates import (
     matching,
     quota_candidates,
 )
-from console.language.change_grammar import CREATE_KEYS, OPERATIONS
 from console.language.grammar import StatementReading
-from console.language.interpret import OPERATIONS_OF
 from console.language.known_names import KnownNames, NameIndex
 from console.language.quoting import DEFAULT_NAME
 from console.language.reader import Expected, What
-from console.language.statements import Subject
-from console.language.verbs import Where, verbs_for
+from console.language.statements import Subject, Where
+from console.language.verbs import verbs_for
+from console.language.verbs.create import CREATE_KEYS
 from console.language.vocabulary import base_key, known_entry, known_keys, quota_keys
 from console.model.codes import AclResourceType
 from console.model.config import ConfigEntry, ConfigResource, is_override

@@ -11,7 +11,8 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from console.language.errors import CommandError, did_you_mean
-from console.language.statements import FieldFilter, List
+from console.language.statements import FieldFilter
+from console.language.verbs.listing import List
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, Code, ConfigType, PatternType, Permission
 from console.model.config import ConfigEntry, ConfigResource

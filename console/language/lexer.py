@@ -22,7 +22,7 @@ from pygments.token import (
 
 from console.language.grammar import read
 from console.language.reader import Role
-from console.language.verbs import Where
+from console.language.statements import Where
 
 TOKENS = {
     Role.VERB: Keyword,

@@ -12,11 +12,11 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from console.language.arguments import whole_number
+from console.language.arguments import NUMBER_MAX, whole_number
 from console.language.errors import CommandError
-from console.language.group_grammar import OFFSET_MAX
-from console.language.statements import OffsetRow, ResetOffsets, Statement
+from console.language.statements import OffsetRow, Statement
 from console.language.tokenizer import Span
+from console.language.verbs.reset import ResetOffsets
 from console.present.text import clean
 
 S = TypeVar("S", bound=Statement)
@@ -87,7 +87,7 @@ def _row(cells: list[str], line: int, span: Span | None) -> tuple[OffsetRow, str
         form = "topic,partition,offset or group,topic,partition,offset"
         raise CommandError(_at(line, f"{len(cells)} columns"), f"a line is {form}", span)
     *owner, topic, number, text = (cell.strip() for cell in cells)
-    partition, offset = whole_number(number), whole_number(text, 0, OFFSET_MAX)
+    partition, offset = whole_number(number), whole_number(text, 0, NUMBER_MAX)
     if not topic or partition is None or offset is None:
         wrong = number if partition is None else text
         raise CommandError(_at(line, f"'{clean(wrong, 40)}' is no number"), "no header stands above the lines", span)

@@ -13,9 +13,8 @@ from msgspec import Struct
 
 from console.language.errors import ParseError, did_you_mean
 from console.language.sensitive import looks_sensitive
-from console.language.statements import Subject
+from console.language.statements import Subject, Where
 from console.language.tokenizer import Places, RawStatement, Span, Word
-from console.language.verbs import Where
 from console.present.text import clean
 
 
@@ -96,12 +95,14 @@ class Expected(Struct, frozen=True):
 
 
 class Reader:
-    """A cursor over the words of a statement."""
+    """A cursor over the words of a statement. verbs: those that can be entered there; verb: the statement's own."""
 
-    def __init__(self, places: Places, raw: RawStatement, where: Where) -> None:
+    def __init__(self, places: Places, raw: RawStatement, where: Where, verbs: tuple[str, ...]) -> None:
         self.places = places
         self.raw = raw
         self.where = where
+        self.verbs = verbs
+        self.verb = ""
         self.index = 0
         self.marks: list[Mark] = []
         self.expected: list[tuple[int, Expected]] = []

@@ -1,4 +1,4 @@
-"""Secrets of statements: which keys are secret, where a secret comes from, and text without secrets.
+"""Secrets of statements: where a secret comes from, and text without secrets.
 
 No secret is ever repeated.
 """
@@ -7,19 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from console.language.errors import CommandError
 from console.language.quoting import ENTITY_WORDS, quote_beside_equals
 from console.language.reader import is_secret_source
 from console.language.sensitive import looks_sensitive, names_a_secret, without_secrets
-from console.language.statements import Alter, Assign, Create, FromFile, ScramSet, SecretSource, Statement
-from console.language.tokenizer import NOWHERE, Span, Word, scan
-from console.language.unparse import subject_text
-from console.model.codes import BROKER
-from console.model.config import ConfigEntry, ConfigResource
+from console.language.statements import EditStatement, FromFile, SecretSlot
+from console.language.tokenizer import Span, Word, scan
+from console.language.verbs import kind_of
 from console.model.secret import Secret
-from console.plan.predict_configs import UNDESCRIBED
 from console.present.names import HIDDEN
 from console.present.text import clean
 
@@ -27,43 +23,13 @@ FILE_LIMIT = 1 << 20
 """Bytes of a secret's file; a config value has at most 32,767 characters."""
 
 
-class SecretSlot(NamedTuple):
-    """A secret that a statement needs. key: its key for `to_edits`; prompt: the question for it."""
-
-    key: str
-    prompt: str
-    source: SecretSource
-    span: Span = NOWHERE
-
-
-def secret_slots(statement: Statement) -> tuple[SecretSlot, ...]:
-    """Return the secrets that a statement needs, in order."""
-    match statement:
-        case Alter():
-            about = f"{subject_text(statement.entity.subject)} " if statement.entity else ""
-            return _slots(statement.assigns, about)
-        case Create():
-            return _slots(statement.configs, f"topic {statement.name.text} ")
-        case ScramSet():
-            prompt = f"{statement.mechanism.label} password of {statement.user}"
-            return (SecretSlot("password", clean(prompt, 120), statement.password, statement.span),)
-        case _:
-            return ()
-
-
-def _slots(assigns: tuple[Assign, ...], about: str) -> tuple[SecretSlot, ...]:
-    return tuple(
-        SecretSlot(assign.key.name, clean(f"{about}{assign.key.name}", 120), assign.value, assign.span)
-        for assign in assigns
-        if not isinstance(assign.value, str)
-    )
-
-
-async def resolve_secrets(statement: Statement, ask: Callable[[SecretSlot], Awaitable[Secret]]) -> dict[str, Secret]:
+async def resolve_secrets(
+    statement: EditStatement, ask: Callable[[SecretSlot], Awaitable[Secret]]
+) -> dict[str, Secret]:
     """Return key -> secret, from files or by asking. Raises CommandError for an unreadable file, and as `ask` does."""
     return {
         slot.key: read_secret_file(slot.source, slot.span) if isinstance(slot.source, FromFile) else await ask(slot)
-        for slot in secret_slots(statement)
+        for slot in kind_of(statement).secrets(statement)
     }
 
 
@@ -87,16 +53,6 @@ def read_secret_file(source: FromFile, span: Span | None = None) -> Secret:
     if len(content) > FILE_LIMIT:
         raise CommandError(f"the secret in {shown} is too long: more than {FILE_LIMIT:,} bytes", "", span)
     return Secret(text.removesuffix("\n").removesuffix("\r"))
-
-
-def is_sensitive(target: ConfigResource, key: str, entry: ConfigEntry | None) -> bool:
-    """Whether a key's value is a secret: as the broker reports, else by its name.
-
-    A broker hides the value of a key that it does not know (DescribeConfigs: sensitive = PASSWORD or unknown).
-    """
-    if entry is not None:
-        return entry.sensitive
-    return looks_sensitive(key) or (target.type == BROKER and key not in UNDESCRIBED)
 
 
 # -- a command for the history, without secrets that were typed into it ------------------------------------------------

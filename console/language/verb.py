@@ -1,26 +1,65 @@
-"""What the registry of verbs says of each, and where statements are entered."""
+"""What the registry of verbs says of each, and of the statements that verbs make."""
 
 from __future__ import annotations
 
-from enum import Flag
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from console.language.reader import Reader
+from console.language.snapshot_parts import NOTHING, Needs
+from console.language.statements import EVERYWHERE, SecretSlot, Statement, Subject, Where
 
-class Where(Flag):
-    """Where a statement is entered: the console's command bar, `kac run`, the shell."""
+if TYPE_CHECKING:
+    from console.language.staging import Staging
+    from console.plan.edits import Edit
 
-    BAR = 1
-    RUN = 2
-    SHELL = 4
+S = TypeVar("S", bound=Statement)
 
-
-EVERYWHERE = Where.BAR | Where.RUN | Where.SHELL
-INTERACTIVE = Where.BAR | Where.SHELL
+LOOK, CHANGE, PLAN, GO = "Look", "Change", "Plan", "Go"
+"""The groups of the help."""
 
 
-class Verb(Struct, frozen=True):
-    """A verb. summary: one line without a full stop; about: details, in full sentences."""
+def _needs_nothing(_statement: Statement, _selected: Subject | None) -> Needs:
+    return NOTHING
+
+
+def _stages_nothing(statement: Statement, _staging: Staging) -> Iterable[Edit]:
+    raise TypeError(f"{type(statement).__name__} stages nothing")
+
+
+def _asks_nothing(_statement: Statement) -> tuple[SecretSlot, ...]:
+    return ()
+
+
+class StatementKind(Struct, Generic[S], frozen=True, kw_only=True):
+    """What holds for all statements of a class. The functions are pure.
+
+    text: the statement as text that parses to it.
+    needs: the parts of a snapshot that it needs, told the entity that is meant where none is named.
+    edits: what an edit verb stages, once `needs` was read; raises CommandError, with the place in the script.
+    of_edits: kind of edit -> its statement, whose text is the command that stages it. A function, as modules of
+    `console.plan.kinds` load much that a script without edits does not need.
+    secrets: the secrets that have to be read or asked for, in order.
+    """
+
+    statement: type[S]
+    text: Callable[[S], str]
+    needs: Callable[[S, Subject | None], Needs] = _needs_nothing
+    edits: Callable[[S, Staging], Iterable[Edit]] = _stages_nothing
+    of_edits: Callable[[], Mapping[type[Edit], Callable[[Any], S]]] = dict
+    secrets: Callable[[S], tuple[SecretSlot, ...]] = _asks_nothing
+
+
+class Verb(Struct, frozen=True, kw_only=True):
+    """A verb: what help says of it, and how its statements are read.
+
+    group: of the help. usage: its forms. summary: one line without a full stop; about: details, in full sentences.
+    where: where it is entered. also: words that other prompts have for it.
+    takes_away: whether it removes or replaces something: it is proposed only for a word with a single typo.
+    parse: reads what follows its word; raises ParseError. statements: the kinds of statements that it makes.
+    """
 
     name: str
     group: str
@@ -29,6 +68,7 @@ class Verb(Struct, frozen=True):
     about: str = ""
     examples: tuple[str, ...] = ()
     where: Where = EVERYWHERE
-
-
-LOOK, CHANGE, PLAN, GO = "Look", "Change", "Plan", "Go"
+    also: tuple[str, ...] = ()
+    takes_away: bool = False
+    parse: Callable[[Reader], Statement]
+    statements: tuple[StatementKind[Any], ...]

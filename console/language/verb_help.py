@@ -5,7 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from console.language.verbs import Verb, Where, verbs_for
+from console.language.statements import Where
+from console.language.verb import Verb
+from console.language.verbs import verbs_for
 from console.present.text import Line
 
 

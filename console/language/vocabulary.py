@@ -9,6 +9,7 @@ from typing import Protocol
 
 from console.language.errors import CommandError, did_you_mean
 from console.language.quoting import ENTITY_WORDS
+from console.language.sensitive import looks_sensitive
 from console.language.statements import Entity, Key, Subject
 from console.language.tokenizer import Span
 from console.model.codes import BROKER, DEFAULT_CONFIG, TOPIC, ConfigType, ResourceType
@@ -18,6 +19,7 @@ from console.model.nodes import ITS_OWN, controller_named, is_broker
 from console.model.quota import CLIENT_KEYS, IP, IP_KEYS, QUOTA_KEYS, QuotaEntity, QuotaValues
 from console.model.snapshot import ReadFailure, Snapshot
 from console.plan.plan import EMPTY
+from console.plan.predict_configs import UNDESCRIBED
 from console.present.failures import failure_text
 from console.present.text import clean
 
@@ -88,6 +90,16 @@ def known_entry(snapshot: Snapshot, target: ConfigResource, key: str) -> ConfigE
 def base_key(key: str) -> str:
     """A broker's key without the prefixes of its listener and of the SASL mechanism."""
     return _LISTENER_PREFIX.sub("", key, count=1)
+
+
+def is_sensitive(target: ConfigResource, key: str, entry: ConfigEntry | None) -> bool:
+    """Return whether a key's value is a secret: as the broker reports, else by its name.
+
+    A broker hides the value of a key that it does not know (DescribeConfigs: sensitive = PASSWORD or unknown).
+    """
+    if entry is not None:
+        return entry.sensitive
+    return looks_sensitive(key) or (target.type == BROKER and key not in UNDESCRIBED)
 
 
 def quota_keys(entity: QuotaEntity) -> tuple[str, ...]:

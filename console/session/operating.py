@@ -27,7 +27,7 @@ from console.journal.operations import (
 )
 from console.journal.records import this_operator, this_process
 from console.journal.segments import JournalError
-from console.language.needs import Needs
+from console.language.snapshot_parts import Needs
 from console.model.changes import Status
 from console.model.codes import BROKER, TOPIC
 from console.model.failure import Failure, sentences

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from console.contexts.context import HIDDEN, NEVER, Context
-from console.language.statements import Records
+from console.language.verbs.records import Records
 from console.model.failure import Failure
 from console.model.record_filter import RecordFilter
 from console.model.records import (

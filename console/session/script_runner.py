@@ -13,33 +13,15 @@ from console.answers.results import Printer
 from console.language.errors import CommandError, LanguageError
 from console.language.grammar import parse
 from console.language.needs import needs_of_script
-from console.language.statements import (
-    Alter,
-    Apply,
-    AskOfOperation,
-    AtTime,
-    BarStatement,
-    BeginOperation,
-    Check,
-    Discard,
-    EffectiveQuota,
-    Explain,
-    Help,
-    History,
-    List,
-    Quit,
-    Record,
-    Records,
-    Redo,
-    Revert,
-    Show,
-    ShowPlan,
-    Statement,
-    Undo,
-    UseContext,
-    UseTheme,
-    View,
-)
+from console.language.statements import BarStatement, EditStatement, QueryStatement, Statement
+from console.language.verbs.apply import Apply
+from console.language.verbs.check import Check
+from console.language.verbs.discard import Discard
+from console.language.verbs.history import History
+from console.language.verbs.plan import ShowPlan
+from console.language.verbs.records import Records
+from console.language.verbs.revert import Revert
+from console.language.verbs.undo import Redo, Undo
 from console.model.numbers import is_natural
 from console.model.secret import Secret
 from console.present.text import clean
@@ -52,7 +34,7 @@ from console.terminal import complain, stderr
 
 if TYPE_CHECKING:
     from console.contexts import Context
-    from console.language.secret_values import SecretSlot
+    from console.language.statements import SecretSlot
     from console.plan.edits import Slot
     from console.plan.retention import Deletion
     from console.plan.settle import ApplyReport
@@ -194,7 +176,7 @@ class Runner(Struct):
 
     async def _one(self, statement: Statement) -> None:
         session = self.session
-        if isinstance(statement, Show | List | EffectiveQuota | Explain):
+        if isinstance(statement, QueryStatement):
             from console.answers.queries import answer
 
             self.printer(answer(statement, session.snapshot, plan=session.plan))
@@ -206,7 +188,7 @@ class Runner(Struct):
             read = await read_records(session, statement)
             self.printer(records_result(statement, read, masked=is_masked(session.context, statement)))
             return
-        from console.answers.plan_results import plan_table, report_table, stage_table
+        from console.answers.plan_results import plan_table, report_table
 
         match statement:
             case ShowPlan(runbook=True):
@@ -237,27 +219,21 @@ class Runner(Struct):
                 await self._revert(change, statement)
             case History():
                 await self._history(statement)
-            case (
-                BeginOperation()
-                | AskOfOperation()
-                | View()
-                | UseContext()
-                | UseTheme()
-                | Record()
-                | AtTime()
-                | Help()
-                | Quit()
-            ):
+            case BarStatement():
                 await self._elsewhere(statement)
-            case _:
-                from console.language.interpret import to_edits
-                from console.language.secret_values import resolve_secrets
+            case EditStatement():
+                await self._stage(statement)
 
-                secrets = await resolve_secrets(statement, self._ask_secret)
-                edits = to_edits(statement, session.snapshot, plan=session.staging(), secrets=secrets)
-                report_ = session.stage(edits, statement.for_ms if isinstance(statement, Alter) else None)
-                self.failed += bool(report_.refused)
-                self.printer(stage_table(report_, session.staging().draft))
+    async def _stage(self, statement: EditStatement) -> None:
+        from console.answers.plan_results import stage_table
+        from console.language.interpret import to_edits
+        from console.language.secret_values import resolve_secrets
+
+        secrets = await resolve_secrets(statement, self._ask_secret)
+        edits = to_edits(statement, self.session.snapshot, plan=self.session.staging(), secrets=secrets)
+        report = self.session.stage(edits, statement.holds_ms)
+        self.failed += bool(report.refused)
+        self.printer(stage_table(report, self.session.staging().draft))
 
     async def _elsewhere(self, statement: BarStatement) -> None:
         """A statement that has no meaning in a script."""

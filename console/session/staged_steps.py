@@ -8,8 +8,7 @@ from console.answers.triage import step_in_short
 from console.language.errors import LanguageError
 from console.language.grammar import parse
 from console.language.interpret import to_edits
-from console.language.statements import EditStatement
-from console.language.verbs import Where
+from console.language.statements import EditStatement, Where
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit
 from console.plan.plan import EMPTY, stage

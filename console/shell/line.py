@@ -26,8 +26,8 @@ from console.language.completion import Completer as LanguageCompleter
 from console.language.completion import completion_needs
 from console.language.lexer import CommandLexer
 from console.language.secret_values import redact
+from console.language.statements import Where
 from console.language.tokenizer import UNCLOSED, scan
-from console.language.verbs import Where
 from console.model.secret import Secret
 from console.session.command_history import CommandHistory
 from console.session.reading import read_needs

@@ -22,8 +22,14 @@ from console.answers.results import Printer
 from console.contexts import ContextError
 from console.language.errors import CommandError, LanguageError
 from console.language.grammar import parse
-from console.language.statements import BarStatement, Help, History, List, Quit, ShowPlan, UseContext, View
-from console.language.verbs import Where
+from console.language.statements import BarStatement, Where
+from console.language.verbs.ctx import UseContext
+from console.language.verbs.help import Help
+from console.language.verbs.history import History
+from console.language.verbs.leave import Quit
+from console.language.verbs.listing import List
+from console.language.verbs.panes import View
+from console.language.verbs.plan import ShowPlan
 from console.model.entity_types import ENTITY_TYPES
 from console.present.names import plural
 from console.present.text import clean
@@ -115,7 +121,7 @@ class EntryRunner(Runner):
         from console.language.grammar import parse
         from console.language.needs import needs
         from console.language.quoting import quote
-        from console.language.verbs import Where
+        from console.language.statements import Where
         from console.session.reading import read_needs
 
         if view.pane == "plan":

@@ -12,8 +12,8 @@ from pygments.token import Comment, Error, Keyword, Literal, Name, Number, Opera
 
 from console.language.completion import Completer, completion_needs
 from console.language.lexer import CommandLexer
-from console.language.needs import Needs
-from console.language.verbs import Where
+from console.language.snapshot_parts import Needs
+from console.language.statements import Where
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot

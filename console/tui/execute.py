@@ -13,37 +13,25 @@ from console.language.errors import CommandError, LanguageError
 from console.language.interpret import to_edits
 from console.language.needs import needs
 from console.language.offset_files import with_file
-from console.language.secret_values import SecretSlot, resolve_secrets
-from console.language.statements import (
-    Alter,
-    Apply,
-    AskOfOperation,
-    AtTime,
-    BeginOperation,
-    Check,
-    Discard,
-    EditStatement,
-    EffectiveQuota,
-    Entity,
-    Explain,
-    Help,
-    History,
-    List,
-    Quit,
-    Record,
-    Records,
-    Redo,
-    Revert,
-    Show,
-    ShowPlan,
-    Statement,
-    Subject,
-    Undo,
-    Unset,
-    UseContext,
-    UseTheme,
-    View,
-)
+from console.language.operation_words import BeginOperation
+from console.language.secret_values import resolve_secrets
+from console.language.statements import EditStatement, Entity, QueryStatement, SecretSlot, Statement, Subject
+from console.language.verbs.apply import Apply
+from console.language.verbs.at import AtTime
+from console.language.verbs.check import Check
+from console.language.verbs.ctx import UseContext
+from console.language.verbs.discard import Discard
+from console.language.verbs.help import Help
+from console.language.verbs.history import History
+from console.language.verbs.leave import Quit
+from console.language.verbs.operations import AskOfOperation
+from console.language.verbs.panes import View
+from console.language.verbs.plan import ShowPlan
+from console.language.verbs.record import Record
+from console.language.verbs.records import Records
+from console.language.verbs.revert import Revert
+from console.language.verbs.theme import UseTheme
+from console.language.verbs.undo import Redo, Undo
 from console.model.config import ConfigResource
 from console.model.secret import Secret
 from console.plan.edits import Edit
@@ -148,15 +136,15 @@ class Executor:
         """Carry out one statement. Edits come back, to be staged with their neighbours as one step; None: those of
         `before` were staged, because this statement is about the plan or another view."""
         app, session = self._app, self._app.session
-        if isinstance(statement, Alter) and statement.for_ms is not None:
-            self._stage(before)
-            app.stage(await self._edits(statement), statement.for_ms, self._left_out)
-            return None
         if isinstance(statement, EditStatement):
+            if statement.holds_ms is not None:
+                self._stage(before)
+                app.stage(await self._edits(statement), statement.holds_ms, self._left_out)
+                return None
             return await self._edits(statement)
         self._stage(before)
         match statement:
-            case Show() | List() | EffectiveQuota() | Explain():
+            case QueryStatement():
                 selected = self._selected()[0]
                 await read_needs(session, needs(statement, selected), sparing=True)
                 self._show(answer(statement, session.snapshot, plan=session.plan, selected=selected), statement)
@@ -211,7 +199,7 @@ class Executor:
         found: list[Edit] = []
         secrets: dict[str, Secret] | None = None
         # Only a statement about an entity can leave it out: then it is about each that is marked.
-        left_out = isinstance(statement, Alter | Unset) and statement.entity is None
+        left_out = statement.leaves_out_entity
         self._left_out = self._app.view.left_out() if left_out else []
         for selected in self._selected() if left_out else [None]:
             await read_needs(session, needs(statement, selected), sparing=True)

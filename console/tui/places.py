@@ -11,7 +11,7 @@ from console.present.text import clean
 from console.tui import keymap
 
 if TYPE_CHECKING:
-    from console.language.statements import Records
+    from console.language.verbs.records import Records
 
 PANES = (
     "brokers",

@@ -18,7 +18,8 @@ from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
 from console.language.grammar import parse
 from console.language.interpret import command_of, to_edits
-from console.language.needs import Needs, needs_of_script
+from console.language.needs import needs_of_script
+from console.language.snapshot_parts import Needs
 from console.model.changes import CreateTopics, NewTopic, Status
 from console.model.codes import BROKER, TOPIC
 from console.model.snapshot import Snapshot

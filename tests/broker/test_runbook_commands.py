@@ -16,7 +16,8 @@ from console.contexts import Context
 from console.language.grammar import parse
 from console.language.interpret import to_edits
 from console.language.needs import needs_of_script
-from console.language.secret_values import SecretSlot, resolve_secrets
+from console.language.secret_values import resolve_secrets
+from console.language.statements import SecretSlot
 from console.model.codes import CLIENT_METRICS, GROUP
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.secret import Secret

@@ -10,7 +10,7 @@ import pytest
 from console.answers.explain import explain
 from console.answers.results import rows_of
 from console.language.grammar import parse
-from console.language.statements import Explain
+from console.language.verbs.explain import Explain
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.snapshot import Snapshot, with_acls

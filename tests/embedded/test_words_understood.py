@@ -19,8 +19,8 @@ from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import ClusterSpec
 from console.language.errors import ParseError
 from console.language.grammar import parse
-from console.language.statements import Quit
-from console.language.verbs import Where
+from console.language.statements import Where
+from console.language.verbs.leave import Quit
 from tests.support.patience import PATIENCE
 from widgets.row_table import TextSearch
 

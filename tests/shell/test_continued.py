@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.language.grammar import parse
+from console.language.statements import Where
 from console.language.unparse import unparse
-from console.language.verbs import Where
 from console.shell.line import is_complete, joined
 
 

@@ -9,12 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.language.errors import LanguageError, is_one_slip
-from console.language.grammar import TAKES_AWAY, parse
-from console.language.verbs import Where
+from console.language.grammar import parse
+from console.language.statements import Where
+from console.language.verbs import VERBS
 from console.model.config import topic_resource
 from console.tui.reading import Swept
 from tests.tui.console_app import cluster, driven
 from tests.tui.model_client import ModelClient, lag
+
+TAKES_AWAY = {verb.name for verb in VERBS.values() if verb.takes_away}
 
 
 async def test_another_topic_opens_at_its_top_with_its_overrides_in_sight() -> None:
@@ -67,6 +70,7 @@ def proposed(word: str) -> str:
 
 @given(st.one_of(st.text("abcdeilopruvtksn", min_size=2, max_size=9), st.sampled_from(("elect", "deselect", "evoke"))))
 def test_what_takes_away_is_proposed_for_one_slip_alone(word: str) -> None:
+    assert {"delete", "apply", "drain"} < TAKES_AWAY
     verb = proposed(word)
     assert verb not in TAKES_AWAY or is_one_slip(word, verb)
 

@@ -11,7 +11,9 @@ from console.language.candidates import LIMIT
 from console.language.completion import Completer, complete, completion_needs
 from console.language.grammar import parse, read
 from console.language.known_names import NameIndex
-from console.language.verbs import KINDS, VERBS, Where, verbs_for
+from console.language.statements import Where
+from console.language.verbs import VERBS, verbs_for
+from console.language.verbs.listing import KINDS
 from console.model.codes import DYNAMIC_TOPIC_CONFIG
 from console.model.config import CLUSTER_DEFAULT, ConfigSet, broker_resource, topic_resource
 from console.model.quota import QuotaEntity

@@ -13,7 +13,7 @@ from console.answers.results import render, rows_of, to_data
 from console.language.errors import CommandError, ParseError
 from console.language.grammar import parse
 from console.language.interpret import to_edits
-from console.language.statements import Explain
+from console.language.verbs.explain import Explain
 from console.model.acl import Acl
 from console.model.authorizer import address_as_compared
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission

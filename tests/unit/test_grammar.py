@@ -2,32 +2,22 @@ import pytest
 
 from console.language.errors import ParseError
 from console.language.grammar import parse
-from console.language.statements import (
-    Access,
-    Alter,
-    Apply,
-    Asked,
-    Assign,
-    Create,
-    Discard,
-    EffectiveQuota,
-    Entity,
-    FieldFilter,
-    FromFile,
-    Glob,
-    History,
-    Key,
-    List,
-    Name,
-    ScramDelete,
-    ScramSet,
-    Show,
-    ShowPlan,
-    Unset,
-    View,
-)
+from console.language.statements import Asked, Assign, Entity, FieldFilter, FromFile, Glob, Key, Name, Where
 from console.language.unparse import unparse
-from console.language.verbs import KINDS, VERBS, Where, verbs_for
+from console.language.verbs import VERBS, verbs_for
+from console.language.verbs.access import Access
+from console.language.verbs.alter import Alter
+from console.language.verbs.apply import Apply
+from console.language.verbs.create import Create
+from console.language.verbs.discard import Discard
+from console.language.verbs.effective import EffectiveQuota
+from console.language.verbs.history import History
+from console.language.verbs.listing import KINDS, List
+from console.language.verbs.panes import View
+from console.language.verbs.plan import ShowPlan
+from console.language.verbs.scram import ScramDelete, ScramSet
+from console.language.verbs.show import Show
+from console.language.verbs.unset import Unset
 from console.model.acl import PREFIXED
 from console.model.codes import AclOperation, AclResourceType, Permission, ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource

@@ -6,59 +6,46 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from console.language.acl_words import OPERATIONS
 from console.language.arguments import COMPARISONS
-from console.language.change_grammar import OPERATIONS
 from console.language.errors import ParseError
 from console.language.grammar import parse, read
+from console.language.operation_words import BeginOperation
 from console.language.quoting import quote
-from console.language.statements import (
-    Access,
-    Alter,
-    Apply,
-    Asked,
-    AskOfOperation,
-    Assign,
-    AtTime,
-    BeginOperation,
-    CancelMoves,
-    Check,
-    Create,
-    Delete,
-    DeleteRecords,
-    Discard,
-    EffectiveQuota,
-    Entity,
-    Explain,
-    FeatureSet,
-    FieldFilter,
-    FromFile,
-    Glob,
-    Grow,
-    Help,
-    History,
-    Key,
-    List,
-    MovePartition,
-    MoveToDir,
-    Name,
-    Quit,
-    Record,
-    Records,
-    Redo,
-    Revert,
-    ScramDelete,
-    ScramSet,
-    Show,
-    ShowPlan,
-    Undo,
-    Unregister,
-    Unset,
-    UseContext,
-    View,
-)
+from console.language.statements import Asked, Assign, Entity, FieldFilter, FromFile, Glob, Key, Name, Where
 from console.language.tokenizer import NOWHERE, Span, scan
 from console.language.unparse import unparse
-from console.language.verbs import KINDS, PANES, VERBS, Where
+from console.language.verbs import VERBS
+from console.language.verbs.access import Access
+from console.language.verbs.alter import Alter
+from console.language.verbs.apply import Apply
+from console.language.verbs.at import AtTime
+from console.language.verbs.cancel import CancelMoves
+from console.language.verbs.check import Check
+from console.language.verbs.create import Create
+from console.language.verbs.ctx import UseContext
+from console.language.verbs.delete import Delete, DeleteRecords
+from console.language.verbs.discard import Discard
+from console.language.verbs.effective import EffectiveQuota
+from console.language.verbs.explain import Explain
+from console.language.verbs.feature import FeatureSet
+from console.language.verbs.grow import Grow
+from console.language.verbs.help import Help
+from console.language.verbs.history import History
+from console.language.verbs.leave import Quit
+from console.language.verbs.listing import KINDS, List
+from console.language.verbs.move import MovePartition, MoveToDir
+from console.language.verbs.operations import AskOfOperation
+from console.language.verbs.panes import PANES, View
+from console.language.verbs.plan import ShowPlan
+from console.language.verbs.record import Record
+from console.language.verbs.records import Records
+from console.language.verbs.revert import Revert
+from console.language.verbs.scram import ScramDelete, ScramSet
+from console.language.verbs.show import Show
+from console.language.verbs.undo import Redo, Undo
+from console.language.verbs.unregister import Unregister
+from console.language.verbs.unset import Unset
 from console.model.acl import LITERAL, PREFIXED
 from console.model.codes import (
     BROKER_LOGGER,

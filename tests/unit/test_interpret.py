@@ -5,8 +5,9 @@ import pytest
 from console.language.errors import CommandError
 from console.language.grammar import parse
 from console.language.interpret import to_edits
-from console.language.secret_values import nobody_to_ask, read_secret_file, resolve_secrets, secret_slots
+from console.language.secret_values import nobody_to_ask, read_secret_file, resolve_secrets
 from console.language.statements import FromFile
+from console.language.verbs import kind_of
 from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser
 from console.model.codes import (
@@ -310,6 +311,6 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
 
 def test_where_nobody_can_be_asked_the_file_is_offered():
     (statement,) = parse("scram set alice SCRAM-SHA-256 password=?")
-    (slot,) = secret_slots(statement)
+    (slot,) = kind_of(statement).secrets(statement)
     assert slot.prompt == "SCRAM-SHA-256 password of alice"
     assert "password=@FILE" in str(nobody_to_ask(slot))

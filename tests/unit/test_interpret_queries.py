@@ -12,8 +12,9 @@ from console.answers.results import Column, Row, Table, render, to_data
 from console.language.errors import CommandError
 from console.language.filters import glob_test
 from console.language.grammar import parse
-from console.language.needs import NOTHING, Needs, needs, needs_of_script
-from console.language.verbs import KINDS
+from console.language.needs import needs, needs_of_script
+from console.language.snapshot_parts import NOTHING, Needs
+from console.language.verbs.listing import KINDS
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, DYNAMIC_BROKER_CONFIG, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, ConfigSet, broker_resource, topic_resource
 from console.model.failure import Failure

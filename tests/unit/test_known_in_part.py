@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from console.answers.lists import list_kind
 from console.answers.results import Table, to_data
 from console.language.grammar import parse
-from console.language.statements import List
+from console.language.verbs.listing import List
 from console.model.cluster import Group, GroupLag, PartitionLag
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot

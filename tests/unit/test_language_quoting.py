@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 
 from console.cli.nouns import noun
 from console.cli.scheduled import removal_command as leftover_command
-from console.language.arguments import ACL_TYPES
+from console.language.acl_words import ACL_TYPES
 from console.language.grammar import parse
 from console.language.interpret import command_of as command
 from console.language.interpret import to_edits
 from console.language.quoting import ENTITY_WORDS, RESERVED, quote, quote_beside_equals, quote_pattern, quoted
-from console.language.statements import Alter, FromFile, List
+from console.language.statements import FromFile, Where
 from console.language.unparse import unparse
-from console.language.verbs import Where
+from console.language.verbs.alter import Alter
+from console.language.verbs.listing import List
 from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser
 from console.model.codes import (

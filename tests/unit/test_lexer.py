@@ -8,7 +8,7 @@ from pygments.token import Comment, Error, Keyword, Literal, Name, Operator, Pun
 from console.language.lexer import TOKENS, CommandLexer
 from console.language.reader import Role
 from console.language.secret_values import redact
-from console.language.verbs import Where
+from console.language.statements import Where
 from tests.unit.test_grammar_laws import ANY_TEXT
 
 

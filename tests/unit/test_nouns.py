@@ -19,7 +19,10 @@ from console.cli.main import COMMANDS, command_parser
 from console.cli.noun import OptionsError
 from console.cli.nouns import NAMES, noun
 from console.language.grammar import parse
-from console.language.statements import Access, Create, Delete, EditStatement, QueryStatement
+from console.language.statements import EditStatement, QueryStatement
+from console.language.verbs.access import Access
+from console.language.verbs.create import Create
+from console.language.verbs.delete import Delete
 
 SAID = [
     ("topics", "--list", ["list topics"]),

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from console.language.grammar import parse
-from console.language.verbs import Where
+from console.language.statements import Where
 from console.present.triage import CAUSES, CauseRow, details
 from console.present.triage import watched as since_when
 from console.session.staged_steps import staging_of

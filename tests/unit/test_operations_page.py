@@ -14,8 +14,10 @@ from console.cli.moves import misused
 from console.cli.nouns import noun
 from console.language.errors import ParseError
 from console.language.grammar import parse
-from console.language.statements import Apply, EditStatement, ShowPlan
-from console.language.verbs import VERBS, Where
+from console.language.statements import EditStatement, Where
+from console.language.verbs import VERBS
+from console.language.verbs.apply import Apply
+from console.language.verbs.plan import ShowPlan
 from console.operations.goals import goal_of
 from console.plan.risk_rules import NAMES
 

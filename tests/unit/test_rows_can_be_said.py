@@ -21,8 +21,13 @@ from console.language.errors import ParseError
 from console.language.grammar import parse
 from console.language.interpret import command_of, to_edits
 from console.language.quoting import quote, shell_text
-from console.language.statements import Access, DeleteGroupOffsets, Explain, Name, ResetOffsets, SkipRecords
+from console.language.statements import Name
 from console.language.unparse import unparse
+from console.language.verbs.access import Access
+from console.language.verbs.delete import DeleteGroupOffsets
+from console.language.verbs.explain import Explain
+from console.language.verbs.reset import ResetOffsets
+from console.language.verbs.skip import SkipRecords
 from console.model.acl import CLUSTER_NAME, LITERAL, PREFIXED, Acl
 from console.model.changes import ScramUser
 from console.model.cluster import (

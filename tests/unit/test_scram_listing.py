@@ -15,7 +15,7 @@ from console.admin.scram import scram_listing
 from console.answers.lists import list_kind
 from console.answers.results import rows_of
 from console.language.grammar import parse
-from console.language.statements import List
+from console.language.verbs.listing import List
 from console.model.changes import ScramUser
 from console.model.cluster import ScramCredential, ScramListing
 from console.model.codes import ScramMechanism

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from console.answers.triage import exit_code, prometheus_text, text_lines, verdict_data
 from console.language.grammar import parse
 from console.language.interpret import command_of
-from console.language.verbs import Where
+from console.language.statements import Where
 from console.model.acl import Acl
 from console.model.certificates import Certificate, Listener, advertised_with_tls
 from console.model.cluster import (

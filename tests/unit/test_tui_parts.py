@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from console.language.grammar import parse
 from console.language.interpret import command_of as command
 from console.language.interpret import to_edits
-from console.language.verbs import Where
+from console.language.statements import Where
 from console.model.config import broker_resource
 from console.model.secret import Secret
 from console.plan.edits import AddAcl, CreateTopic, Edit, RemoveAcl, SetConfig, UpsertScram

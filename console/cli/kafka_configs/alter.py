@@ -11,8 +11,7 @@ from msgspec import Struct
 from console.cli.kafka_configs.command_line import BROKER_LOGGERS, CLIENTS, IPS, USERS, UsageError
 from console.cli.kafka_configs.describe import quota_filter, read_configs, read_quotas
 from console.cli.kafka_configs.request import QUOTA_TYPES, ConfigsRequest, entity_of, is_int, resource_of
-from console.language.secret_values import is_sensitive
-from console.language.vocabulary import known_entry
+from console.language.vocabulary import is_sensitive, known_entry
 from console.model.changes import ScramUser
 from console.model.codes import ConfigType, ScramMechanism
 from console.model.config import ConfigResource, ConfigSet, broker_resource

@@ -14,8 +14,12 @@ from msgspec import Struct
 
 from console.cli.main import COMMANDS, EXAMPLES, Command, command_parser, parser
 from console.cli.manual import lake_tables
-from console.language.interpret import OPERATIONS_OF
-from console.language.verbs import ENTITY_USAGE, EVERYWHERE, KINDS, VERBS, Verb, Where
+from console.language.acl_words import OPERATIONS_OF
+from console.language.arguments import ENTITY_USAGE
+from console.language.statements import EVERYWHERE, Where
+from console.language.verb import Verb
+from console.language.verbs import VERBS
+from console.language.verbs.listing import KINDS
 from console.model.quota import CLIENT_KEYS, IP_KEYS
 from console.present.kinds import filter_names
 from console.terminal import put

@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Any
 
 from console.language.quoting import quote
-from console.language.statements import Records
+from console.language.verbs.records import Records
 from console.model.cluster import Group, GroupLag, PartitionLag
 from console.model.codes import GROUP
 from console.model.config import ConfigResource

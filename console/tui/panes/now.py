@@ -249,8 +249,7 @@ class NowView(DetailsView[CauseRow]):
         go on with."""
         from console.language.errors import LanguageError
         from console.language.grammar import parse
-        from console.language.statements import EditStatement
-        from console.language.verbs import Where
+        from console.language.statements import EditStatement, Where
 
         try:
             statements = parse(step.command, Where.BAR)

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from console.contexts.context import HIDDEN
 from console.language.quoting import quote
-from console.language.record_grammar import records_text
-from console.language.statements import Records
+from console.language.unparse import unparse
+from console.language.verbs.records import Records
 from console.model.config import ConfigResource, topic_resource
 from console.model.failure import Failure
 from console.model.records import RecordsRead, Start, Undecodable
@@ -237,7 +237,7 @@ class RecordsView(TableView[RecordRow]):
 
     def do_ask(self) -> None:
         """Change what is asked for, in the command bar."""
-        self.host.prefill(f"{records_text(self.wanted)} ")
+        self.host.prefill(f"{unparse(self.wanted)} ")
 
     def do_skip_record(self) -> None:
         """Let the group go on behind the record under the cursor, in the command bar."""

@@ -222,7 +222,7 @@ class TopicsView(TableView[Topic]):
 
     async def do_records(self) -> None:
         """The newest records of the topic."""
-        from console.language.statements import Records
+        from console.language.verbs.records import Records
 
         topic = self.row()
         if topic is not None:
@@ -332,7 +332,7 @@ class PartitionsView(TableView[PartitionRow]):
 
     async def do_records(self) -> None:
         """The newest records of the partition."""
-        from console.language.statements import Records
+        from console.language.verbs.records import Records
 
         row = self.row()
         if row is not None:

@@ -1,4 +1,4 @@
-"""The grammar of ``records``, and its statement as text.
+"""``records``: records of a topic or a partition.
 
 records = "records topic" NAME ["partition" N] [start] {option}
 start   = ("last" | "first") N | "from offset" N | "from time" TIME | "of group" NAME
@@ -9,31 +9,46 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from console.language.arguments import INT_MAX, named, plain_name, whole_number
+from console.language.arguments import A_TOPIC, GROUP, INT_MAX, NUMBER_MAX, named, need_number, topic_name
 from console.language.quoting import quote
 from console.language.reader import Expected, Reader, Role, What
-from console.language.statements import REVEAL, Records
+from console.language.statements import Statement
+from console.language.verb import LOOK, StatementKind, Verb
 from console.model.record_filter import json_condition
 from console.model.records import DEFAULT_COUNT, MOST_RECORDS
 from console.plan.amounts import moment
 
+REVEAL = "--reveal"
 FORMS = ("text", "json", "hex")
 """How contents are shown, if not by what they look like."""
 
-_TOPIC = Expected(What.TOPIC, "the NAME of a topic")
-_GROUP = Expected(What.GROUP, "the NAME of a group")
 _SOME_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 """Times are read when the statement runs; here only whether they can be."""
-_OFFSET_MAX = 2**63 - 1
 
 
-def records(reader: Reader, _verb: str) -> Records:
-    """``records topic NAME …``."""
-    reader.need_keyword("topic")
-    topic = plain_name(reader, _TOPIC, "topics").text or ""
+class Records(Statement, frozen=True):
+    """``records``. start: ``last``, ``first``, ``offset``, ``time`` or ``group``; at: the offset, time or group as
+    text. text, key, json: filters of `console.model.record_filter`. form: how contents are shown, ``""``: by what they
+    look like. reveal: also in a context that hides them."""
+
+    topic: str
+    partition: int | None = None
+    start: str = "last"
+    at: str = ""
+    count: int = DEFAULT_COUNT
+    text: str = ""
+    key: str = ""
+    json: str = ""
+    committed: bool = True
+    form: str = ""
+    reveal: bool = False
+
+
+def _parse(reader: Reader) -> Records:
+    topic = topic_name(reader, A_TOPIC).text or ""
     partition = None
     if reader.take_keyword("partition") is not None:
-        partition = _number(reader, "the NUMBER of a partition", 0, INT_MAX)
+        partition = need_number(reader, Expected(What.ARGUMENT, "the NUMBER of a partition"), INT_MAX)
     start, at, count = _start(reader)
     given: dict[str, str] = {}
     flags: set[str] = set()
@@ -77,9 +92,9 @@ def _start(reader: Reader) -> tuple[str, str, int]:
         return found, "", _count(reader)
     if found == "of":
         reader.need_keyword("group")
-        return "group", named(reader, _GROUP, may_be_empty=True), DEFAULT_COUNT
+        return "group", named(reader, GROUP, may_be_empty=True), DEFAULT_COUNT
     if reader.need_keyword("offset", "time") == "offset":
-        return "offset", str(_number(reader, "an OFFSET", 0, _OFFSET_MAX)), DEFAULT_COUNT
+        return "offset", str(need_number(reader, Expected(What.ARGUMENT, "an OFFSET"), NUMBER_MAX)), DEFAULT_COUNT
     word = reader.take(Expected(What.ARGUMENT, "a TIME such as 2h, 14:05 or 2026-11-20T14:05"), Role.VALUE)
     try:
         moment(word.text, _SOME_TIME)
@@ -102,15 +117,7 @@ def _option(reader: Reader, start: str, given: dict[str, str], flags: set[str]) 
 
 
 def _count(reader: Reader) -> int:
-    return _number(reader, f"how many, 1 to {MOST_RECORDS:,}", 1, MOST_RECORDS)
-
-
-def _number(reader: Reader, label: str, lowest: int, highest: int) -> int:
-    word = reader.take(Expected(What.ARGUMENT, label), Role.VALUE)
-    number = whole_number(word.text, lowest, highest)
-    if number is None:
-        reader.fail(f"expected {label}, not {reader.shown(word)}", word)
-    return number
+    return need_number(reader, Expected(What.ARGUMENT, f"how many, 1 to {MOST_RECORDS:,}"), MOST_RECORDS, 1)
 
 
 def _condition(reader: Reader) -> str:
@@ -121,8 +128,7 @@ def _condition(reader: Reader) -> str:
         reader.fail(str(error), word)
 
 
-def records_text(statement: Records) -> str:
-    """The statement as text that parses to it."""
+def _text(statement: Records) -> str:
     words = ["records topic", quote(statement.topic)]
     if statement.partition is not None:
         words.append(f"partition {statement.partition}")
@@ -142,3 +148,33 @@ def records_text(statement: Records) -> str:
     words += [f"as {statement.form}"] if statement.form else []
     words += [REVEAL] if statement.reveal else []
     return " ".join(words)
+
+
+VERBS = (
+    Verb(
+        name="records",
+        group=LOOK,
+        usage=(
+            "records topic NAME [partition N] [last N | first N] {OPTION}",
+            "records topic NAME [partition N] (from offset N | from time TIME | of group NAME) {OPTION}",
+        ),
+        summary="Records of a topic or a partition: the last 10, or from a place on",
+        about=(
+            "The options: limit N (from an offset, a time or a group's position on); text TEXT (in key, value or a "
+            "header); key GLOB; json CONDITION, for example $.order.items[0].price>10, $.state=open or $.error, with "
+            "['name'] and [*]; uncommitted (also open and aborted transactions); as text, json or hex. Of a group: "
+            "from the first record that it has not committed. At most 10,000 records, 16 MiB and 10 s, and 100,000 "
+            "records looked at for a filter; what ended the look is reported. Where the context has records = "
+            "'hidden', contents are masked without --reveal; with 'never' nothing is read."
+        ),
+        examples=(
+            "records topic orders",
+            "records topic orders partition 3 last 100",
+            "records topic orders from time 2h limit 50 json $.state=failed",
+            "records topic orders partition 3 of group billing limit 1",
+            "records topic orders partition 0 from offset 41208 as hex",
+        ),
+        parse=_parse,
+        statements=(StatementKind(statement=Records, text=_text),),
+    ),
+)

@@ -1,0 +1,145 @@
+"""What the statements about ACLs share: principals, operations and resources, as they are read, checked and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from console.language.arguments import named, plain_name
+from console.language.errors import CommandError, did_you_mean
+from console.language.node_text import joined
+from console.language.quoting import quote
+from console.language.reader import Expected, Reader, Role, What
+from console.language.tokenizer import Span, Word
+from console.model import authorizer
+from console.model.acl import LITERAL, PREFIXED
+from console.model.codes import AclOperation, AclResourceType, Code, PatternType
+from console.present.text import clean
+
+ACL_TYPES = {
+    "topic": AclResourceType(2),
+    "group": AclResourceType(3),
+    "transactional-id": AclResourceType(5),
+    "delegation-token": AclResourceType(6),
+    "user": AclResourceType(7),
+}
+ACL_CLUSTER = AclResourceType(4)
+_ACL_WORD = {type_: word for word, type_ in ACL_TYPES.items()}
+
+OPERATIONS = tuple(name for name in AclOperation.NAMES.values() if name != "ANY")
+OPERATIONS_OF: Mapping[AclResourceType, tuple[str, ...]] = {
+    type_: ("ALL", *(operation.name for operation in checked)) for type_, checked in authorizer.OPERATIONS_OF.items()
+}
+"""The operations that an ACL on each type of resource can have."""
+
+
+def acl_target(reader: Reader, *, existing: bool) -> tuple[AclResourceType, str | None, PatternType]:
+    """Read the target of an ACL: ``cluster``, or a type, a name and how the name is compared.
+
+    existing: whether it is of an ACL that there may be already: old brokers took an empty name, and a newer release has
+    more types and patterns.
+    """
+    newer = newer_code(reader, AclResourceType) if existing else None
+    kind = _acl_type(reader) if newer is None else newer.name.lower()
+    if kind == "cluster":
+        return ACL_CLUSTER, None, _pattern_type(reader, existing=existing)
+    expected = Expected(What.ACL_NAME, f"the NAME of a {kind}, or *", detail=kind)
+    name = named(reader, expected, may_be_empty=True) if existing else plain_name(reader, expected, "ACLs").text
+    return ACL_TYPES[kind] if newer is None else newer, name, _pattern_type(reader, existing=existing)
+
+
+def _pattern_type(reader: Reader, *, existing: bool) -> PatternType:
+    newer = newer_code(reader, PatternType) if existing else None
+    if newer is not None:
+        return newer
+    return PREFIXED if reader.take_keyword("prefixed") is not None else LITERAL
+
+
+_Code = TypeVar("_Code", bound=Code)
+
+
+def newer_code(reader: Reader, of: type[_Code]) -> _Code | None:
+    """Read a code that has no word, as rows show it: ``unknown(9)``. Returns None where the next word is none."""
+    word = reader.word
+    if word is None or not word.bare or not word.text.lower().startswith("unknown("):
+        return None
+    try:
+        found = of.parse(word.text)
+    except ValueError:
+        return None
+    reader.mark(word, Role.KEYWORD)
+    reader.index += 1
+    return found
+
+
+def acl_resource(reader: Reader) -> tuple[AclResourceType, str | None]:
+    """Read one resource that ACLs are about: ``cluster``, or a type and a name."""
+    kind = _acl_type(reader)
+    if kind == "cluster":
+        return ACL_CLUSTER, None
+    place = reader.word
+    name = plain_name(reader, Expected(What.ACL_NAME, f"the NAME of one {kind}", detail=f"one {kind}"), "ACLs")
+    if place is not None and place.is_bare("*"):
+        reader.fail(f"* is no {kind}", place, "name one: what holds for one need not hold for another")
+    return ACL_TYPES[kind], name.text
+
+
+def _acl_type(reader: Reader) -> str:
+    return reader.need_keyword("cluster", *ACL_TYPES, label="cluster or TYPE NAME")
+
+
+def principal(reader: Reader, *, existing: bool) -> str:
+    """Read a principal. existing: one of an ACL that there is, which old brokers took without a type."""
+    expected = Expected(What.PRINCIPAL, "a principal such as User:alice")
+    word = reader.take(expected)
+    kind, colon, _ = word.text.partition(":")
+    if not existing and (not kind or not colon):
+        hint = f"did you mean 'User:{word.text}'?" if word.text.isidentifier() else ""
+        reader.fail(f"{reader.shown(word)} is not a principal (TYPE:NAME)", word, hint)
+    return word.text
+
+
+def operations(reader: Reader, *, existing: bool) -> tuple[tuple[AclOperation, ...], Word]:
+    """Read operations, separated by commas, in one word. existing: also those of newer releases, ``UNKNOWN(17)``."""
+    word = reader.take(Expected(What.OPERATIONS, "operations such as READ,WRITE"), role=None)
+    found: list[AclOperation] = []
+    for name in word.text.split(","):
+        try:
+            operation = AclOperation.parse(name)
+        except ValueError:
+            operation = AclOperation(1)
+        if operation.name not in OPERATIONS and (operation.known or not existing):
+            _unknown_operation(reader, word, name)
+        if operation not in found:
+            found.append(operation)
+    reader.mark(word, Role.VALUE)
+    return tuple(found), word
+
+
+def _unknown_operation(reader: Reader, word: Word, name: str) -> None:
+    if not name.strip():
+        reader.fail("an operation is missing beside a comma", word, "no spaces around commas: READ,WRITE")
+    hint = did_you_mean(name.upper(), OPERATIONS) or f"one of {', '.join(OPERATIONS)}"
+    reader.fail(f"unknown operation '{clean(name, 40)}'", word, hint)
+
+
+def require_checked(type_: AclResourceType, operations: Iterable[AclOperation], span: Span) -> None:
+    """Raise CommandError for an operation that brokers never check on a type of resource. span: of the operations."""
+    legal = OPERATIONS_OF[type_]
+    for operation in operations:
+        if operation.name not in legal:
+            what = type_.name.lower().replace("_", "-")
+            message = f"Kafka never checks {operation.name} on a {what}"
+            raise CommandError(message, f"one of {', '.join(legal)}", span)
+
+
+def operations_text(operations: Iterable[AclOperation]) -> str:
+    """Return operations as one word."""
+    return ",".join(operation.name for operation in operations)
+
+
+def resource_text(type_: AclResourceType, name: str | None, written: Callable[[str], str] = quote) -> str:
+    """Return what an ACL is about: None for the cluster. written: how its name is quoted."""
+    if type_ == ACL_CLUSTER:
+        return "cluster"
+    return joined(_ACL_WORD.get(type_) or type_.name.lower(), written(name or ""))

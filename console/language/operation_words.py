@@ -1,0 +1,88 @@
+"""What the verbs that begin operations share: their statement, its text, and their arguments."""
+
+from __future__ import annotations
+
+from console.language.arguments import named, whole_number
+from console.language.node_text import joined, partition_text
+from console.language.quoting import quote
+from console.language.reader import Expected, Reader, Role, What
+from console.language.statements import BarStatement
+from console.language.verb import StatementKind
+from console.model.numbers import commas
+from console.operations.goals import Balance, Drain, DrainDir, Goal, MoveIntoDir, MoveTopic, Replace, Replicate, Restore
+
+
+class BeginOperation(BarStatement, frozen=True):
+    """``drain``, ``replace``, ``balance``, ``replication``, ``back``, and ``move`` of a whole topic or with a throttle.
+    throttle: bytes per second that each broker copies, and is read, at most; None for no throttle."""
+
+    goal: Goal
+    throttle: int | None = None
+
+
+def begun(reader: Reader, goal: Goal) -> BeginOperation:
+    """Read ``[throttle RATE]``, and return the statement that begins an operation for a goal."""
+    return BeginOperation(goal, optional_throttle(reader) or None)
+
+
+def optional_throttle(reader: Reader) -> int | None:
+    """Read ``[throttle RATE]``: bytes per second, 0 for no throttle, None where it is left out."""
+    return rate(reader) if reader.take_keyword("throttle") is not None else None
+
+
+def rate(reader: Reader) -> int:
+    """Read a rate, in bytes per second."""
+    from console.operations.throttle import rate_of
+
+    word = reader.take(Expected(What.ARGUMENT, "a RATE, as 50MB/s"), Role.VALUE)
+    try:
+        return rate_of(word.text)
+    except ValueError as error:
+        reader.fail(str(error), word)
+
+
+def brokers(reader: Reader) -> tuple[int, ...]:
+    """Read the numbers of brokers, in one word."""
+    word = reader.take(Expected(What.BROKER, "numbers of brokers, as 3,1,2"), Role.VALUE)
+    read = [whole_number(each) for each in word.text.split(",")]
+    found = tuple(each for each in read if each is not None)
+    if len(found) < len(read):
+        reader.fail("expected numbers of brokers with ',' between them, the preferred leader first", word)
+    if len(set(found)) < len(found):
+        reader.fail("a broker is named twice", word)
+    return found
+
+
+def log_dir(reader: Reader, broker: int) -> str:
+    """Read the path of a broker's log directory."""
+    return named(reader, Expected(What.LOG_DIR, "the PATH of a log directory", detail=str(broker)))
+
+
+def _text(statement: BeginOperation) -> str:
+    goal, throttle = statement.goal, statement.throttle
+    if isinstance(goal, MoveIntoDir) and goal.partition is not None and throttle is None:
+        return f"{_goal(goal)} throttle 0"  # without the word it is an edit
+    return joined(_goal(goal), f"throttle {throttle}" if throttle is not None else "")
+
+
+def _goal(goal: Goal) -> str:
+    match goal:
+        case Drain(brokers=numbers):
+            return f"drain broker {commas(numbers)}"
+        case Replace(broker=broker, by=by):
+            return f"replace broker {broker} by {by}"
+        case MoveTopic(topic=topic, brokers=numbers):
+            return f"move topic {quote(topic)} to {commas(numbers)}"
+        case DrainDir(broker=broker, path=path):
+            return f"drain broker {broker} dir {quote(path)}"
+        case MoveIntoDir(topic=topic, broker=broker, path=path, partition=number):
+            return joined("move topic", quote(topic), partition_text(number), f"broker {broker} to dir {quote(path)}")
+        case Replicate(topic=topic, replicas=replicas):
+            return f"replication topic {quote(topic)} {replicas}"
+        case Restore(operation=operation):
+            return f"back {operation}"
+        case Balance():
+            return "balance"
+
+
+BEGUN = StatementKind(statement=BeginOperation, text=_text)

@@ -1,0 +1,124 @@
+"""Parts of a snapshot: what a statement needs, as verbs say it; `console.session.reading` reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from console.language.statements import Entity, Name, Subject
+from console.model.codes import BROKER, TOPIC, ResourceType
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.feature_levels import CORDONED, MIN_ISR
+from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity, QuotaFilter, filter_for_entity, filter_for_name
+
+
+class Needs(Struct, frozen=True):
+    """Parts of a snapshot.
+
+    parts: whole parts, by the names of `Snapshot.read_at`. topics: topics by name, if not all are needed. resources:
+    their configs. every: configs of all resources of a type. a_broker, a_topic: configs of any one, for its keys.
+    groups: their members and lag. lags_of: the lag of all groups that a set of patterns matches. log_ranges: where
+    the logs of topics begin and end; offsets_at: their offsets at times (topic, ms since 1970); group_positions: the
+    same for all partitions of a group, with its members and offsets (group, and a time or None). transactions: the
+    open ones in these partitions, and whether they hang. documentation: also that of the configs of `resources`.
+    quotas_of, acls_of: the quotas that filters find and the ACLs of principals, if not all are needed; if all quotas
+    are, those that matter.
+    replica_logs: what the replicas hold of those partitions of topics that have no leader, or move.
+    """
+
+    parts: frozenset[str] = frozenset()
+    topics: frozenset[str] = frozenset()
+    resources: frozenset[ConfigResource] = frozenset()
+    every: frozenset[ResourceType] = frozenset()
+    groups: frozenset[str] = frozenset()
+    lags_of: frozenset[tuple[str | None, ...]] = frozenset()
+    replica_logs: frozenset[str] = frozenset()
+    log_ranges: frozenset[str] = frozenset()
+    offsets_at: frozenset[tuple[str, int]] = frozenset()
+    group_positions: frozenset[tuple[str, int | None]] = frozenset()
+    transactions: frozenset[tuple[str, int]] = frozenset()
+    quotas_of: frozenset[QuotaFilter] = frozenset()
+    acls_of: frozenset[str] = frozenset()
+    a_broker: bool = False
+    a_topic: bool = False
+    documentation: bool = False
+
+    def __or__(self, other: Needs) -> Needs:
+        return Needs(*(getattr(self, name) | getattr(other, name) for name in Needs.__struct_fields__))
+
+
+NOTHING = Needs()
+EVERY_BROKER = Needs(every=frozenset({BROKER}), resources=frozenset({CLUSTER_DEFAULT}))
+"""The configs of all brokers, with the cluster's default."""
+
+
+def whole_parts(*names: str) -> Needs:
+    """Return whole parts of a snapshot, by their names."""
+    return Needs(parts=frozenset(names))
+
+
+def the_topic(topic: Name) -> Needs:
+    """Return one topic."""
+    return Needs(topics=frozenset({topic.text or ""}))
+
+
+def the_group(group: Name, time: int | None = None) -> Needs:
+    """Return where a group stands, and the offsets of its partitions at a time (ms since 1970)."""
+    return Needs(group_positions=frozenset({(group.text or "", time)}))
+
+
+def subject_or(entity: Entity | None, selected: Subject | None) -> Subject | None:
+    """Return the entity that is meant: the one that is named, or else the selected one."""
+    return entity.subject if entity else selected
+
+
+def configs_of(resource: ConfigResource) -> Needs:
+    """Return the configs of a resource, with what says whether it exists."""
+    need = Needs(resources=frozenset({resource}))
+    if resource.type == TOPIC:
+        return need | Needs(topics=frozenset({resource.name}))
+    if resource.type.entity.at_broker:
+        return need | Needs(parts=frozenset({"cluster"}), a_broker=resource.is_cluster_default)
+    return need
+
+
+def to_change(subject: Subject | None, keys: Iterable[str]) -> Needs:
+    """Return what a change of an entity's keys is judged by."""
+    if subject is None:
+        return NOTHING
+    if isinstance(subject, ConfigResource):
+        by_level = any(key in (MIN_ISR, CORDONED) for key in keys) and subject.type == BROKER
+        return configs_of(subject) | (whole_parts("features") if by_level else NOTHING)
+    return whole_parts("quotas") | Needs(quotas_of=quotas_around(subject))
+
+
+def quotas_around(entity: QuotaEntity) -> frozenset[QuotaFilter]:
+    """Return the filters for all about an entity: itself, a user's clients, and the levels that may apply to it."""
+    parts = entity.as_dict()
+    found = {filter_for_name(USER, parts[USER])} if USER in parts else {filter_for_entity(entity)}
+    user, client = parts.get(USER), parts.get(CLIENT_ID)
+    if user is not None and client is not None:
+        found |= quotas_that_count(user, client)
+    if parts.get(IP) is not None:
+        found.add(filter_for_name(IP, None))
+    return frozenset(found)
+
+
+def quotas_that_count(user: str, client: str) -> frozenset[QuotaFilter]:
+    """Return the filters for the quota levels that may apply to a user and a client."""
+    users = (filter_for_name(USER, name) for name in (user, None))
+    clients = (client, None) if client else ()
+    return frozenset({*users, *(filter_for_name(CLIENT_ID, name, strict=True) for name in clients)})
+
+
+def one_broker(brokers: Iterable[int]) -> ConfigResource | None:
+    """Return the broker that is asked for the keys of brokers."""
+    lowest = min(brokers, default=None)
+    return None if lowest is None else broker_resource(lowest)
+
+
+def one_topic(names: Iterable[str]) -> ConfigResource | None:
+    """Return the topic that is asked for the keys of topics."""
+    name = next(iter(names), None)
+    return None if name is None else topic_resource(name)

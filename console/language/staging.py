@@ -1,0 +1,134 @@
+"""What a statement is staged with, and what all verbs check alike: topics, partitions, keys and their values. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from msgspec import Struct
+
+from console.language.errors import CommandError, did_you_mean
+from console.language.quoting import quote_beside_equals, quoted
+from console.language.statements import Assign, Entity, Key, Name, Subject
+from console.language.tokenizer import Span
+from console.language.vocabulary import (
+    Creates,
+    is_sensitive,
+    known_entry,
+    known_keys,
+    require,
+    require_topic,
+    subject_of,
+)
+from console.model.codes import BROKER, ConfigType
+from console.model.config import ConfigEntry, ConfigResource
+from console.model.secret import Secret
+from console.model.snapshot import Snapshot
+from console.plan.config_rules import LOG_LEVELS
+from console.plan.plan import EMPTY
+from console.plan.predict_configs import UNDESCRIBED
+from console.plan.values import parse_value
+from console.present.names import resource_word
+from console.present.text import clean
+
+Secrets = Mapping[str, Secret]
+"""Key -> the secret for a slot of a statement."""
+SAID = 5
+"""Partitions of which it is said that nothing is to be done, where that is so of all that are meant."""
+
+
+class Staging(Struct, frozen=True):
+    """What edits are made of, beside their statement.
+
+    snapshot: with what the statement needs. selected: the entity that is meant where none is named. plan: what is
+    staged already; a topic that it creates exists.
+    """
+
+    snapshot: Snapshot
+    selected: Subject | None = None
+    plan: Creates = EMPTY
+    secrets: Secrets = MappingProxyType({})
+
+    def subject(self, entity: Entity | None, span: Span, keys: tuple[Key, ...]) -> tuple[Subject, Span]:
+        """Return the entity that is meant, with its place. Raises CommandError if none is named and none selected, and
+        for a key that is given twice."""
+        found = subject_of(entity, self.selected, span, keys)
+        no_key_twice(keys)
+        return found
+
+    def require(self, target: ConfigResource, span: Span) -> None:
+        """Raise CommandError if a topic or broker does not exist."""
+        require(self.snapshot, target, span, self.plan)
+
+    def topic(self, name: Name) -> str:
+        """Return the name of a topic. Raises CommandError if it does not exist."""
+        require_topic(self.snapshot, name.text or "", name.span, self.plan)
+        return name.text or ""
+
+    def partitions(self, topic: str) -> tuple[int, ...]:
+        """Return the partitions of a topic; none of one that the plan creates."""
+        found = self.snapshot.topics.get(topic)
+        return tuple(partition.number for partition in found.partitions) if found is not None else ()
+
+    def require_partition(self, topic: str, number: int, span: Span) -> None:
+        """Raise CommandError for a partition that a topic does not have."""
+        there = self.partitions(topic)
+        if number not in there:
+            hint = f"it has {len(there)}, from 0 on" if there else ""
+            raise CommandError(f"topic {clean(topic, 80)} has no partition {number}", hint, span)
+
+    def entry(self, target: ConfigResource, key: Key) -> ConfigEntry | None:
+        """Return the entry of a key, None if nothing was described. Raises CommandError for an unknown key.
+
+        Brokers keep unknown keys for their plug-ins: such a key has to be quoted. A throttle is described once it is
+        set.
+        """
+        entry = known_entry(self.snapshot, target, key.name)
+        if entry is not None:
+            return entry
+        legal = known_keys(self.snapshot, target)
+        if not legal or (target.type == BROKER and (key.quoted or key.name in UNDESCRIBED)):
+            return None
+
+        def hint() -> str:
+            meant = did_you_mean(key.name, legal)
+            if target.type != BROKER:
+                return meant
+            return f"{meant} Quote a plug-in's own key: {quoted(key.name)}".strip()
+
+        what = "logger" if target.type.entity.has_levels else f"{resource_word(target.type)} config"
+        raise CommandError(f"unknown {what} '{clean(key.name, 80)}'", hint, key.span)
+
+    def value(self, target: ConfigResource, assign: Assign, entry: ConfigEntry | None) -> str | Secret:
+        """Return the value of a config's key, in the key's own unit. Raises CommandError for one that it can't have,
+        and for a secret that is written out."""
+        key = assign.key.name
+        if is_sensitive(target, key, entry):
+            if isinstance(assign.value, str):
+                hint = f"write {quote_beside_equals(key)}=@FILE, or {quote_beside_equals(key)}=? to be asked, hidden"
+                message = f"{clean(key, 80)} is sensitive: its value is never written out"
+                raise CommandError(message, hint, assign.value_span)
+            return self.secrets[key]
+        text = assign.value if isinstance(assign.value, str) else self.secrets[key].reveal()
+        if target.type.entity.has_levels:
+            return _level(text, assign)
+        try:
+            return parse_value(key, entry.type if entry is not None else ConfigType(0), text)
+        except ValueError as error:
+            raise CommandError(clean(str(error), 400), "", assign.value_span) from None
+
+
+def no_key_twice(keys: Iterable[Key]) -> None:
+    """Raise CommandError for a key that is given twice."""
+    seen: set[str] = set()
+    for key in keys:
+        if key.name in seen:
+            raise CommandError(f"'{clean(key.name, 80)}' is given twice", "give it once", key.span)
+        seen.add(key.name)
+
+
+def _level(text: str, assign: Assign) -> str:
+    if text not in LOG_LEVELS:
+        hint = did_you_mean(text.upper(), LOG_LEVELS) or f"levels: {', '.join(LOG_LEVELS)}"
+        raise CommandError(f"unknown log level '{clean(text, 40)}'", hint, assign.value_span)
+    return text

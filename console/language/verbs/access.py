@@ -1,0 +1,174 @@
+"""``allow``, ``deny`` and ``revoke``: ACLs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from console.language.acl_words import (
+    ACL_CLUSTER,
+    acl_target,
+    newer_code,
+    operations,
+    operations_text,
+    principal,
+    require_checked,
+    resource_text,
+)
+from console.language.arguments import named
+from console.language.node_text import joined
+from console.language.quoting import quote
+from console.language.reader import Expected, Reader, What
+from console.language.snapshot_parts import Needs, whole_parts
+from console.language.statements import EditStatement, Subject
+from console.language.tokenizer import NOWHERE, Span
+from console.language.verb import CHANGE, StatementKind, Verb
+from console.model.acl import CLUSTER_NAME, LITERAL, PREFIXED, Acl
+from console.model.authorizer import range_of
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.plan.edits import AddAcl, Edit, RemoveAcl
+
+if TYPE_CHECKING:
+    from console.language.staging import Staging
+
+_PARTS = {"TOPIC": "topics", "GROUP": "groups"}
+
+
+class Access(EditStatement, frozen=True):
+    """``allow`` or ``deny``, or ``revoke`` of either. resource_name: None for the cluster."""
+
+    revoke: bool
+    permission: Permission
+    principal: str
+    operations: tuple[AclOperation, ...]
+    resource_type: AclResourceType
+    resource_name: str | None
+    pattern: PatternType = LITERAL
+    host: str = "*"
+    operations_span: Span = NOWHERE
+
+
+def _parse(reader: Reader) -> Access:
+    revoke = reader.verb == "revoke"
+    newer = newer_code(reader, Permission) if revoke else None
+    word = reader.need_keyword("allow", "deny") if revoke and newer is None else reader.verb
+    who = principal(reader, existing=revoke)
+    what, place = operations(reader, existing=revoke)
+    reader.need_keyword("on")
+    resource_type, resource_name, pattern = acl_target(reader, existing=revoke)
+    host = "*"
+    if reader.take_keyword("from") is not None:
+        host = named(reader, Expected(What.HOST, "an address"), may_be_empty=revoke)
+    return Access(
+        revoke,
+        Permission.parse(word) if newer is None else newer,
+        who,
+        what,
+        resource_type,
+        resource_name,
+        pattern,
+        host,
+        operations_span=reader.span(place),
+    )
+
+
+def _text(statement: Access) -> str:
+    permission = statement.permission.name.lower()
+    verb = f"revoke {permission}" if statement.revoke else permission
+    on = resource_text(statement.resource_type, statement.resource_name)
+    pattern = "" if statement.pattern == LITERAL else statement.pattern.name.lower()
+    host = f"from {quote(statement.host)}" if statement.host != "*" else ""
+    return joined(verb, quote(statement.principal), operations_text(statement.operations), "on", on, pattern, host)
+
+
+def _needs(statement: Access, _selected: Subject | None) -> Needs:
+    """What takes rights from many resources says which there are."""
+    if range_of(statement.host) is not None:
+        return whole_parts("acls", "versions")
+    takes = statement.revoke != (statement.permission.name == "DENY")
+    part = _PARTS.get(statement.resource_type.name)
+    if not takes or part is None or not (statement.pattern == PREFIXED or statement.resource_name == "*"):
+        return whole_parts("acls")
+    return whole_parts("acls", part)
+
+
+def _edits(statement: Access, _staging: Staging) -> Iterator[Edit]:
+    """An ACL for each operation; one that the resource does not have can be revoked: a broker stores such an ACL, and
+    never checks it."""
+    if not statement.revoke:
+        require_checked(statement.resource_type, statement.operations, statement.operations_span)
+    edit = RemoveAcl if statement.revoke else AddAcl
+    name = CLUSTER_NAME if statement.resource_name is None else statement.resource_name
+    for operation in statement.operations:
+        yield edit(
+            Acl(
+                statement.resource_type,
+                name,
+                statement.pattern,
+                statement.principal,
+                statement.host,
+                operation,
+                statement.permission,
+            )
+        )
+
+
+def _of_edits() -> Mapping[type[Edit], Callable[[Any], Access]]:
+    return {AddAcl: _of_acl, RemoveAcl: _of_acl}
+
+
+def _of_acl(edit: AddAcl | RemoveAcl) -> Access:
+    acl = edit.acl
+    return Access(
+        isinstance(edit, RemoveAcl),
+        acl.permission,
+        acl.principal,
+        (acl.operation,),
+        acl.resource_type,
+        None if acl.resource_type == ACL_CLUSTER else acl.resource_name,
+        acl.pattern_type,
+        acl.host,
+    )
+
+
+_ACCESS = StatementKind(statement=Access, text=_text, needs=_needs, edits=_edits, of_edits=_of_edits)
+
+VERBS = (
+    Verb(
+        name="allow",
+        group=CHANGE,
+        usage=("allow PRINCIPAL OPERATION{,OPERATION} on TARGET [from HOST]",),
+        summary="Stage ACLs that allow",
+        about=(
+            "TARGET is cluster, or topic, group, transactional-id, delegation-token or user with a NAME; with "
+            "prefixed, all names with that prefix; * is every name. HOST is an address, to brokers of 4.4 also a "
+            "range: 10.0.0.0/8."
+        ),
+        examples=(
+            "allow User:alice READ,DESCRIBE on topic orders",
+            "allow User:svc-8 READ on group svc-8. prefixed from 10.0.0.1",
+            "allow User:ops ALTER_CONFIGS on cluster",
+        ),
+        parse=_parse,
+        statements=(_ACCESS,),
+    ),
+    Verb(
+        name="deny",
+        group=CHANGE,
+        usage=("deny PRINCIPAL OPERATION{,OPERATION} on TARGET [from HOST]",),
+        summary="Stage ACLs that deny, which override those that allow",
+        examples=("deny User:bob WRITE on topic orders",),
+        parse=_parse,
+        statements=(_ACCESS,),
+    ),
+    Verb(
+        name="revoke",
+        group=CHANGE,
+        usage=("revoke (allow | deny) PRINCIPAL OPERATION{,OPERATION} on TARGET [from HOST]",),
+        summary="Stage the removal of exactly these ACLs and no others",
+        examples=("revoke allow User:alice READ on topic orders",),
+        takes_away=True,
+        parse=_parse,
+        statements=(_ACCESS,),
+    ),
+)

@@ -1,0 +1,192 @@
+"""``set``, ``append`` and ``subtract``: other values of configs and quotas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from console.language.arguments import assign, duration, entity
+from console.language.errors import CommandError
+from console.language.node_text import assign_text, entity_text, joined, subject_text
+from console.language.quoting import quote_beside_equals
+from console.language.reader import Expected, Reader, What
+from console.language.snapshot_parts import Needs, subject_or, to_change
+from console.language.statements import (
+    Assign,
+    EditStatement,
+    Entity,
+    Key,
+    SecretSlot,
+    Subject,
+    assign_of,
+    key_of_edit,
+    secrets_among,
+)
+from console.language.tokenizer import NOWHERE, Span
+from console.language.verb import CHANGE, StatementKind, Verb
+from console.model.config import ConfigEntry, ConfigResource
+from console.model.quota import QuotaEntity
+from console.plan.amounts import duration_text, exact_number
+from console.plan.edits import AppendConfig, Edit, SetConfig, SetQuota, SubtractConfig
+from console.plan.values import LIST, parse_quota, parse_value
+from console.present.text import clean
+
+if TYPE_CHECKING:
+    from console.language.staging import Staging
+
+
+class Alter(EditStatement, frozen=True):
+    """``set``, ``append`` or ``subtract``. for_ms: how long it holds, None without a limit."""
+
+    verb: str
+    entity: Entity | None
+    assigns: tuple[Assign, ...]
+    for_ms: int | None = None
+    for_span: Span = NOWHERE
+
+    @property
+    def leaves_out_entity(self) -> bool:
+        """Whether the selected entity is meant, as none is named."""
+        return self.entity is None
+
+    @property
+    def holds_ms(self) -> int | None:
+        """How long the change holds, None without a limit."""
+        return self.for_ms
+
+
+def _parse(reader: Reader) -> Alter:
+    named = entity(reader)
+    subject = named.subject if named else None
+    assigns = [assign(reader, subject)]
+    while not reader.ended:
+        if reader.take_keyword("for") is not None:
+            for_ms, span = duration(reader)
+            return Alter(reader.verb, named, tuple(assigns), for_ms, span)
+        assigns.append(assign(reader, subject))
+    reader.expect(Expected(What.ASSIGN, "KEY=VALUE", subject=subject, detail=reader.verb))
+    reader.expect(Expected(What.WORDS, "for", ("for",)))
+    return Alter(reader.verb, named, tuple(assigns))
+
+
+def _text(statement: Alter) -> str:
+    limit = f"for {duration_text(statement.for_ms)}" if statement.for_ms is not None else ""
+    return joined(statement.verb, entity_text(statement.entity), *map(assign_text, statement.assigns), limit)
+
+
+def _needs(statement: Alter, selected: Subject | None) -> Needs:
+    return to_change(subject_or(statement.entity, selected), [each.key.name for each in statement.assigns])
+
+
+def _secrets(statement: Alter) -> tuple[SecretSlot, ...]:
+    about = f"{subject_text(statement.entity.subject)} " if statement.entity else ""
+    return secrets_among(statement.assigns, about)
+
+
+# -- edits -------------------------------------------------------------------------------------------------------------
+
+
+def _edits(statement: Alter, staging: Staging) -> Iterator[Edit]:
+    keys = tuple(assign.key for assign in statement.assigns)
+    subject, span = staging.subject(statement.entity, statement.span, keys)
+    if isinstance(subject, QuotaEntity):
+        yield from _quotas(statement, subject)
+        return
+    staging.require(subject, span)
+    for each in statement.assigns:
+        entry = staging.entry(subject, each.key)
+        if statement.verb == "set":
+            yield SetConfig(subject, each.key.name, staging.value(subject, each, entry))
+        else:
+            edit = AppendConfig if statement.verb == "append" else SubtractConfig
+            yield edit(subject, each.key.name, _items(statement.verb, subject, each, entry))
+
+
+def _quotas(statement: Alter, entity: QuotaEntity) -> Iterator[Edit]:
+    from console.language.vocabulary import check_key
+
+    if statement.verb != "set":
+        raise CommandError(f"quotas have no lists to {statement.verb}", "set gives a quota a value", statement.span)
+    for each in statement.assigns:
+        check_key(entity, each.key)
+        if not isinstance(each.value, str):
+            hint = f"write {quote_beside_equals(each.key.name)}=VALUE"
+            raise CommandError("a quota can't be a secret", hint, each.value_span)
+        try:
+            yield SetQuota(entity, each.key.name, parse_quota(each.key.name, each.value))
+        except ValueError as error:
+            raise CommandError(clean(str(error), 400), "", each.value_span) from None
+
+
+def _items(verb: str, target: ConfigResource, assign: Assign, entry: ConfigEntry | None) -> str:
+    key = assign.key.name
+    if entry is not None and entry.type.known and entry.type != LIST:
+        type_ = entry.type.name.lower()
+        raise CommandError(f"{verb} needs a list, and {key} is {type_}", "set gives it a value", assign.key.span)
+    if target.type.entity.has_levels:
+        raise CommandError(f"{verb} needs a list, not a log level", "set gives it a value", assign.key.span)
+    if not isinstance(assign.value, str):
+        raise CommandError(f"{verb} takes no secrets", f"write {quote_beside_equals(key)}=ITEM,ITEM", assign.value_span)
+    return parse_value(key, LIST, assign.value)
+
+
+def _of_edits() -> Mapping[type[Edit], Callable[[Any], Alter]]:
+    return {
+        SetConfig: lambda edit: _of_config("set", edit),
+        AppendConfig: lambda edit: _of_config("append", edit),
+        SubtractConfig: lambda edit: _of_config("subtract", edit),
+        SetQuota: lambda edit: Alter("set", Entity(edit.entity), (Assign(Key(edit.key), exact_number(edit.value)),)),
+    }
+
+
+def _of_config(verb: str, edit: SetConfig | AppendConfig | SubtractConfig) -> Alter:
+    return Alter(verb, Entity(edit.resource), (assign_of(key_of_edit(edit), edit.value),))
+
+
+_ALTER = StatementKind(statement=Alter, text=_text, needs=_needs, edits=_edits, of_edits=_of_edits, secrets=_secrets)
+
+VERBS = (
+    Verb(
+        name="set",
+        group=CHANGE,
+        usage=("set [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
+        summary="Stage new values of configs or quotas",
+        about=(
+            "Units are allowed where the key's name or type says what it counts: 10MB = 10,000,000, 10MiB = "
+            "10,485,760, 7d, 12h, 90s, 250ms, 10MB/s. KEY= sets the empty value. A sensitive value is KEY=@FILE or "
+            "KEY=? (asked for, hidden), never bare. With for, the change is to be taken back after that time: every "
+            "start shows what is due, and kac due --apply takes it back."
+        ),
+        examples=(
+            "set topic orders retention.ms=7d max.message.bytes=2MiB",
+            "set broker <default> log.cleaner.threads=2",
+            "set broker 2 listener.name.external.ssl.keystore.password=@/run/secrets/keystore",
+            "set user alice client <default> producer_byte_rate=10MB/s",
+            "set logger 1 kafka.controller=DEBUG",
+            "set topic orders retention.ms=1h for 2h",
+        ),
+        parse=_parse,
+        statements=(_ALTER,),
+    ),
+    Verb(
+        name="append",
+        group=CHANGE,
+        usage=("append [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
+        summary="Stage items to be added to list configs",
+        about="Starts from the effective value, even an inherited one. An item that is already there changes nothing.",
+        examples=("append topic orders cleanup.policy=delete",),
+        parse=_parse,
+        statements=(_ALTER,),
+    ),
+    Verb(
+        name="subtract",
+        group=CHANGE,
+        usage=("subtract [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
+        summary="Stage items to be removed from list configs",
+        about="Removing every item leaves the empty list, not the inherited value: for that, use unset.",
+        examples=("subtract topic orders cleanup.policy=delete",),
+        takes_away=True,
+        parse=_parse,
+        statements=(_ALTER,),
+    ),
+)

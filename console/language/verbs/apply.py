@@ -1,0 +1,72 @@
+"""``apply``: the plan is checked, asked about and sent."""
+
+from __future__ import annotations
+
+from console.language.node_text import joined
+from console.language.reader import Expected, Reader, Role, What
+from console.language.statements import Statement
+from console.language.verb import PLAN, StatementKind, Verb
+from console.plan.risk_rules import NAMES
+
+ACCEPT = "--accept"
+
+
+class Apply(Statement, frozen=True):
+    """``apply``. yes: without asking. force: overwrites another client's changes. accept: accepted warnings,
+    by name or as NAME=SUBJECT."""
+
+    yes: bool = False
+    valid_only: bool = False
+    force: bool = False
+    accept: tuple[str, ...] = ()
+
+
+def _parse(reader: Reader) -> Apply:
+    flags = {"--yes": False, "--valid-only": False, "--force": False, ACCEPT: False}
+    accepted: tuple[str, ...] = ()
+    while True:
+        left = tuple(flag for flag, given in flags.items() if not given)
+        flag = reader.take_keyword(*left, role=Role.FLAG) if left else None
+        if flag is None:
+            return Apply(yes=flags["--yes"], valid_only=flags["--valid-only"], force=flags["--force"], accept=accepted)
+        flags[flag] = True
+        if flag == ACCEPT:
+            accepted = _warnings(reader)
+
+
+def _warnings(reader: Reader) -> tuple[str, ...]:
+    """Read names of warnings, separated by commas; one that has to be typed as NAME=SUBJECT."""
+    word = reader.take(Expected(What.WORDS, "NAMEs of warnings", NAMES), Role.VALUE)
+    names = tuple(name for name in word.text.split(",") if name)
+    for name in names:
+        if name.partition("=")[0] not in NAMES:
+            reader.fail(f"unknown warning {reader.shown(word)}", word, f"there are {', '.join(NAMES)}")
+    return names
+
+
+def _text(statement: Apply) -> str:
+    given = {"--yes": statement.yes, "--valid-only": statement.valid_only, "--force": statement.force}
+    accept = f"{ACCEPT} {','.join(statement.accept)}" if statement.accept else ""
+    return joined("apply", *(flag for flag, on in given.items() if on), accept)
+
+
+VERBS = (
+    Verb(
+        name="apply",
+        group=PLAN,
+        usage=("apply [--yes] [--valid-only] [--force] [--accept NAME[=SUBJECT]{,NAME[=SUBJECT]}]",),
+        summary="Check the plan, ask, and send it",
+        about=(
+            "If a check fails nothing is sent, unless --valid-only sends the rest. --yes does not ask. What the plan "
+            "touches is described again right before: another client's changes since it was read stop the apply and "
+            "are shown as it was, theirs and mine; --force overwrites them and lists what it overwrote. A legal but "
+            "probably wrong edit has a named warning, which has to be accepted, by --accept also with --yes, "
+            "with its subject where an operator would have to type it (unclean-loss=orders/3): "
+            f"{', '.join(NAMES)}. Every change is recorded in a journal first, with a number that revert takes."
+        ),
+        examples=("apply --yes", "apply --yes --valid-only", "apply --yes --force"),
+        takes_away=True,
+        parse=_parse,
+        statements=(StatementKind(statement=Apply, text=_text),),
+    ),
+)

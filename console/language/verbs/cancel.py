@@ -1,0 +1,73 @@
+"""``cancel``: a topic's moves end, and its partitions stay on the replicas that they had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from console.language.arguments import optional_partition, topic_name
+from console.language.node_text import joined, name_text, partition_text
+from console.language.reader import Reader
+from console.language.snapshot_parts import Needs, the_topic, whole_parts
+from console.language.statements import EditStatement, Name, Subject
+from console.language.verb import CHANGE, StatementKind, Verb
+
+if TYPE_CHECKING:
+    from console.language.staging import Staging
+    from console.plan.edits import Edit
+
+
+class CancelMoves(EditStatement, frozen=True):
+    """``cancel move``. partition: None for all that move."""
+
+    topic: Name
+    partition: int | None = None
+
+
+def _parse(reader: Reader) -> CancelMoves:
+    reader.need_keyword("move")
+    name = topic_name(reader)
+    return CancelMoves(name, optional_partition(reader, name))
+
+
+def _text(statement: CancelMoves) -> str:
+    return joined("cancel move topic", name_text(statement.topic), partition_text(statement.partition))
+
+
+def _needs(statement: CancelMoves, _selected: Subject | None) -> Needs:
+    need = the_topic(statement.topic)
+    return need | whole_parts("reassignments") | Needs(replica_logs=need.topics)
+
+
+def _edits(statement: CancelMoves, staging: Staging) -> Iterable[Edit]:
+    """A cancellation for each partition that moves. Where none does, for some, of which it is said."""
+    from console.language.staging import SAID
+    from console.plan.kinds.moves import CancelMove, moves_of
+
+    topic = staging.topic(statement.topic)
+    if statement.partition is not None:
+        return (CancelMove(topic, statement.partition),)
+    moving = moves_of(staging.snapshot, topic)
+    return moving or tuple(CancelMove(topic, number) for number in staging.partitions(topic)[:SAID])
+
+
+def _of_edits() -> Mapping[type[Edit], Callable[[Any], CancelMoves]]:
+    from console.plan.kinds.moves import CancelMove
+
+    return {CancelMove: lambda edit: CancelMoves(Name(edit.topic), edit.partition)}
+
+
+_CANCEL = StatementKind(statement=CancelMoves, text=_text, needs=_needs, edits=_edits, of_edits=_of_edits)
+
+VERBS = (
+    Verb(
+        name="cancel",
+        group=CHANGE,
+        usage=("cancel move topic NAME [partition N]",),
+        summary="Stage the end of a topic's moves: its partitions stay on the replicas that they had",
+        about="What was copied so far is dropped. Without a partition: all of the topic that move. Throttles stay set.",
+        examples=("cancel move topic orders", "cancel move topic orders partition 4"),
+        parse=_parse,
+        statements=(_CANCEL,),
+    ),
+)

@@ -1,0 +1,184 @@
+"""``create``: a new topic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from console.language.arguments import INT_MAX, assigned, pair_count, plain_name, whole_number
+from console.language.node_text import assign_text, joined, name_text
+from console.language.reader import Expected, Reader, What
+from console.language.snapshot_parts import Needs, whole_parts
+from console.language.statements import Assign, EditStatement, Key, Name, SecretSlot, Subject, assign_of, secrets_among
+from console.language.tokenizer import Word
+from console.language.verb import CHANGE, StatementKind, Verb
+from console.model.changes import NewTopic
+from console.model.config import broker_resource, topic_resource
+from console.plan.amounts import LONGEST_MS, duration_text, parse_duration
+from console.plan.edits import CreateTopic, Edit
+
+if TYPE_CHECKING:
+    from console.language.staging import Staging
+
+CREATE_KEYS = ("partitions", "replication", "assign", "timeout")
+REPLICATION_MAX = 2**15 - 1
+
+
+class Create(EditStatement, frozen=True):
+    """``create topic``. partitions and replication: -1 for the broker's default; assignments instead of both;
+    timeout_ms: None for the client's own."""
+
+    name: Name
+    partitions: int = -1
+    replication: int = -1
+    assignments: tuple[tuple[int, ...], ...] = ()
+    timeout_ms: int | None = None
+    configs: tuple[Assign, ...] = ()
+
+
+# -- grammar -----------------------------------------------------------------------------------------------------------
+
+
+def _parse(reader: Reader) -> Create:
+    reader.need_keyword("topic")
+    name = plain_name(reader, Expected(What.TOPIC, "the NAME of the topic", detail="new"), "topics")
+    numbers: dict[str, int] = {}
+    assignments: tuple[tuple[int, ...], ...] = ()
+    configs: list[Assign] = []
+    taken: dict[str, Word] = {}
+    expected = Expected(
+        What.CREATE_ASSIGN,
+        "partitions=, replication=, assign=, timeout= or a config's KEY=VALUE",
+        subject=topic_resource(name.text or ""),
+    )
+    while not reader.ended or not (taken or configs):
+        word, key, value = reader.take_pair(expected)
+        if not key.bare or key.text not in CREATE_KEYS:
+            configs.append(assigned(reader, word, key, value))
+            continue
+        if key.text in taken:
+            reader.fail(f"{key.text}= is given twice", word)
+        taken[key.text] = word
+        if key.text == "assign":
+            assignments = _assignments(reader, value)
+        elif key.text == "timeout":
+            numbers["timeout"] = _timeout(reader, value)
+        else:
+            highest = REPLICATION_MAX if key.text == "replication" else INT_MAX
+            numbers[key.text] = pair_count(reader, key, value, highest)
+    if "assign" in taken:
+        for other in ("partitions", "replication"):
+            if other in taken:
+                reader.fail(f"assign= names each partition's brokers, so {other}= is not allowed", taken[other])
+    return Create(
+        name,
+        numbers.get("partitions", -1),
+        numbers.get("replication", -1),
+        assignments,
+        numbers.get("timeout"),
+        tuple(configs),
+    )
+
+
+def _timeout(reader: Reader, value: Word) -> int:
+    try:
+        milliseconds = parse_duration(value.text)
+    except ValueError as error:
+        reader.fail(f"timeout=: {error}", value)
+    if milliseconds > LONGEST_MS:
+        reader.fail("timeout= is at most 24d", value)
+    return milliseconds
+
+
+def _assignments(reader: Reader, value: Word) -> tuple[tuple[int, ...], ...]:
+    partitions = []
+    for number, part in enumerate(value.text.split(",")):
+        brokers = [whole_number(broker) for broker in part.split(":")]
+        if None in brokers:
+            reader.fail(
+                "assign= takes broker numbers, ':' between replicas and ',' between partitions",
+                value,
+                "for example assign=1:2,2:3: partition 0 on brokers 1 and 2, its preferred leader 1",
+            )
+        replicas = tuple(broker for broker in brokers if broker is not None)
+        if len(set(replicas)) < len(replicas):
+            reader.fail(f"assign= names a broker twice for partition {number}", value)
+        partitions.append(replicas)
+    return tuple(partitions)
+
+
+def _text(statement: Create) -> str:
+    partitions = f"partitions={statement.partitions}" if statement.partitions >= 0 else ""
+    replication = f"replication={statement.replication}" if statement.replication >= 0 else ""
+    lists = ",".join(":".join(map(str, brokers)) for brokers in statement.assignments)
+    assign = f"assign={lists}" if lists else ""
+    timeout = f"timeout={duration_text(statement.timeout_ms)}" if statement.timeout_ms is not None else ""
+    configs = map(assign_text, statement.configs)
+    return joined("create topic", name_text(statement.name), partitions, replication, assign, timeout, *configs)
+
+
+# -- edits -------------------------------------------------------------------------------------------------------------
+
+
+def _needs(statement: Create, _selected: Subject | None) -> Needs:
+    named = Needs(topics=frozenset({statement.name.text or ""}), a_topic=bool(statement.configs))
+    return named | whole_parts("cluster") if statement.assignments else named
+
+
+def _secrets(statement: Create) -> tuple[SecretSlot, ...]:
+    return secrets_among(statement.configs, f"topic {statement.name.text} ")
+
+
+def _edits(statement: Create, staging: Staging) -> Iterator[Edit]:
+    from console.language.staging import no_key_twice
+
+    for broker in sorted({broker for replicas in statement.assignments for broker in replicas}):
+        staging.require(broker_resource(broker), statement.span)
+    no_key_twice(each.key for each in statement.configs)
+    target = topic_resource(statement.name.text or "")
+    configs = {
+        each.key.name: staging.value(target, each, staging.entry(target, each.key)) for each in statement.configs
+    }
+    yield CreateTopic(
+        NewTopic(
+            target.name,
+            statement.partitions,
+            statement.replication,
+            statement.assignments,
+            configs,
+            statement.timeout_ms,
+        )
+    )
+
+
+def _of_edits() -> Mapping[type[Edit], Callable[[Any], Create]]:
+    return {CreateTopic: _of_creation}
+
+
+def _of_creation(edit: CreateTopic) -> Create:
+    topic = edit.topic
+    configs = tuple(assign_of(Key(key), value) for key, value in topic.configs.items())
+    return Create(Name(topic.name), topic.partitions, topic.replication, topic.assignments, topic.timeout_ms, configs)
+
+
+_CREATE = StatementKind(statement=Create, text=_text, needs=_needs, edits=_edits, of_edits=_of_edits, secrets=_secrets)
+
+VERBS = (
+    Verb(
+        name="create",
+        group=CHANGE,
+        usage=("create topic NAME KEY=VALUE {KEY=VALUE}",),
+        summary="Stage a new topic",
+        about=(
+            "partitions=N and replication=N, or assign=1:2,2:3: the brokers of each partition, the preferred leader "
+            "first. The default of both is the cluster's. timeout=DURATION is how long the brokers may take. Every "
+            "other key is a config of the topic."
+        ),
+        examples=(
+            "create topic orders partitions=12 replication=3 retention.ms=7d",
+            "create topic audit assign=1:2,2:3,3:1 timeout=30s",
+        ),
+        parse=_parse,
+        statements=(_CREATE,),
+    ),
+)

@@ -1,0 +1,235 @@
+"""``delete``: a topic, a topic's records before an offset or a time, a group or its offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from console.language.arguments import (
+    GROUP,
+    NUMBER_MAX,
+    TOPIC,
+    optional_partition,
+    plain_name,
+    topic_name,
+    topic_of_group,
+    whole_number,
+)
+from console.language.errors import CommandError
+from console.language.node_text import in_group, joined, name_text, partition_text
+from console.language.reader import Expected, Reader, Role, What
+from console.language.snapshot_parts import Needs, the_group, the_topic
+from console.language.statements import EditStatement, Name, Subject
+from console.language.verb import CHANGE, StatementKind, Verb
+from console.model.config import topic_resource
+from console.plan.amounts import moment
+from console.plan.edits import DeleteGroup, DeleteOffset, DeleteTopic, Edit
+from console.present.text import clean
+
+if TYPE_CHECKING:
+    from console.language.staging import Staging
+
+
+class Delete(EditStatement, frozen=True):
+    """``delete topic``."""
+
+    name: Name
+
+
+class DeleteRecords(EditStatement, frozen=True):
+    """``delete records``. partition: None for all. before: an offset; at_ms: a time, ms since 1970; neither: latest."""
+
+    topic: Name
+    partition: int | None = None
+    before: int | None = None
+    at_ms: int | None = None
+
+
+class DeleteGroupOffsets(EditStatement, frozen=True):
+    """``delete group``: the group, or its offsets of a topic or partition."""
+
+    group: Name
+    topic: Name | None = None
+    partition: int | None = None
+
+
+def _parse(reader: Reader) -> Delete | DeleteRecords | DeleteGroupOffsets:
+    what = reader.need_keyword("topic", "records", "group")
+    if what == "records":
+        return _parse_records(reader)
+    if what == "group":
+        group = plain_name(reader, GROUP, "groups", may_be_empty=True)
+        return DeleteGroupOffsets(group, *topic_of_group(reader))
+    return Delete(plain_name(reader, TOPIC, "topics"))
+
+
+def _parse_records(reader: Reader) -> DeleteRecords:
+    """``delete records topic NAME [partition P] before (OFFSET | TIME | latest)``."""
+    topic = topic_name(reader)
+    partition = optional_partition(reader, topic)
+    reader.need_keyword("before")
+    if reader.take_keyword("latest") is not None:
+        return DeleteRecords(topic, partition)
+    word = reader.take(Expected(What.DURATION, "an OFFSET, a TIME (2h, 14:05, 2026-11-20T14:05) or latest"), Role.VALUE)
+    before = whole_number(word.text, 0, NUMBER_MAX)
+    if before is not None:
+        return DeleteRecords(topic, partition, before)
+    try:
+        at = moment(word.text, datetime.now(UTC))
+    except ValueError as error:
+        reader.fail(str(error), word, "an OFFSET is a whole number")
+    return DeleteRecords(topic, partition, at_ms=round(at.timestamp() * 1000))
+
+
+# -- a topic -----------------------------------------------------------------------------------------------------------
+
+
+def _text(statement: Delete) -> str:
+    return f"delete topic {name_text(statement.name)}"
+
+
+def _needs(statement: Delete, _selected: Subject | None) -> Needs:
+    return the_topic(statement.name)
+
+
+def _edits(statement: Delete, staging: Staging) -> Iterator[Edit]:
+    yield DeleteTopic(staging.topic(statement.name))
+
+
+def _of_edits() -> Mapping[type[Edit], Callable[[Any], Delete]]:
+    return {DeleteTopic: lambda edit: Delete(Name(edit.name))}
+
+
+_TOPIC = StatementKind(statement=Delete, text=_text, needs=_needs, edits=_edits, of_edits=_of_edits)
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+
+def _records_text(statement: DeleteRecords) -> str:
+    if statement.before is not None:
+        before = str(statement.before)
+    elif statement.at_ms is not None:
+        before = datetime.fromtimestamp(statement.at_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    else:
+        before = "latest"
+    of = joined(name_text(statement.topic), partition_text(statement.partition))
+    return f"delete records topic {of} before {before}"
+
+
+def _records_needs(statement: DeleteRecords, _selected: Subject | None) -> Needs:
+    name = statement.topic.text or ""
+    times = frozenset() if statement.at_ms is None else frozenset({(name, statement.at_ms)})
+    topics, resources = frozenset({name}), frozenset({topic_resource(name)})
+    # Their documentation of cleanup.policy says what brokers make of an empty one.
+    return Needs(topics=topics, resources=resources, log_ranges=topics, offsets_at=times, documentation=True)
+
+
+def _trims(statement: DeleteRecords, staging: Staging) -> Iterator[Edit]:
+    """An edit for each partition. A time becomes the offset of its first record that is not older, the end where all
+    are. Raises CommandError where a leader did not say where that is."""
+    from console.plan.kinds.records import TrimLog
+
+    name = staging.topic(statement.topic)
+    if statement.partition is not None:
+        staging.require_partition(name, statement.partition, statement.span)
+    for number in staging.partitions(name) if statement.partition is None else (statement.partition,):
+        yield TrimLog(name, number, _offset(statement, staging, name, number))
+
+
+def _offset(statement: DeleteRecords, staging: Staging, name: str, number: int) -> int:
+    if statement.before is not None:
+        return statement.before
+    snapshot = staging.snapshot
+    log = snapshot.log_ranges.get((name, number))
+    at = -1 if statement.at_ms is None else snapshot.offsets_at.get((name, number, statement.at_ms))
+    if log is None or at is None:
+        why = next((f.failure for f in snapshot.failures if f.part in ("log_ranges", "offsets_at")), None)
+        hint = clean(str(why), 300) if why is not None else "refresh, and look whether the partition has a leader"
+        raise CommandError(f"the offsets of {clean(name, 80)}/{number} could not be read", hint, statement.span)
+    return log.end if at < 0 else at
+
+
+def _of_trims() -> Mapping[type[Edit], Callable[[Any], DeleteRecords]]:
+    from console.plan.kinds.records import TrimLog
+
+    return {TrimLog: lambda edit: DeleteRecords(Name(edit.topic), edit.partition, edit.before)}
+
+
+_RECORDS = StatementKind(
+    statement=DeleteRecords, text=_records_text, needs=_records_needs, edits=_trims, of_edits=_of_trims
+)
+
+# -- a group, or its offsets -------------------------------------------------------------------------------------------
+
+
+def _group_text(statement: DeleteGroupOffsets) -> str:
+    return f"delete {in_group(statement.group, statement.topic, statement.partition)}"
+
+
+def _group_needs(statement: DeleteGroupOffsets, _selected: Subject | None) -> Needs:
+    return the_group(statement.group)
+
+
+def _group_edits(statement: DeleteGroupOffsets, staging: Staging) -> Iterator[Edit]:
+    from console.language.group_edits import existing, shown
+
+    group, topic = statement.group, statement.topic
+    name = group.text or ""
+    position = existing(staging.snapshot, group)
+    if topic is None:
+        yield DeleteGroup(name)
+        return
+    if statement.partition is not None:
+        yield DeleteOffset(name, topic.text or "", statement.partition)
+        return
+    places = [place for place in position.committed if place[0] == topic.text]
+    if not places:
+        raise CommandError(f"group {shown(group)} has no offset of topic {shown(topic)}", "", topic.span)
+    for place in places:
+        yield DeleteOffset(name, *place)
+
+
+def _of_group_edits() -> Mapping[type[Edit], Callable[[Any], DeleteGroupOffsets]]:
+    return {
+        DeleteOffset: lambda edit: DeleteGroupOffsets(Name(edit.group), Name(edit.topic), edit.partition),
+        DeleteGroup: lambda edit: DeleteGroupOffsets(Name(edit.name)),
+    }
+
+
+_GROUP = StatementKind(
+    statement=DeleteGroupOffsets, text=_group_text, needs=_group_needs, edits=_group_edits, of_edits=_of_group_edits
+)
+
+VERBS = (
+    Verb(
+        name="delete",
+        group=CHANGE,
+        usage=(
+            "delete topic NAME",
+            "delete records topic NAME [partition P] before (OFFSET | TIME | latest)",
+            "delete group NAME [topic NAME [partition N]]",
+        ),
+        summary=(
+            "Stage the deletion of a topic, of a topic's records before an offset or a time, or of a group or its "
+            "offsets"
+        ),
+        about=(
+            "Topics and records can't be taken back. TIME is 2h or 7d (ago), 14:05, 2026-11-20 or 2026-11-20T14:05; it "
+            "becomes an offset of each partition when it is staged, as latest does: the log's end. Records can be "
+            "deleted only where cleanup.policy has delete in it; to apply it without being asked, --accept "
+            "records-deleted=TOPIC. A group has to be without members; revert commits its offsets again."
+        ),
+        examples=(
+            "delete topic orders-old",
+            "delete records topic orders partition 3 before 1200",
+            "delete records topic orders before 2026-11-20T14:05",
+            "delete records topic orders before latest",
+            "delete group billing-old",
+            "delete group billing topic orders",
+        ),
+        takes_away=True,
+        parse=_parse,
+        statements=(_TOPIC, _RECORDS, _GROUP),
+    ),
+)

@@ -1,0 +1,44 @@
+"""``discard``: what is staged is dropped."""
+
+from __future__ import annotations
+
+from console.language.arguments import entity, key, key_expected
+from console.language.node_text import entity_text, joined, key_text
+from console.language.reader import Reader
+from console.language.statements import Entity, Key, Statement
+from console.language.verb import PLAN, StatementKind, Verb
+
+
+class Discard(Statement, frozen=True):
+    """``discard``: everything, an entity, or one key of it."""
+
+    entity: Entity | None = None
+    key: Key | None = None
+
+
+def _parse(reader: Reader) -> Discard:
+    named = entity(reader)
+    if named is None:
+        return Discard()
+    if reader.ended:
+        reader.expect(key_expected(reader, named.subject))
+        return Discard(named)
+    return Discard(named, key(reader, named.subject))
+
+
+def _text(statement: Discard) -> str:
+    return joined("discard", entity_text(statement.entity), key_text(statement.key) if statement.key else "")
+
+
+VERBS = (
+    Verb(
+        name="discard",
+        group=PLAN,
+        usage=("discard [ENTITY [KEY]]",),
+        summary="Drop what is staged: everything, an entity's edits, or one key's",
+        examples=("discard", "discard topic orders", "discard topic orders retention.ms"),
+        takes_away=True,
+        parse=_parse,
+        statements=(StatementKind(statement=Discard, text=_text),),
+    ),
+)

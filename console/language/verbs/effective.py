@@ -1,0 +1,61 @@
+"""``effective``: the quota that applies to a user and a client."""
+
+from __future__ import annotations
+
+from console.language.arguments import key_of, named
+from console.language.node_text import joined, key_text
+from console.language.quoting import quote
+from console.language.reader import Expected, Reader, Role, What
+from console.language.snapshot_parts import Needs, quotas_that_count
+from console.language.statements import Key, QueryStatement, Subject
+from console.language.verb import LOOK, StatementKind, Verb
+
+
+class EffectiveQuota(QueryStatement, frozen=True):
+    """``effective user U client C``: names, never ``<default>``; client ``""`` for a client without an id; key
+    None for all."""
+
+    user: str
+    client: str
+    key: Key | None = None
+
+
+def _parse(reader: Reader) -> EffectiveQuota:
+    reader.need_keyword("user")
+    user = named(reader, Expected(What.USER_NAME, "the NAME of a user"))
+    reader.need_keyword("client")
+    client = named(reader, Expected(What.CLIENT_NAME, "a client id"), may_be_empty=True)
+    expected = Expected(What.QUOTA_KEY, "a quota's KEY")
+    if reader.ended:
+        reader.expect(expected)
+        return EffectiveQuota(user, client)
+    return EffectiveQuota(user, client, key_of(reader, reader.take(expected, Role.KEY)))
+
+
+def _text(statement: EffectiveQuota) -> str:
+    key = key_text(statement.key) if statement.key else ""
+    return joined("effective user", quote(statement.user), "client", quote(statement.client), key)
+
+
+def _needs(statement: EffectiveQuota, _selected: Subject | None) -> Needs:
+    return Needs(parts=frozenset({"cluster"}), quotas_of=quotas_that_count(statement.user, statement.client))
+
+
+VERBS = (
+    Verb(
+        name="effective",
+        group=LOOK,
+        usage=("effective user USER client CLIENT [KEY]",),
+        summary="The effective quota of a user and a client, per key, with the levels it overrides",
+        about=(
+            "A limit applies to each broker, not to the cluster. A client without a client id is written ''; only the "
+            "limits of its user apply to it."
+        ),
+        examples=(
+            "effective user alice client checkout-7",
+            "effective user alice client checkout-7 producer_byte_rate",
+        ),
+        parse=_parse,
+        statements=(StatementKind(statement=EffectiveQuota, text=_text, needs=_needs),),
+    ),
+)

@@ -1,0 +1,120 @@
+"""``elect``: elections of leaders, of preferred replicas or unclean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from console.language.arguments import (
+    BROKER,
+    INT_MAX,
+    TOPIC,
+    need_number,
+    optional_partition,
+    partition_number,
+    plain_name,
+    topic_name,
+)
+from console.language.node_text import joined, name_text, partition_text
+from console.language.reader import Reader
+from console.language.snapshot_parts import Needs, the_topic, whole_parts
+from console.language.statements import EditStatement, Name, Subject
+from console.language.verb import CHANGE, StatementKind, Verb
+from console.model.config import broker_resource
+
+if TYPE_CHECKING:
+    from console.language.staging import Staging
+    from console.plan.edits import Edit
+
+
+class Elect(EditStatement, frozen=True):
+    """``elect``. broker, topic, partition: None for all; an unclean election names a partition."""
+
+    unclean: bool = False
+    broker: int | None = None
+    topic: Name | None = None
+    partition: int | None = None
+
+
+def _parse(reader: Reader) -> Elect:
+    if reader.need_keyword("preferred", "unclean") == "unclean":
+        name = topic_name(reader)
+        reader.need_keyword("partition")
+        return Elect(unclean=True, topic=name, partition=partition_number(reader, name))
+    scope = reader.need_keyword("all", "broker", "topic")
+    if scope == "broker":
+        return Elect(broker=need_number(reader, BROKER, INT_MAX))
+    if scope == "topic":
+        name = plain_name(reader, TOPIC, "topics")
+        return Elect(topic=name, partition=optional_partition(reader, name))
+    return Elect()
+
+
+def _text(statement: Elect) -> str:
+    kind = "unclean" if statement.unclean else "preferred"
+    if statement.topic is not None:
+        return joined("elect", kind, "topic", name_text(statement.topic), partition_text(statement.partition))
+    return f"elect {kind} " + ("all" if statement.broker is None else f"broker {statement.broker}")
+
+
+def _needs(statement: Elect, _selected: Subject | None) -> Needs:
+    """The topics, and for an unclean election what the replicas hold."""
+    if statement.topic is None:
+        return whole_parts("topics")
+    need = the_topic(statement.topic)
+    return need | Needs(replica_logs=need.topics) if statement.unclean else need
+
+
+def _edits(statement: Elect, staging: Staging) -> Iterable[Edit]:
+    """An election for each partition that needs one. Where none does, for some, of which it is said."""
+    from console.language.staging import SAID
+    from console.plan.kinds.leaders import ElectPreferred, ElectUnclean, preferred_brokers, preferred_elections
+
+    topics = staging.snapshot.topics
+    if statement.topic is not None:
+        name = staging.topic(statement.topic)
+        if statement.partition is not None:
+            return ((ElectUnclean if statement.unclean else ElectPreferred)(name, statement.partition),)
+        topics = {name: topics[name]} if name in topics else {}
+    if statement.broker is not None and statement.broker not in preferred_brokers(topics.values()):
+        staging.require(broker_resource(statement.broker), statement.span)
+    needed = preferred_elections(topics, statement.broker)
+    return needed or preferred_elections(topics, statement.broker, needed=False)[:SAID]
+
+
+def _of_edits() -> Mapping[type[Edit], Callable[[Any], Elect]]:
+    from console.plan.kinds.leaders import ElectPreferred, ElectUnclean
+
+    return {
+        ElectPreferred: lambda edit: Elect(topic=Name(edit.topic), partition=edit.partition),
+        ElectUnclean: lambda edit: Elect(unclean=True, topic=Name(edit.topic), partition=edit.partition),
+    }
+
+
+_ELECT = StatementKind(statement=Elect, text=_text, needs=_needs, edits=_edits, of_edits=_of_edits)
+
+VERBS = (
+    Verb(
+        name="elect",
+        group=CHANGE,
+        usage=(
+            "elect preferred (all | broker ID | topic NAME [partition N])",
+            "elect unclean topic NAME partition N",
+        ),
+        summary="Stage elections of leaders",
+        about=(
+            "preferred makes the first replica of each partition lead where another one leads; with broker ID only "
+            "where that is its own. A preferred replica that is not in the ISR can't lead: its partition stays as it "
+            "is. unclean is for a partition that has no leader and whose replicas in sync don't come back: another "
+            "one leads, and the records that it lacks are lost for good."
+        ),
+        examples=(
+            "elect preferred all",
+            "elect preferred broker 3",
+            "elect preferred topic orders partition 4",
+            "elect unclean topic orders partition 4",
+        ),
+        parse=_parse,
+        statements=(_ELECT,),
+    ),
+)

@@ -1,0 +1,84 @@
+"""``explain``: whether ACLs allow a principal something."""
+
+from __future__ import annotations
+
+from console.language.acl_words import acl_resource, operations, operations_text, principal, resource_text
+from console.language.arguments import named
+from console.language.node_text import joined
+from console.language.quoting import quote, quoted
+from console.language.reader import Expected, Reader, What
+from console.language.snapshot_parts import Needs, whole_parts
+from console.language.statements import QueryStatement, Subject
+from console.language.tokenizer import NOWHERE, Span
+from console.language.verb import LOOK, StatementKind, Verb
+from console.model.codes import AclOperation, AclResourceType
+
+
+class Explain(QueryStatement, frozen=True):
+    """``explain``. resource_name: None for the cluster; host: ``*`` for any address."""
+
+    principal: str
+    operations: tuple[AclOperation, ...]
+    resource_type: AclResourceType
+    resource_name: str | None
+    host: str = "*"
+    operations_span: Span = NOWHERE
+    host_span: Span = NOWHERE
+
+
+def _parse(reader: Reader) -> Explain:
+    """``explain PRINCIPAL OPERATIONS on RESOURCE [from HOST]``: as in `access`, of one resource."""
+    who = principal(reader, existing=True)
+    what, word = operations(reader, existing=False)
+    reader.need_keyword("on")
+    resource_type, resource_name = acl_resource(reader)
+    place, host = None, "*"
+    if reader.take_keyword("from") is not None:
+        place = reader.word
+        host = named(reader, Expected(What.HOST, "an address"))
+    return Explain(
+        who,
+        what,
+        resource_type,
+        resource_name,
+        host,
+        operations_span=reader.span(word),
+        host_span=reader.span(place) if place is not None else NOWHERE,
+    )
+
+
+def _text(statement: Explain) -> str:
+    # A name that is spelled * is quoted, as one resource is meant.
+    written = quoted if statement.resource_name == "*" else quote
+    on = resource_text(statement.resource_type, statement.resource_name, written)
+    host = f"from {quote(statement.host)}" if statement.host != "*" else ""
+    return joined("explain", quote(statement.principal), operations_text(statement.operations), "on", on, host)
+
+
+def _needs(_statement: Explain, _selected: Subject | None) -> Needs:
+    return whole_parts("acls", "versions")
+
+
+VERBS = (
+    Verb(
+        name="explain",
+        group=LOOK,
+        usage=("explain PRINCIPAL OPERATION{,OPERATION} on RESOURCE [from HOST]",),
+        summary="Whether ACLs allow or deny a principal something, and which ACL decides",
+        about=(
+            "By the rules of Kafka's StandardAuthorizer: a deny overrides every allow; READ, WRITE, DELETE and ALTER "
+            "imply DESCRIBE, ALTER_CONFIGS implies DESCRIBE_CONFIGS. RESOURCE is cluster, or topic, group, "
+            "transactional-id, delegation-token or user with one NAME, which need not exist; ALL asks for every "
+            "operation. HOST is the client's address; without it, addresses with another answer are listed. Brokers "
+            "do not say who is a super user, nor whether allow.everyone.if.no.acl.found is set: where that matters, "
+            "the answer names the condition."
+        ),
+        examples=(
+            "explain User:alice READ on topic orders",
+            "explain User:svc-8 READ,DESCRIBE on group svc-8.billing from 10.0.0.1",
+            "explain User:ops ALL on cluster",
+        ),
+        parse=_parse,
+        statements=(StatementKind(statement=Explain, text=_text, needs=_needs),),
+    ),
+)

@@ -1,0 +1,146 @@
+"""``list``: all entities of a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from console.language.arguments import list_filter
+from console.language.node_text import field_text, joined, pattern_text
+from console.language.reader import Expected, Reader, What
+from console.language.snapshot_parts import Needs, whole_parts
+from console.language.statements import FieldFilter, Glob, QueryStatement, Subject
+from console.language.verb import LOOK, StatementKind, Verb
+from console.model.codes import BROKER, BROKER_LOGGER, TOPIC, ResourceType
+from console.model.config import ConfigResource
+from console.model.entity_types import listed_alone, with_quotas
+from console.model.quota import USER, filter_for_name
+
+KINDS = (
+    "topics",
+    "brokers",
+    *(each.plural for each in with_quotas()),
+    "quotas",
+    "acls",
+    "groups",
+    "loggers",
+    *(each.plural for each in listed_alone()),
+    "scram",
+)
+"""What can be listed."""
+
+SINGLY = 100
+"""Names that are asked for one by one; for more, everything is read."""
+
+
+class List(QueryStatement, frozen=True):
+    """``list KIND``; all filters must match, one of the globs is enough."""
+
+    kind: str
+    globs: tuple[Glob, ...] = ()
+    fields: tuple[FieldFilter, ...] = ()
+
+
+def _parse(reader: Reader) -> List:
+    kind = reader.need_keyword(*KINDS, label=f"one of {', '.join(KINDS)}")
+    globs: list[Glob] = []
+    fields: list[FieldFilter] = []
+    while not reader.ended:
+        found = list_filter(reader, kind)
+        if isinstance(found, Glob):
+            globs.append(found)
+        else:
+            fields.append(found)
+    reader.expect(Expected(What.LIST_FILTER, "a GLOB or KEY=VALUE", detail=kind))
+    return List(kind, tuple(globs), tuple(fields))
+
+
+def _text(statement: List) -> str:
+    globs = (pattern_text(glob.pattern) for glob in statement.globs)
+    return joined("list", statement.kind, *globs, *map(field_text, statement.fields))
+
+
+# -- what each kind needs ----------------------------------------------------------------------------------------------
+
+_LISTED = {each.plural: ResourceType(each.number) for each in listed_alone() if each.number is not None}
+"""Kinds whose names only the list of resources with configs has."""
+
+
+def _needs(statement: List, _selected: Subject | None) -> Needs:
+    match statement.kind:
+        case "topics":
+            configs = any("." in field.key for field in statement.fields)
+            return whole_parts("topics") | Needs(every=frozenset({TOPIC}) if configs else frozenset())
+        case "brokers":
+            configs = any("." in field.key for field in statement.fields)
+            read = whole_parts("cluster", "quorum", "versions", "topics")
+            return read | Needs(every=frozenset({BROKER}) if configs else frozenset())
+        case "users":
+            return _users(statement)
+        case "clients" | "ips" | "quotas":
+            return whole_parts("quotas")
+        case "loggers":
+            return _loggers(statement)
+        case "groups":
+            return whole_parts("groups") | Needs(lags_of=frozenset({tuple(glob.pattern for glob in statement.globs)}))
+        case kind if kind in _LISTED:
+            return Needs(every=frozenset({_LISTED[kind]}))
+        case kind:
+            return whole_parts(kind)
+
+
+def _users(statement: List) -> Needs:
+    """For users that are named: only their quotas and ACLs."""
+    names = _named(glob.pattern for glob in statement.globs)
+    if names is None:
+        return whole_parts("quotas", "scram", "acls")
+    principals = frozenset(f"User:{name}" for name in names if name is not None)
+    filters = frozenset(filter_for_name(USER, name) for name in names)
+    return Needs(parts=frozenset({"scram"}), quotas_of=filters, acls_of=principals)
+
+
+def _named(patterns: Iterable[str | None]) -> list[str | None] | None:
+    """The patterns as names; None if one of them has wildcards, if there are none, or too many."""
+    names = list(dict.fromkeys(patterns))
+    plain = all(name is None or not set(name) & set("*?[") for name in names)
+    return names if plain and 0 < len(names) <= SINGLY else None
+
+
+def _loggers(statement: List) -> Needs:
+    exact = [field.pattern for field in statement.fields if (field.key, field.operator) == ("broker", "=")]
+    numbers = [pattern for pattern in exact if pattern and pattern.isascii() and pattern.isdigit()]
+    if not numbers:
+        return whole_parts("cluster") | Needs(every=frozenset({BROKER_LOGGER}))
+    loggers = (ConfigResource(BROKER_LOGGER, number) for number in numbers)
+    return whole_parts("cluster") | Needs(resources=frozenset(loggers))
+
+
+VERBS = (
+    Verb(
+        name="list",
+        group=LOOK,
+        usage=("list KIND {GLOB | KEY=VALUE | KEY>N}",),
+        summary="All entities of a kind",
+        about=(
+            "KIND is one of " + ", ".join(KINDS) + ". A GLOB matches names (*, ?, [ab]); quoted characters match "
+            "themselves. KEY=VALUE and KEY!=VALUE match a column, or a config's value for topics and brokers; VALUE "
+            "may be a glob. KEY>N, KEY>=N, KEY<N and KEY<=N compare numbers, which may have the key's units; no limit "
+            "(-1) is greater than all of them. For ACLs, ANY is any code, and pattern_type=MATCH finds all that affect "
+            "resource_name=NAME. All filters must match. A row without the column matches no filter."
+        ),
+        examples=(
+            "list topics svc-*",
+            "list topics cleanup.policy=compact*",
+            "list topics under_replicated>0",
+            "list topics retention.ms>=7d",
+            "list groups lag>1000",
+            "list quotas user=alice",
+            "list quotas user=<default>",
+            "list acls principal=User:alice operation=WRITE",
+            "list acls resource_type=TOPIC resource_name=orders pattern_type=MATCH",
+            "list groups state=Stable",
+            "list loggers broker=1 level=DEBUG",
+        ),
+        parse=_parse,
+        statements=(StatementKind(statement=List, text=_text, needs=_needs),),
+    ),
+)

@@ -1,0 +1,157 @@
+"""``move``: a partition's replicas to other brokers, or one into another directory; of a whole topic, or with a
+throttle, it begins an operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from console.language.arguments import BROKER, INT_MAX, need_number, partition_number, topic_name
+from console.language.node_text import joined, name_text, partition_text
+from console.language.operation_words import BEGUN, BeginOperation, begun, brokers, log_dir, optional_throttle
+from console.language.quoting import quote
+from console.language.reader import Reader
+from console.language.snapshot_parts import Needs, the_topic, whole_parts
+from console.language.statements import EditStatement, Name, Subject, Where
+from console.language.verb import CHANGE, StatementKind, Verb
+from console.model.numbers import commas
+from console.operations.goals import MoveIntoDir, MoveTopic
+
+if TYPE_CHECKING:
+    from console.language.staging import Staging
+    from console.plan.edits import Edit
+
+
+class MovePartition(EditStatement, frozen=True):
+    """``move``. replicas: brokers, the preferred leader first. resize: their number may differ from today's."""
+
+    topic: Name
+    partition: int
+    replicas: tuple[int, ...]
+    resize: bool = False
+
+
+class MoveToDir(EditStatement, frozen=True):
+    """``move … to dir``: a broker's replica into another of its log directories."""
+
+    topic: Name
+    partition: int
+    broker: int
+    path: str
+
+
+def _parse(reader: Reader) -> MovePartition | MoveToDir | BeginOperation:
+    """``move topic NAME partition N to ID,ID,… [resize]``, ``… broker ID to dir PATH``, and of the whole topic. One
+    replica into a directory is an edit; with a throttle, which ends with it, an operation."""
+    name = topic_name(reader)
+    if reader.where is not Where.BAR:
+        _need_partition(reader)
+    elif (word := reader.need_keyword("partition", "to", "broker")) != "partition":
+        if word == "to":
+            return begun(reader, MoveTopic(name.text or "", brokers(reader)))
+        return begun(reader, MoveIntoDir(name.text or "", *_into_dir(reader)))
+    partition = partition_number(reader, name)
+    if reader.need_keyword("to", "broker") == "broker":
+        broker, path = _into_dir(reader)
+        if reader.where is Where.BAR and (throttle := optional_throttle(reader)) is not None:
+            return BeginOperation(MoveIntoDir(name.text or "", broker, path, partition), throttle or None)
+        if reader.word is not None and reader.word.text == "throttle":
+            reader.fail(hint="a throttle takes an operation: kac moves … to dir PATH --throttle RATE --run")
+        return MoveToDir(name, partition, broker, path)
+    replicas = brokers(reader)
+    return MovePartition(name, partition, replicas, reader.take_keyword("resize") is not None)
+
+
+def _into_dir(reader: Reader) -> tuple[int, str]:
+    """What follows ``broker``: ``ID to dir PATH``."""
+    broker = need_number(reader, BROKER, INT_MAX)
+    reader.need_keyword("to")
+    reader.need_keyword("dir")
+    return broker, log_dir(reader, broker)
+
+
+def _need_partition(reader: Reader) -> None:
+    if reader.take_keyword("partition") is None:
+        reader.fail(hint="a whole topic takes an operation: kac moves topic NAME to ID,ID --run, or with --script")
+
+
+# -- to other brokers --------------------------------------------------------------------------------------------------
+
+
+def _text(statement: MovePartition) -> str:
+    to = f"to {commas(statement.replicas)}{' resize' if statement.resize else ''}"
+    return joined("move topic", name_text(statement.topic), partition_text(statement.partition), to)
+
+
+def _needs(statement: MovePartition, _selected: Subject | None) -> Needs:
+    return the_topic(statement.topic) | whole_parts("cluster", "reassignments", "log_dirs")
+
+
+def _edits(statement: MovePartition, staging: Staging) -> Iterator[Edit]:
+    from console.plan.kinds.moves import MoveReplicas
+
+    topic = staging.topic(statement.topic)
+    staging.require_partition(topic, statement.partition, statement.span)
+    yield MoveReplicas(topic, statement.partition, statement.replicas, statement.resize)
+
+
+def _of_moves() -> Mapping[type[Edit], Callable[[Any], MovePartition]]:
+    from console.plan.kinds.moves import MoveReplicas
+
+    return {MoveReplicas: lambda edit: MovePartition(Name(edit.topic), edit.partition, edit.replicas, edit.resize)}
+
+
+# -- into another directory --------------------------------------------------------------------------------------------
+
+
+def _dir_text(statement: MoveToDir) -> str:
+    to = f"broker {statement.broker} to dir {quote(statement.path)}"
+    return joined("move topic", name_text(statement.topic), partition_text(statement.partition), to)
+
+
+def _dir_needs(statement: MoveToDir, _selected: Subject | None) -> Needs:
+    return the_topic(statement.topic) | whole_parts("cluster", "log_dirs")
+
+
+def _dir_edits(statement: MoveToDir, staging: Staging) -> Iterator[Edit]:
+    from console.plan.kinds.replica_dirs import MoveReplicaDir
+
+    topic = staging.topic(statement.topic)
+    staging.require_partition(topic, statement.partition, statement.span)
+    yield MoveReplicaDir(topic, statement.partition, statement.broker, statement.path)
+
+
+def _of_dir_moves() -> Mapping[type[Edit], Callable[[Any], MoveToDir]]:
+    from console.plan.kinds.replica_dirs import MoveReplicaDir
+
+    return {MoveReplicaDir: lambda edit: MoveToDir(Name(edit.topic), edit.partition, edit.broker, edit.path)}
+
+
+_MOVE = StatementKind(statement=MovePartition, text=_text, needs=_needs, edits=_edits, of_edits=_of_moves)
+_TO_DIR = StatementKind(statement=MoveToDir, text=_dir_text, needs=_dir_needs, edits=_dir_edits, of_edits=_of_dir_moves)
+
+VERBS = (
+    Verb(
+        name="move",
+        group=CHANGE,
+        usage=(
+            "move topic NAME partition N to ID,ID,… [resize]",
+            "move topic NAME partition N broker ID to dir PATH",
+            "move topic NAME to ID,ID,… [throttle RATE]",
+            "move topic NAME [partition N] broker ID to dir PATH [throttle RATE]",
+        ),
+        summary=(
+            "Stage that a partition's replicas move to these brokers, the first to lead; or one to another directory"
+        ),
+        about=(
+            "Brokers copy it and then drop the replicas that are not named. Another number of replicas takes resize. "
+            "With dir the broker copies its own replica into another of its log directories, and then drops the "
+            "former one; to the directory that it is in ends such a copy. Without a partition, or with a throttle, an "
+            "operation begins, which moves all replicas of the topic to these brokers, or those of a broker into its "
+            "directory: in the command bar only."
+        ),
+        examples=("move topic orders partition 4 to 3,1,2", "move topic orders partition 4 broker 3 to dir /data2"),
+        parse=_parse,
+        statements=(_MOVE, _TO_DIR, BEGUN),
+    ),
+)

@@ -1,0 +1,142 @@
+"""``drain``, ``replace``, ``balance``, ``replication`` and ``back`` begin an operation; ``operation`` asks something of
+the one that is open."""
+
+from __future__ import annotations
+
+from console.language.arguments import BROKER, INT_MAX, NUMBER_MAX, need_number, topic_name
+from console.language.operation_words import BEGUN, BeginOperation, begun, brokers, log_dir, rate
+from console.language.reader import Expected, Reader, What
+from console.language.statements import BarStatement, Where
+from console.language.verb import CHANGE, StatementKind, Verb
+from console.operations.goals import Balance, Drain, DrainDir, Replace, Replicate, Restore
+
+
+class AskOfOperation(BarStatement, frozen=True):
+    """``operation``. throttle: bytes per second, 0 for none; None to end without the throttles of brokers that do not
+    answer."""
+
+    number: int
+    throttle: int | None = None
+
+
+def _drain(reader: Reader) -> BeginOperation:
+    reader.need_keyword("broker")
+    numbers = brokers(reader)
+    if len(numbers) == 1 and reader.take_keyword("dir") is not None:
+        return begun(reader, DrainDir(numbers[0], log_dir(reader, numbers[0])))
+    return begun(reader, Drain(numbers))
+
+
+def _replace(reader: Reader) -> BeginOperation:
+    reader.need_keyword("broker")
+    broker = need_number(reader, BROKER, INT_MAX)
+    reader.need_keyword("by")
+    return begun(reader, Replace(broker, need_number(reader, BROKER, INT_MAX)))
+
+
+def _balance(reader: Reader) -> BeginOperation:
+    return begun(reader, Balance())
+
+
+def _replication(reader: Reader) -> BeginOperation:
+    name = topic_name(reader)
+    replicas = need_number(reader, Expected(What.ARGUMENT, "how many replicas"), 2**15 - 1)
+    return begun(reader, Replicate(name.text or "", replicas))
+
+
+def _back(reader: Reader) -> BeginOperation:
+    """Without the replicas, which the journal has."""
+    expected = Expected(What.CHANGE, "the number of an OPERATION")
+    return begun(reader, Restore(need_number(reader, expected, NUMBER_MAX)))
+
+
+def _operation(reader: Reader) -> AskOfOperation:
+    number = need_number(reader, Expected(What.ARGUMENT, "the number of an OPERATION"), NUMBER_MAX)
+    asked = reader.need_keyword("throttle", "give-up")
+    return AskOfOperation(number, rate(reader) if asked == "throttle" else None)
+
+
+def _text(statement: AskOfOperation) -> str:
+    asked = f"throttle {statement.throttle}" if statement.throttle is not None else "give-up"
+    return f"operation {statement.number} {asked}"
+
+
+_OPERATION = (
+    "What it would do is shown first, and asked. RATE is what each broker copies, and is read, at most, as 50MB/s. The "
+    "console works on it while it is open; after that W in a console, or kac moves --continue, goes on with it. "
+)
+
+VERBS = (
+    Verb(
+        name="drain",
+        group=CHANGE,
+        usage=("drain broker ID,ID,… [throttle RATE]", "drain broker ID dir PATH [throttle RATE]"),
+        summary="Begin an operation that leaves no replica on these brokers, or in a log directory of one",
+        about=_OPERATION + "A broker that is down can be drained, too: what it has is copied from the leaders.",
+        examples=("drain broker 3", "drain broker 3,4 throttle 50MB/s", "drain broker 3 dir /data2"),
+        where=Where.BAR,
+        takes_away=True,
+        parse=_drain,
+        statements=(BEGUN,),
+    ),
+    Verb(
+        name="replace",
+        group=CHANGE,
+        usage=("replace broker ID by ID [throttle RATE]",),
+        summary="Begin an operation that gives each replica of a broker to another one, in the same place of the order",
+        about=_OPERATION,
+        examples=("replace broker 3 by 5 throttle 50MB/s",),
+        where=Where.BAR,
+        takes_away=True,
+        parse=_replace,
+        statements=(BEGUN,),
+    ),
+    Verb(
+        name="balance",
+        group=CHANGE,
+        usage=("balance [throttle RATE]",),
+        summary="Begin an operation after which all brokers have as many replicas, as far as racks allow",
+        about=_OPERATION,
+        examples=("balance throttle 50MB/s",),
+        where=Where.BAR,
+        parse=_balance,
+        statements=(BEGUN,),
+    ),
+    Verb(
+        name="replication",
+        group=CHANGE,
+        usage=("replication topic NAME N [throttle RATE]",),
+        summary="Begin an operation that gives each partition of a topic so many replicas",
+        about=_OPERATION,
+        examples=("replication topic orders 3",),
+        where=Where.BAR,
+        parse=_replication,
+        statements=(BEGUN,),
+    ),
+    Verb(
+        name="back",
+        group=CHANGE,
+        usage=("back OPERATION [throttle RATE]",),
+        summary="Begin an operation that moves back what one that ended has moved",
+        about=_OPERATION,
+        examples=("back 7 throttle 50MB/s",),
+        where=Where.BAR,
+        takes_away=True,
+        parse=_back,
+        statements=(BEGUN,),
+    ),
+    Verb(
+        name="operation",
+        group=CHANGE,
+        usage=("operation N throttle RATE", "operation N give-up"),
+        summary="Ask something of the operation that is open: another throttle, 0 for none, or not to wait for brokers",
+        about=(
+            "Who works on it does that with its next look. give-up ends it without its throttles on brokers that do "
+            "not answer, and kac leftovers finds them when they do. x in the pane Moves cancels it."
+        ),
+        examples=("operation 7 throttle 200MB/s", "operation 7 give-up"),
+        where=Where.BAR,
+        parse=_operation,
+        statements=(StatementKind(statement=AskOfOperation, text=_text),),
+    ),
+)

@@ -1,0 +1,48 @@
+"""``plan``: what is staged."""
+
+from __future__ import annotations
+
+from console.language.arguments import filter_text
+from console.language.node_text import joined
+from console.language.quoting import quote, quoted
+from console.language.reader import Reader, Role
+from console.language.statements import INTERACTIVE, Statement
+from console.language.verb import PLAN, StatementKind, Verb
+
+RUNBOOK = "--runbook"
+
+
+class ShowPlan(Statement, frozen=True):
+    """``plan``; in the bar with a filter. runbook: as the commands of Kafka's own tools."""
+
+    filter: str = ""
+    runbook: bool = False
+
+
+def _parse(reader: Reader) -> ShowPlan:
+    if reader.take_keyword(RUNBOOK, role=Role.FLAG):
+        return ShowPlan(runbook=True)
+    return ShowPlan(filter_text(reader) if reader.where & INTERACTIVE else "")
+
+
+def _text(statement: ShowPlan) -> str:
+    if statement.runbook:
+        return f"plan {RUNBOOK}"
+    written = quoted if statement.filter == RUNBOOK else quote
+    return joined("plan", written(statement.filter) if statement.filter else "")
+
+
+VERBS = (
+    Verb(
+        name="plan",
+        group=PLAN,
+        usage=("plan [--runbook]",),
+        summary="Every staged edit as a difference: old and new value, old and new source",
+        about=(
+            "With --runbook, as the kafka-topics, kafka-configs and kafka-acls commands that do the same, for a shell."
+        ),
+        examples=("plan", "plan --runbook"),
+        parse=_parse,
+        statements=(StatementKind(statement=ShowPlan, text=_text),),
+    ),
+)

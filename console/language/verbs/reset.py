@@ -1,0 +1,214 @@
+"""``reset``: other offsets for a group. Places and times become offsets when they are staged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from console.language.arguments import INT_MAX, NUMBER_MAX, group_name, named, need_number, topic_of_group
+from console.language.errors import CommandError
+from console.language.node_text import in_group, joined
+from console.language.quoting import quote
+from console.language.reader import Expected, Reader, Role, What
+from console.language.snapshot_parts import Needs, the_group
+from console.language.statements import EditStatement, Name, OffsetPosition, Subject
+from console.language.verb import CHANGE, StatementKind, Verb
+from console.plan.amounts import moment
+from console.plan.edits import CommitOffset, Edit
+
+if TYPE_CHECKING:
+    from console.language.staging import Staging
+
+TO = ("earliest", "latest", "offset", "time", "by", "file")
+
+_STEPS = re.compile(r"[+-]?[0-9]{1,19}")
+_TIMES = ("1h", "24h", "7d")
+_INTERNAL = ("-changelog", "-repartition", "-subscription-registration-topic", "-subscription-response-topic")
+"""How names of topics end that a Streams application makes (StreamsResetter.isInternalTopic)."""
+
+
+class ResetOffsets(EditStatement, frozen=True):
+    """``reset group``: of all that it committed, of a topic, or of a partition. share: ``reset share group``."""
+
+    group: Name
+    to: OffsetPosition
+    topic: Name | None = None
+    partition: int | None = None
+    share: bool = False
+
+
+# -- grammar -----------------------------------------------------------------------------------------------------------
+
+
+def _parse(reader: Reader) -> ResetOffsets:
+    share = reader.take_keyword("share") is not None
+    group = group_name(reader)
+    topic, partition = topic_of_group(reader)
+    reader.need_keyword("to")
+    return ResetOffsets(group, _position(reader), topic, partition, share)
+
+
+def _position(reader: Reader) -> OffsetPosition:
+    first = reader.word
+    how = reader.need_keyword(*TO)
+    assert first is not None
+    number, path, metadata, epoch, restored = 0, "", "", -1, False
+    match how:
+        case "offset":
+            number = need_number(reader, Expected(What.WORDS, "an offset"), NUMBER_MAX)
+            if reader.take_keyword("epoch") is not None:
+                epoch = need_number(reader, Expected(What.WORDS, "a leader epoch"), INT_MAX)
+            if reader.take_keyword("metadata") is not None:
+                metadata = reader.take(Expected(What.WORDS, "a text"), Role.VALUE).text
+            restored = reader.take_keyword("restored") is not None
+        case "time":
+            number = _time(reader)
+        case "by":
+            word = reader.take(Expected(What.WORDS, "how many records, +N or -N"), Role.VALUE)
+            if _STEPS.fullmatch(word.text) is None or abs(int(word.text)) > NUMBER_MAX:
+                reader.fail(f"expected how many records, +N or -N, not {reader.shown(word)}", word)
+            number = int(word.text)
+        case "file":
+            path = named(reader, Expected(What.WORDS, "a FILE with topic,partition,offset"), Role.VALUE)
+    return OffsetPosition(how, number, path, metadata, epoch, restored, span=reader.span_from(first))
+
+
+def _time(reader: Reader) -> int:
+    """Read a time. Returns milliseconds since 1970."""
+    word = reader.take(Expected(What.WORDS, "a TIME such as 2h or 2026-11-20T14:05Z", _TIMES), Role.VALUE)
+    try:
+        milliseconds = round(moment(word.text, datetime.now(UTC)).timestamp() * 1000)
+    except (ValueError, OverflowError) as error:
+        reader.fail(str(error), word)
+    if milliseconds < 0:
+        reader.fail("Kafka has no times before 1970", word)
+    return milliseconds
+
+
+def _text(statement: ResetOffsets) -> str:
+    share = "share" if statement.share else ""
+    of = in_group(statement.group, statement.topic, statement.partition)
+    return joined("reset", share, of, "to", _position_text(statement.to))
+
+
+def _position_text(to: OffsetPosition) -> str:
+    match to.how:
+        case "offset":
+            epoch = f"epoch {to.epoch}" if to.epoch >= 0 else ""
+            metadata = f"metadata {quote(to.metadata)}" if to.metadata else ""
+            return joined("offset", str(to.number), epoch, metadata, "restored" if to.restored else "")
+        case "time":
+            at = datetime.fromtimestamp(to.number // 1000, UTC)
+            return f"time {at:%Y-%m-%dT%H:%M:%S}.{to.number % 1000:03}Z"
+        case "by":
+            return f"by {to.number:+}"
+        case "file":
+            return f"file {quote(to.path)}"
+        case how:
+            return how
+
+
+# -- edits -------------------------------------------------------------------------------------------------------------
+
+
+def _needs(statement: ResetOffsets, _selected: Subject | None) -> Needs:
+    time = statement.to.number if statement.to.how == "time" else None
+    topics = {row.topic for row in statement.to.rows or ()}
+    if statement.topic is not None:
+        topics.add(statement.topic.text or "")
+    if not topics:
+        return the_group(statement.group, time)
+    at = {(topic, time) for topic in topics} if time is not None else set()
+    named = Needs(topics=frozenset(topics), log_ranges=frozenset(topics), offsets_at=frozenset(at))
+    return the_group(statement.group) | named
+
+
+def _edits(statement: ResetOffsets, staging: Staging) -> Iterator[Edit]:
+    from console.language.group_edits import commits, existing, partitions_in, position_of, shown
+    from console.plan.group_forecast import STREAMS
+
+    group, snapshot = statement.group, staging.snapshot
+    position = position_of(snapshot, group)
+    if statement.to.how == "file":
+        yield from _from_file(statement, staging)
+        return
+    if statement.topic is not None:
+        places = partitions_in(snapshot, statement.topic, statement.partition)
+    else:
+        places = list(existing(snapshot, group).committed)
+        if position.group is not None and position.group.type == STREAMS:
+            places = [place for place in places if not is_internal(place[0], group.text or "")]
+        if not places:
+            raise CommandError(
+                f"group {shown(group)} has no offsets",
+                "name a topic: reset group NAME topic NAME to earliest",
+                group.span,
+            )
+    yield from commits(group, places, statement.to, snapshot, position, statement.share)
+
+
+def is_internal(topic: str, application: str) -> bool:
+    """Return whether a Streams application made the topic for itself, by its name."""
+    return topic.startswith(f"{application}-") and topic.endswith(_INTERNAL)
+
+
+def _from_file(statement: ResetOffsets, staging: Staging) -> Iterator[Edit]:
+    from console.language.vocabulary import require_topic
+
+    wanted, number = statement.topic, statement.partition
+    if statement.to.rows is None:
+        raise CommandError("the file was not read", "", statement.to.span)
+    rows = [
+        row
+        for row in statement.to.rows
+        if (wanted is None or row.topic == wanted.text) and (number is None or row.partition == number)
+    ]
+    if not rows:
+        raise CommandError("the file has no offset of that", "", statement.to.span)
+    for name in dict.fromkeys(row.topic for row in rows):
+        require_topic(staging.snapshot, name, statement.to.span)
+    for row in rows:
+        yield CommitOffset(statement.group.text or "", row.topic, row.partition, row.offset, share=statement.share)
+
+
+def _of_edits() -> Mapping[type[Edit], Callable[[Any], ResetOffsets]]:
+    return {CommitOffset: _of_commit}
+
+
+def _of_commit(edit: CommitOffset) -> ResetOffsets:
+    to = OffsetPosition("offset", edit.offset, metadata=edit.metadata, epoch=edit.leader_epoch, restored=edit.restored)
+    return ResetOffsets(Name(edit.group), to, Name(edit.topic), edit.partition, edit.share)
+
+
+_RESET = StatementKind(statement=ResetOffsets, text=_text, needs=_needs, edits=_edits, of_edits=_of_edits)
+
+VERBS = (
+    Verb(
+        name="reset",
+        group=CHANGE,
+        usage=("reset [share] group NAME [topic NAME [partition N]] to PLACE",),
+        summary="Stage other offsets for a group: what it reads again, or never",
+        about=(
+            "PLACE is earliest, latest, offset N, time T, by +N or -N, or file F. Without a topic: of every partition "
+            "that it committed an offset of; with one: of all its partitions. T is 2026-11-20T14:05Z, without a zone "
+            "by this host's clock, or 2h for two hours ago. Places and times become offsets when they are staged. F "
+            "is a file that kafka-consumer-groups exports: topic,partition,offset, or with the group first. Offsets "
+            "outside of the log are refused. The group has to be without members, and a member that joins before it "
+            "is sent stops it; consumers that assign() partitions are no members and can't be seen. A share group "
+            "gets its start offset; the word share is for one that does not exist yet. revert commits the old offsets "
+            "again; as commands they read offset N [epoch E] [metadata TEXT] restored, which may be outside of the "
+            "log by then."
+        ),
+        examples=(
+            "reset group billing to earliest",
+            "reset group billing topic orders to time 2h",
+            "reset group billing topic orders partition 3 to offset 1200",
+            "reset group billing to file offsets.csv",
+        ),
+        takes_away=True,
+        parse=_parse,
+        statements=(_RESET,),
+    ),
+)

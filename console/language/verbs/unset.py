@@ -1,0 +1,82 @@
+"""``unset``: no own value any more, so that the inherited one applies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from console.language.arguments import entity, key, keys
+from console.language.node_text import entity_text, joined, key_text
+from console.language.reader import Reader
+from console.language.snapshot_parts import Needs, subject_or, to_change
+from console.language.statements import EditStatement, Entity, Key, Subject, key_of_edit
+from console.language.verb import CHANGE, StatementKind, Verb
+from console.model.quota import QuotaEntity
+from console.plan.edits import Edit, UnsetConfig, UnsetQuota
+
+if TYPE_CHECKING:
+    from console.language.staging import Staging
+
+
+class Unset(EditStatement, frozen=True):
+    """``unset``."""
+
+    entity: Entity | None
+    keys: tuple[Key, ...]
+
+    @property
+    def leaves_out_entity(self) -> bool:
+        """Whether the selected entity is meant, as none is named."""
+        return self.entity is None
+
+
+def _parse(reader: Reader) -> Unset:
+    named = entity(reader)
+    subject = named.subject if named else None
+    return Unset(named, (key(reader, subject), *keys(reader, subject)))
+
+
+def _text(statement: Unset) -> str:
+    return joined("unset", entity_text(statement.entity), *map(key_text, statement.keys))
+
+
+def _needs(statement: Unset, selected: Subject | None) -> Needs:
+    return to_change(subject_or(statement.entity, selected), [each.name for each in statement.keys])
+
+
+def _edits(statement: Unset, staging: Staging) -> Iterator[Edit]:
+    from console.language.vocabulary import check_key
+
+    subject, span = staging.subject(statement.entity, statement.span, statement.keys)
+    if isinstance(subject, QuotaEntity):
+        for each in statement.keys:
+            check_key(subject, each, staging.snapshot.quotas.get(subject, {}))
+            yield UnsetQuota(subject, each.name)
+        return
+    staging.require(subject, span)
+    for each in statement.keys:
+        staging.entry(subject, each)
+        yield UnsetConfig(subject, each.name)
+
+
+def _of_edits() -> Mapping[type[Edit], Callable[[Any], Unset]]:
+    return {
+        UnsetConfig: lambda edit: Unset(Entity(edit.resource), (key_of_edit(edit),)),
+        UnsetQuota: lambda edit: Unset(Entity(edit.entity), (Key(edit.key),)),
+    }
+
+
+_UNSET = StatementKind(statement=Unset, text=_text, needs=_needs, edits=_edits, of_edits=_of_edits)
+
+VERBS = (
+    Verb(
+        name="unset",
+        group=CHANGE,
+        usage=("unset [ENTITY] KEY {KEY}",),
+        summary="Stage the removal of overrides or quotas, so that inherited values apply again",
+        examples=("unset topic orders retention.ms", "unset user alice producer_byte_rate consumer_byte_rate"),
+        takes_away=True,
+        parse=_parse,
+        statements=(_UNSET,),
+    ),
+)
