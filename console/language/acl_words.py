@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from console.language.arguments import named, plain_name
 from console.language.errors import CommandError, did_you_mean
-from console.language.node_text import joined
 from console.language.quoting import quote
 from console.language.reader import Expected, Reader, Role, What
+from console.language.statements import joined
 from console.language.tokenizer import Span, Word
-from console.model import authorizer
 from console.model.acl import LITERAL, PREFIXED
 from console.model.codes import AclOperation, AclResourceType, Code, PatternType
 from console.present.text import clean
@@ -27,10 +26,13 @@ ACL_CLUSTER = AclResourceType(4)
 _ACL_WORD = {type_: word for word, type_ in ACL_TYPES.items()}
 
 OPERATIONS = tuple(name for name in AclOperation.NAMES.values() if name != "ANY")
-OPERATIONS_OF: Mapping[AclResourceType, tuple[str, ...]] = {
-    type_: ("ALL", *(operation.name for operation in checked)) for type_, checked in authorizer.OPERATIONS_OF.items()
-}
-"""The operations that an ACL on each type of resource can have."""
+
+
+def operations_of(type_: AclResourceType) -> tuple[str, ...]:
+    """Return the operations that an ACL on a type of resource can have."""
+    from console.model.authorizer import OPERATIONS_OF
+
+    return ("ALL", *(operation.name for operation in OPERATIONS_OF[type_]))
 
 
 def acl_target(reader: Reader, *, existing: bool) -> tuple[AclResourceType, str | None, PatternType]:
@@ -125,7 +127,7 @@ def _unknown_operation(reader: Reader, word: Word, name: str) -> None:
 
 def require_checked(type_: AclResourceType, operations: Iterable[AclOperation], span: Span) -> None:
     """Raise CommandError for an operation that brokers never check on a type of resource. span: of the operations."""
-    legal = OPERATIONS_OF[type_]
+    legal = operations_of(type_)
     for operation in operations:
         if operation.name not in legal:
             what = type_.name.lower().replace("_", "-")

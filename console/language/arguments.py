@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from console.language.quoting import DEFAULT_NAME, ENTITY_WORDS, quote_beside_equals
-from console.language.reader import Expected, Mark, Reader, Role, What
+from console.language.reader import Candidate, Expected, Mark, Reader, Role, What
 from console.language.statements import (
     Asked,
     Assign,
@@ -24,6 +24,7 @@ from console.model.config import ConfigResource
 from console.model.entity_types import BY_WORD, ENTITY_TYPES, EntityType, Lister, with_configs, with_quotas
 from console.model.numbers import is_natural
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
+from console.model.snapshot import Snapshot
 from console.plan.amounts import parse_duration
 from console.present.text import clean
 
@@ -249,9 +250,14 @@ def assigned(reader: Reader, word: Word, name: Word, value: Word) -> Assign:
     return Assign(key_of(reader, name), given, reader.span(word), reader.span(value))
 
 
+def offered_durations(_snapshot: Snapshot) -> list[Candidate]:
+    """Return durations to choose from."""
+    return [Candidate(text) for text in ("15min", "30min", "1h", "4h", "12h", "1d")]
+
+
 def duration(reader: Reader) -> tuple[int, Span]:
     """Read a duration. Returns milliseconds, and its place."""
-    word = reader.take(Expected(What.DURATION, "a DURATION such as 30min"), Role.VALUE)
+    word = reader.take(Expected(What.ARGUMENT, "a DURATION such as 30min", offers=offered_durations), Role.VALUE)
     try:
         return parse_duration(word.text), reader.span(word)
     except ValueError as error:

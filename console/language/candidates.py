@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from enum import Enum
 from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
+from console.language.reader import Candidate, Form
 from console.language.vocabulary import base_key
 from console.model.codes import DEFAULT_CONFIG, ConfigType
 from console.model.config import ConfigEntry, ConfigResource
@@ -23,28 +23,6 @@ from widgets.cells import ELLIPSIS
 
 LIMIT = 60
 """Candidates that are shown at most."""
-
-
-class Form(Enum):
-    """How a candidate is written into the text."""
-
-    NAME = "name"
-    """As one word that stands for exactly it, quoted if necessary."""
-    GLOB = "glob"
-    """The same, where a pattern is allowed."""
-    KEY = "key"
-    """Followed by ``=``."""
-    BARE = "bare"
-    """As it is: a keyword, ``<default>``."""
-
-
-class Candidate(NamedTuple):
-    """A text that can follow. meta: shown beside it in a list; help: a line on it."""
-
-    text: str
-    meta: str = ""
-    help: str = ""
-    form: Form = Form.NAME
 
 
 class Completion(NamedTuple):
@@ -182,15 +160,6 @@ QUOTA_HELP: Mapping[str, str] = MappingProxyType(
         "request_percentage": "percent of the time of one request thread, on each broker",
         "controller_mutation_rate": "partitions created or deleted per second, through the controller",
         "connection_creation_rate": "new connections per second to each broker",
-    }
-)
-
-CREATE_HELP: Mapping[str, str] = MappingProxyType(
-    {
-        "partitions": "how many; left out: the cluster's num.partitions",
-        "replication": "copies of each partition; left out: the cluster's default.replication.factor",
-        "assign": "brokers of each partition, for example 1:2,2:3; instead of partitions and replication",
-        "timeout": "how long the brokers may take, for example 30s",
     }
 )
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from console.language.candidates import LIMIT, Candidate, Completion, Form, matching
+from console.language.candidates import LIMIT, Completion, matching
 from console.language.expectations import Candidates
 from console.language.grammar import StatementReading, read
 from console.language.known_names import KnownNames
 from console.language.needs import needs
 from console.language.quoting import quote, quote_beside_equals, quoted
-from console.language.reader import Expected, Role, What
-from console.language.snapshot_parts import Needs
+from console.language.reader import Candidate, Expected, Form, Role, What
+from console.language.snapshot_parts import NOTHING, Needs
 from console.language.statements import Subject, Where
 from console.language.tokenizer import Word, scan
 from console.model.codes import TOPIC
@@ -19,7 +19,7 @@ from console.model.config import ConfigResource
 from console.model.snapshot import Snapshot
 from console.present.text import clean
 
-_PAIRS = (What.ASSIGN, What.CREATE_ASSIGN, What.GROW_ASSIGN, What.SCRAM_ASSIGN, What.FEATURE_ASSIGN, What.LIST_FILTER)
+_PAIRS = (What.ASSIGN, What.PAIR, What.LIST_FILTER)
 
 
 class Completer:
@@ -143,7 +143,6 @@ _PARTS = {
     What.USER_NAME: "quotas",
     What.CLIENT_NAME: "quotas",
     What.SCRAM_USER: "scram",
-    What.FEATURE_ASSIGN: "features",
     What.PRINCIPAL: "acls",
     What.HOST: "acls",
     What.GROUP: "groups",
@@ -164,14 +163,14 @@ def completion_needs(text: str, where: Where, snapshot: Snapshot, selected: Subj
 
 
 def _for_expected(expected: Expected, selected: Subject | None) -> Needs:
+    if expected.reads != NOTHING:
+        return expected.reads
     if expected.what in (What.KEY, What.ASSIGN):
         subject = expected.subject or selected
         if isinstance(subject, ConfigResource):
             broker = subject.is_cluster_default
             return Needs(resources=frozenset({subject}), a_broker=broker, documentation=True)
         return Needs(parts=frozenset({"quotas"}))
-    if expected.what is What.CREATE_ASSIGN:
-        return Needs(a_topic=True, documentation=True)
     part = _PARTS.get(expected.what)
     return Needs(parts=frozenset({part})) if part else Needs()
 

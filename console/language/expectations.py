@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from console.language.acl_words import ACL_CLUSTER, ACL_TYPES, OPERATIONS, OPERATIONS_OF
+from console.language.acl_words import ACL_CLUSTER, ACL_TYPES, OPERATIONS, operations_of
 from console.language.candidates import (
-    CREATE_HELP,
     LEVELS,
     LIMIT,
     QUOTA_HELP,
     VALUES,
-    Candidate,
-    Form,
     config_candidates,
     key_help,
     matching,
@@ -21,26 +18,22 @@ from console.language.candidates import (
 from console.language.grammar import StatementReading
 from console.language.known_names import KnownNames, NameIndex
 from console.language.quoting import DEFAULT_NAME
-from console.language.reader import Expected, What
+from console.language.reader import Candidate, Expected, Form, What
 from console.language.statements import Subject, Where
 from console.language.verbs import verbs_for
-from console.language.verbs.create import CREATE_KEYS
 from console.language.vocabulary import base_key, known_entry, known_keys, quota_keys
+from console.model import authorizer
 from console.model.codes import AclResourceType
 from console.model.config import ConfigEntry, ConfigResource, is_override
 from console.model.entity_types import BY_WORD, listed_alone
-from console.model.feature_levels import brings, level_name
-from console.model.quota import CLIENT_KEYS, QuotaEntity
+from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
-from console.model.transactions import verdict
 from console.plan.amounts import quota
 from console.plan.values import LIST
-from console.present.features import by_range, feature_rows
 from console.present.kinds import filter_names
 from console.present.values import human_or_text
 
 _DEFAULT = Candidate(DEFAULT_NAME, "the default", "what holds for all that have nothing of their own", Form.BARE)
-_DURATIONS = ("15min", "30min", "1h", "4h", "12h", "1d")
 
 
 class Candidates:
@@ -73,7 +66,7 @@ class Candidates:
             after = [candidate for candidate in beside if candidate not in before]
             return [*before, *_of(index.find(typed, LIMIT), _form(expected)), *after]
         chosen = matching(self._few(expected), typed)[:LIMIT]
-        if expected.what in (What.KEY, What.ASSIGN, What.CREATE_ASSIGN):
+        if expected.what in (What.KEY, What.ASSIGN):
             return [self._documented(expected, candidate) for candidate in chosen]
         return chosen
 
@@ -148,8 +141,11 @@ class Candidates:
                 return []
 
     def _few(self, expected: Expected) -> list[Candidate]:
+        if expected.offers is not None:
+            keys = self._keys(expected, Form.KEY) if expected.what is What.ASSIGN else ()
+            return [*expected.offers(self._snapshot), *keys]
         match expected.what:
-            case What.WORDS | What.MECHANISM:
+            case What.WORDS:
                 return [Candidate(word, form=Form.BARE) for word in expected.words]
             case What.ENTITY:
                 return [Candidate(word, "", BY_WORD[word].help, Form.BARE) for word in expected.words]
@@ -160,23 +156,12 @@ class Candidates:
                 brokers = [b for b in self._snapshot.cluster.brokers if b.fenced or not down]
                 default = [_DEFAULT] if expected.what is What.BROKER_OR_DEFAULT else []
                 return default + [Candidate(str(b.id), f"{b.host}:{b.port}", b.rack or "") for b in brokers]
-            case What.LOG_DIR:
-                dirs = self._snapshot.log_dirs.get(int(expected.detail), ())
-                return [Candidate(each.path) for each in dirs]
             case What.KEY:
                 return list(self._keys(expected, Form.NAME))
             case What.ASSIGN:
                 return list(self._keys(expected, Form.KEY))
-            case What.CREATE_ASSIGN:
-                own = [Candidate(key, "", CREATE_HELP[key], Form.KEY) for key in CREATE_KEYS]
-                return own + list(self._keys(expected, Form.KEY))
-            case What.GROW_ASSIGN | What.SCRAM_ASSIGN:
+            case What.PAIR:
                 return [Candidate(word.removesuffix("="), "", "", Form.KEY) for word in expected.words]
-            case What.FEATURE_ASSIGN:
-                rows = feature_rows(self._snapshot)
-                return [Candidate(row.name, f"level {row.level}", by_range(row.supported), Form.KEY) for row in rows]
-            case What.QUOTA_KEY:
-                return [Candidate(key, "", QUOTA_HELP[key]) for key in CLIENT_KEYS]
             case What.OPERATIONS:
                 return [Candidate(name) for name in self._operations()]
             case What.LIST_FILTER:
@@ -184,26 +169,10 @@ class Candidates:
             case What.PARTITION:
                 topic = self._snapshot.topics.get(expected.detail)
                 return [Candidate(str(each.number)) for each in topic.partitions] if topic is not None else []
-            case What.PRODUCER:
-                return self._producers(expected.detail)
-            case What.DURATION:
-                return [Candidate(text) for text in _DURATIONS]
             case What.CONTEXT:
                 return [Candidate(name) for name in self._contexts]
             case _:
                 return []
-
-    def _producers(self, where: str) -> list[Candidate]:
-        """The producers whose transaction is open in a partition (``orders/3``), of a look at it."""
-        topic, _, number = where.rpartition("/")
-        look = self._snapshot.transactions.get((topic, int(number)))
-        if look is None:
-            return []
-        return [
-            Candidate(str(each.producer.id), judged.standing.value, judged.why)
-            for each in look.at(topic, int(number))
-            for judged in (verdict(each, look),)
-        ]
 
     def _columns(self, kind: str) -> list[Candidate]:
         return [Candidate(column.replace("_", "-"), "column", "", Form.KEY) for column in filter_names(kind)]
@@ -215,7 +184,7 @@ class Candidates:
             if word.is_bare("on"):
                 kind = words[place + 1].text
                 type_ = ACL_CLUSTER if kind == "cluster" else ACL_TYPES.get(kind)
-                return OPERATIONS_OF[type_] if type_ is not None else OPERATIONS
+                return operations_of(type_) if type_ is not None else OPERATIONS
         return OPERATIONS
 
     # -- keys ------------------------------------------------------------------------------------------------------
@@ -271,52 +240,24 @@ class Candidates:
     def takes_list(self, expected: Expected, key: str) -> bool:
         """Whether a key's value is a list, which is completed item by item."""
         subject = self._subject(expected)
-        if not isinstance(subject, ConfigResource) or expected.what not in (What.ASSIGN, What.CREATE_ASSIGN):
+        if not isinstance(subject, ConfigResource) or expected.what is not What.ASSIGN:
             return False
         entry = known_entry(self._snapshot, subject, key)
         return entry is not None and entry.type == LIST
 
     def values(self, expected: Expected, key: str, typed: str) -> list[Candidate]:
         """Return the candidates for the value of a ``KEY=VALUE``. typed: its typed part."""
-        match expected.what:
-            case What.LIST_FILTER:
-                return self._filter_values(expected.detail, key, typed)
-            case What.SCRAM_ASSIGN:
-                return matching(_scram_values(key), typed)
-            case What.CREATE_ASSIGN if key in CREATE_KEYS:
-                return matching(self._creation_values(key), typed)
-            case What.GROW_ASSIGN:
-                return []
-            case What.FEATURE_ASSIGN:
-                return matching(self._levels(key), typed)
+        if expected.what is What.LIST_FILTER:
+            return self._filter_values(expected.detail, key, typed)
+        own = expected.values(self._snapshot, key) if expected.values is not None else None
+        if own is not None or expected.what is What.PAIR:
+            return matching(own or (), typed)
         subject = self._subject(expected)
         if isinstance(subject, QuotaEntity):
             return matching(quota_candidates(key, self._snapshot.quotas.get(subject, {}), typed), typed)
         entry = known_entry(self._snapshot, subject, key) if subject is not None else None
         help_ = self._help(subject, entry) if subject is not None and entry is not None else ""
         return matching(config_candidates(subject, key, entry, typed, help_), typed)
-
-    def _levels(self, feature: str) -> list[Candidate]:
-        """The levels that all nodes support, the highest first."""
-        row = next((row for row in feature_rows(self._snapshot) if row.name == feature), None)
-        if row is None or row.common is None:
-            return []
-        low, high = row.common
-        texts = dict(brings(feature, 0, high))
-        levels = range(high, max(low, high - LIMIT) - 1, -1)
-        return [Candidate(str(level), level_name(feature, level), texts.get(level, "")) for level in levels]
-
-    def _creation_values(self, key: str) -> list[Candidate]:
-        brokers = len(self._snapshot.cluster.brokers)
-        match key:
-            case "partitions":
-                return [Candidate(str(count)) for count in (1, 3, 6, 12, 24, 48)]
-            case "replication":
-                return [Candidate(str(count)) for count in range(min(3, brokers or 3), 0, -1)]
-            case "timeout":
-                return [Candidate(text) for text in ("30s", "1min", "5min")]
-            case _:
-                return []
 
     def _filter_values(self, kind: str, key: str, typed: str) -> list[Candidate]:
         column = key.replace("-", "_")
@@ -340,7 +281,7 @@ class Candidates:
 _FIXED = {
     "operation": OPERATIONS,
     "permission": ("ALLOW", "DENY"),
-    "resource_type": tuple(type_.name for type_ in OPERATIONS_OF),
+    "resource_type": tuple(type_.name for type_ in authorizer.OPERATIONS_OF),
     "pattern_type": ("LITERAL", "PREFIXED", "MATCH", "ANY"),
     "mechanism": ("SCRAM-SHA-256", "SCRAM-SHA-512"),
     "level": tuple(LEVELS),
@@ -364,12 +305,3 @@ def _form(expected: Expected) -> Form:
 def _now(entry: ConfigEntry, subject: ConfigResource) -> str:
     value = human_or_text(entry.name, entry.value, entry.sensitive)
     return f"{value}  set" if is_override(entry, subject) else value
-
-
-def _scram_values(key: str) -> list[Candidate]:
-    if key == "password":
-        return [
-            Candidate("?", "asked for, hidden", form=Form.BARE),
-            Candidate("@", "read from a file", form=Form.BARE),
-        ]
-    return [Candidate("4096", "Kafka's default"), Candidate("8192"), Candidate("16384", "the most")]

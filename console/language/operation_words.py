@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from console.language.arguments import named, whole_number
-from console.language.node_text import joined, partition_text
 from console.language.quoting import quote
-from console.language.reader import Expected, Reader, Role, What
-from console.language.statements import BarStatement
+from console.language.reader import Candidate, Expected, Reader, Role, What
+from console.language.statements import BarStatement, joined, partition_text
 from console.language.verb import StatementKind
 from console.model.numbers import commas
 from console.operations.goals import Balance, Drain, DrainDir, Goal, MoveIntoDir, MoveTopic, Replace, Replicate, Restore
@@ -55,7 +54,14 @@ def brokers(reader: Reader) -> tuple[int, ...]:
 
 def log_dir(reader: Reader, broker: int) -> str:
     """Read the path of a broker's log directory."""
-    return named(reader, Expected(What.LOG_DIR, "the PATH of a log directory", detail=str(broker)))
+    return named(
+        reader,
+        Expected(
+            What.ARGUMENT,
+            "the PATH of a log directory",
+            offers=lambda snapshot: [Candidate(each.path) for each in snapshot.log_dirs.get(broker, ())],
+        ),
+    )
 
 
 def _text(statement: BeginOperation) -> str:

@@ -6,6 +6,7 @@ grammar.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import NamedTuple, NoReturn
 
@@ -13,8 +14,10 @@ from msgspec import Struct
 
 from console.language.errors import ParseError, did_you_mean
 from console.language.sensitive import looks_sensitive
+from console.language.snapshot_parts import NOTHING, Needs
 from console.language.statements import Subject, Where
 from console.language.tokenizer import Places, RawStatement, Span, Word
+from console.model.snapshot import Snapshot
 from console.present.text import clean
 
 
@@ -53,7 +56,6 @@ class What(Enum):
     RESOURCE = "resource"
     BROKER = "broker"
     BROKER_OR_DEFAULT = "broker or default"
-    LOG_DIR = "log dir"
     USER = "user"
     CLIENT = "client"
     IP = "ip"
@@ -61,10 +63,7 @@ class What(Enum):
     CLIENT_NAME = "client name"
     KEY = "key"
     ASSIGN = "assign"
-    CREATE_ASSIGN = "create assign"
-    GROW_ASSIGN = "grow assign"
-    SCRAM_ASSIGN = "scram assign"
-    QUOTA_KEY = "quota key"
+    PAIR = "pair"
     FILTER = "filter"
     LIST_FILTER = "list filter"
     PRINCIPAL = "principal"
@@ -72,26 +71,50 @@ class What(Enum):
     ACL_NAME = "acl name"
     HOST = "host"
     SCRAM_USER = "scram user"
-    MECHANISM = "mechanism"
     PARTITION = "partition"
-    PRODUCER = "producer"
-    FEATURE_ASSIGN = "feature assign"
-    DURATION = "duration"
-    CHANGE = "change"
     ARGUMENT = "argument"
     CONTEXT = "context"
     VERB_NAME = "verb name"
 
 
+class Form(Enum):
+    """How a candidate is written into the text."""
+
+    NAME = "name"
+    """As one word that stands for exactly it, quoted if necessary."""
+    GLOB = "glob"
+    """The same, where a pattern is allowed."""
+    KEY = "key"
+    """Followed by ``=``."""
+    BARE = "bare"
+    """As it is: a keyword, ``<default>``."""
+
+
+class Candidate(NamedTuple):
+    """A text that can follow. meta: shown beside it in a list; help: a line on it."""
+
+    text: str
+    meta: str = ""
+    help: str = ""
+    form: Form = Form.NAME
+
+
 class Expected(Struct, frozen=True):
     """What is valid at a place. label: as the help writes it; words: fixed words; subject: the entity whose keys are
-    valid; detail: the kind of a list, the type of an ACL's resource, the word of a type of entity."""
+    valid; detail: the kind of a list, the type of an ACL's resource, the word of a type of entity.
+
+    A verb's own candidates, in what was read of a cluster: offers: words or keys; with `What.ASSIGN` before the keys of
+    the subject. values: those of a key; None for a key that is not the verb's own. reads: what they are found in.
+    """
 
     what: What
     label: str
     words: tuple[str, ...] = ()
     subject: Subject | None = None
     detail: str = ""
+    offers: Callable[[Snapshot], Iterable[Candidate]] | None = None
+    values: Callable[[Snapshot, str], Iterable[Candidate] | None] | None = None
+    reads: Needs = NOTHING
 
 
 class Reader:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -11,25 +11,17 @@ from console.language.errors import CommandError, did_you_mean
 from console.language.quoting import quote_beside_equals, quoted
 from console.language.statements import Assign, Entity, Key, Name, Subject
 from console.language.tokenizer import Span
-from console.language.vocabulary import (
-    Creates,
-    is_sensitive,
-    known_entry,
-    known_keys,
-    require,
-    require_topic,
-    subject_of,
-)
 from console.model.codes import BROKER, ConfigType
 from console.model.config import ConfigEntry, ConfigResource
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
-from console.plan.config_rules import LOG_LEVELS
-from console.plan.plan import EMPTY
-from console.plan.predict_configs import UNDESCRIBED
-from console.plan.values import parse_value
 from console.present.names import resource_word
 from console.present.text import clean
+
+if TYPE_CHECKING:
+    from console.language.vocabulary import Creates
+
+# Verbs have it in their grammar: what checks names against a plan is imported when something is staged.
 
 Secrets = Mapping[str, Secret]
 """Key -> the secret for a slot of a statement."""
@@ -45,23 +37,29 @@ class Staging(Struct, frozen=True):
     """
 
     snapshot: Snapshot
-    selected: Subject | None = None
-    plan: Creates = EMPTY
-    secrets: Secrets = MappingProxyType({})
+    selected: Subject | None
+    plan: Creates
+    secrets: Secrets
 
     def subject(self, entity: Entity | None, span: Span, keys: tuple[Key, ...]) -> tuple[Subject, Span]:
         """Return the entity that is meant, with its place. Raises CommandError if none is named and none selected, and
         for a key that is given twice."""
+        from console.language.vocabulary import subject_of
+
         found = subject_of(entity, self.selected, span, keys)
         no_key_twice(keys)
         return found
 
     def require(self, target: ConfigResource, span: Span) -> None:
         """Raise CommandError if a topic or broker does not exist."""
+        from console.language.vocabulary import require
+
         require(self.snapshot, target, span, self.plan)
 
     def topic(self, name: Name) -> str:
         """Return the name of a topic. Raises CommandError if it does not exist."""
+        from console.language.vocabulary import require_topic
+
         require_topic(self.snapshot, name.text or "", name.span, self.plan)
         return name.text or ""
 
@@ -83,6 +81,9 @@ class Staging(Struct, frozen=True):
         Brokers keep unknown keys for their plug-ins: such a key has to be quoted. A throttle is described once it is
         set.
         """
+        from console.language.vocabulary import known_entry, known_keys
+        from console.plan.predict_configs import UNDESCRIBED
+
         entry = known_entry(self.snapshot, target, key.name)
         if entry is not None:
             return entry
@@ -102,6 +103,9 @@ class Staging(Struct, frozen=True):
     def value(self, target: ConfigResource, assign: Assign, entry: ConfigEntry | None) -> str | Secret:
         """Return the value of a config's key, in the key's own unit. Raises CommandError for one that it can't have,
         and for a secret that is written out."""
+        from console.language.vocabulary import is_sensitive
+        from console.plan.values import parse_value
+
         key = assign.key.name
         if is_sensitive(target, key, entry):
             if isinstance(assign.value, str):
@@ -128,6 +132,8 @@ def no_key_twice(keys: Iterable[Key]) -> None:
 
 
 def _level(text: str, assign: Assign) -> str:
+    from console.plan.config_rules import LOG_LEVELS
+
     if text not in LOG_LEVELS:
         hint = did_you_mean(text.upper(), LOG_LEVELS) or f"levels: {', '.join(LOG_LEVELS)}"
         raise CommandError(f"unknown log level '{clean(text, 40)}'", hint, assign.value_span)

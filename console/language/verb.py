@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
 from console.language.reader import Reader
 from console.language.snapshot_parts import NOTHING, Needs
-from console.language.statements import EVERYWHERE, SecretSlot, Statement, Subject, Where
-
-if TYPE_CHECKING:
-    from console.language.staging import Staging
-    from console.plan.edits import Edit
+from console.language.staging import Staging
+from console.language.statements import EVERYWHERE, EditStatement, SecretSlot, Statement, Subject, Where
+from console.plan.edits import Edit
 
 S = TypeVar("S", bound=Statement)
+OfEdits = Mapping[type[Edit], Callable[[Any], EditStatement]]
+"""Kind of edit -> the function that makes the statement of one."""
 
 LOOK, CHANGE, PLAN, GO = "Look", "Change", "Plan", "Go"
 """The groups of the help."""
@@ -48,17 +48,15 @@ class StatementKind(Struct, Generic[S], frozen=True, kw_only=True):
     text: Callable[[S], str]
     needs: Callable[[S, Subject | None], Needs] = _needs_nothing
     edits: Callable[[S, Staging], Iterable[Edit]] = _stages_nothing
-    of_edits: Callable[[], Mapping[type[Edit], Callable[[Any], S]]] = dict
+    of_edits: Callable[[], OfEdits] = dict
     secrets: Callable[[S], tuple[SecretSlot, ...]] = _asks_nothing
 
 
-class Verb(Struct, frozen=True, kw_only=True):
-    """A verb: what help says of it, and how its statements are read.
+class HelpEntry(Struct, frozen=True):
+    """What help says of a verb.
 
-    group: of the help. usage: its forms. summary: one line without a full stop; about: details, in full sentences.
-    where: where it is entered. also: words that other prompts have for it.
-    takes_away: whether it removes or replaces something: it is proposed only for a word with a single typo.
-    parse: reads what follows its word; raises ParseError. statements: the kinds of statements that it makes.
+    usage: its forms. summary: one line without a full stop; about: details, in full sentences. where: where it is
+    entered.
     """
 
     name: str
@@ -68,7 +66,17 @@ class Verb(Struct, frozen=True, kw_only=True):
     about: str = ""
     examples: tuple[str, ...] = ()
     where: Where = EVERYWHERE
-    also: tuple[str, ...] = ()
-    takes_away: bool = False
+
+
+class Verb(HelpEntry, frozen=True, kw_only=True):
+    """A verb: its help, and how its statements are read.
+
+    parse: reads what follows its word; raises ParseError. statements: the kinds of statements that it makes.
+    also: words that other prompts have for it. takes_away: whether it removes or replaces something: it is proposed
+    only for a word with a single typo.
+    """
+
     parse: Callable[[Reader], Statement]
     statements: tuple[StatementKind[Any], ...]
+    also: tuple[str, ...] = ()
+    takes_away: bool = False

@@ -157,8 +157,8 @@ class Bar:
 
     def edit(self, entities: Sequence[Subject], key: str, hidden: Sequence[str]) -> None:
         """Open it to set something on an entity, or on all that are marked. hidden: marked, and not shown."""
-        from console.language.node_text import subject_text
         from console.language.quoting import quote
+        from console.language.statements import subject_text
 
         if len(entities) == 1:
             self.command(f"set {subject_text(entities[0])} " + (f"{quote(key)}=" if key else ""))

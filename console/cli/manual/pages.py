@@ -14,12 +14,13 @@ from msgspec import Struct
 
 from console.cli.main import COMMANDS, EXAMPLES, Command, command_parser, parser
 from console.cli.manual import lake_tables
-from console.language.acl_words import OPERATIONS_OF
+from console.language.acl_words import operations_of
 from console.language.arguments import ENTITY_USAGE
 from console.language.statements import EVERYWHERE, Where
 from console.language.verb import Verb
 from console.language.verbs import VERBS
 from console.language.verbs.listing import KINDS
+from console.model.authorizer import OPERATIONS_OF
 from console.model.quota import CLIENT_KEYS, IP_KEYS
 from console.present.kinds import filter_names
 from console.terminal import put
@@ -77,8 +78,8 @@ def _page() -> Iterator[str]:
     yield f"- users and clients: {_codes(CLIENT_KEYS)}"
     yield f"- ips: {_codes(IP_KEYS)}"
     yield "\n## Operations of ACLs\n"
-    for type_, operations in OPERATIONS_OF.items():
-        yield f"- {type_.name.lower().replace('_', '-')}: {_codes(operations)}"
+    for type_ in OPERATIONS_OF:
+        yield f"- {type_.name.lower().replace('_', '-')}: {_codes(operations_of(type_))}"
     yield "\n## Exit codes of `kac run`\n"
     yield "| code | meaning |\n|---|---|"
     yield "| 0 | all was applied, or there was nothing to apply |"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
 
 from console.language.acl_words import (
     ACL_CLUSTER,
@@ -16,20 +15,16 @@ from console.language.acl_words import (
     resource_text,
 )
 from console.language.arguments import named
-from console.language.node_text import joined
 from console.language.quoting import quote
 from console.language.reader import Expected, Reader, What
 from console.language.snapshot_parts import Needs, whole_parts
-from console.language.statements import EditStatement, Subject
+from console.language.staging import Staging
+from console.language.statements import EditStatement, Subject, joined
 from console.language.tokenizer import NOWHERE, Span
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.acl import CLUSTER_NAME, LITERAL, PREFIXED, Acl
-from console.model.authorizer import range_of
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.plan.edits import AddAcl, Edit, RemoveAcl
-
-if TYPE_CHECKING:
-    from console.language.staging import Staging
 
 _PARTS = {"TOPIC": "topics", "GROUP": "groups"}
 
@@ -83,6 +78,8 @@ def _text(statement: Access) -> str:
 
 def _needs(statement: Access, _selected: Subject | None) -> Needs:
     """What takes rights from many resources says which there are."""
+    from console.model.authorizer import range_of
+
     if range_of(statement.host) is not None:
         return whole_parts("acls", "versions")
     takes = statement.revoke != (statement.permission.name == "DENY")
@@ -113,10 +110,6 @@ def _edits(statement: Access, _staging: Staging) -> Iterator[Edit]:
         )
 
 
-def _of_edits() -> Mapping[type[Edit], Callable[[Any], Access]]:
-    return {AddAcl: _of_acl, RemoveAcl: _of_acl}
-
-
 def _of_acl(edit: AddAcl | RemoveAcl) -> Access:
     acl = edit.acl
     return Access(
@@ -131,20 +124,20 @@ def _of_acl(edit: AddAcl | RemoveAcl) -> Access:
     )
 
 
-_ACCESS = StatementKind(statement=Access, text=_text, needs=_needs, edits=_edits, of_edits=_of_edits)
+_ACCESS = StatementKind(
+    statement=Access, text=_text, needs=_needs, edits=_edits, of_edits=lambda: {AddAcl: _of_acl, RemoveAcl: _of_acl}
+)
 
 VERBS = (
     Verb(
-        name="allow",
-        group=CHANGE,
-        usage=("allow PRINCIPAL OPERATION{,OPERATION} on TARGET [from HOST]",),
-        summary="Stage ACLs that allow",
-        about=(
-            "TARGET is cluster, or topic, group, transactional-id, delegation-token or user with a NAME; with "
-            "prefixed, all names with that prefix; * is every name. HOST is an address, to brokers of 4.4 also a "
-            "range: 10.0.0.0/8."
-        ),
-        examples=(
+        "allow",
+        CHANGE,
+        ("allow PRINCIPAL OPERATION{,OPERATION} on TARGET [from HOST]",),
+        "Stage ACLs that allow",
+        "TARGET is cluster, or topic, group, transactional-id, delegation-token or user with a NAME; with "
+        "prefixed, all names with that prefix; * is every name. HOST is an address, to brokers of 4.4 also a "
+        "range: 10.0.0.0/8.",
+        (
             "allow User:alice READ,DESCRIBE on topic orders",
             "allow User:svc-8 READ on group svc-8. prefixed from 10.0.0.1",
             "allow User:ops ALTER_CONFIGS on cluster",
@@ -153,20 +146,22 @@ VERBS = (
         statements=(_ACCESS,),
     ),
     Verb(
-        name="deny",
-        group=CHANGE,
-        usage=("deny PRINCIPAL OPERATION{,OPERATION} on TARGET [from HOST]",),
-        summary="Stage ACLs that deny, which override those that allow",
-        examples=("deny User:bob WRITE on topic orders",),
+        "deny",
+        CHANGE,
+        ("deny PRINCIPAL OPERATION{,OPERATION} on TARGET [from HOST]",),
+        "Stage ACLs that deny, which override those that allow",
+        "",
+        ("deny User:bob WRITE on topic orders",),
         parse=_parse,
         statements=(_ACCESS,),
     ),
     Verb(
-        name="revoke",
-        group=CHANGE,
-        usage=("revoke (allow | deny) PRINCIPAL OPERATION{,OPERATION} on TARGET [from HOST]",),
-        summary="Stage the removal of exactly these ACLs and no others",
-        examples=("revoke allow User:alice READ on topic orders",),
+        "revoke",
+        CHANGE,
+        ("revoke (allow | deny) PRINCIPAL OPERATION{,OPERATION} on TARGET [from HOST]",),
+        "Stage the removal of exactly these ACLs and no others",
+        "",
+        ("revoke allow User:alice READ on topic orders",),
         takes_away=True,
         parse=_parse,
         statements=(_ACCESS,),

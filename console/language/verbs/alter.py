@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
 
 from console.language.arguments import assign, duration, entity
 from console.language.errors import CommandError
-from console.language.node_text import assign_text, entity_text, joined, subject_text
 from console.language.quoting import quote_beside_equals
 from console.language.reader import Expected, Reader, What
 from console.language.snapshot_parts import Needs, subject_or, to_change
+from console.language.staging import Staging
 from console.language.statements import (
     Assign,
     EditStatement,
@@ -19,20 +18,20 @@ from console.language.statements import (
     SecretSlot,
     Subject,
     assign_of,
+    assign_text,
+    entity_text,
+    joined,
     key_of_edit,
     secrets_among,
+    subject_text,
 )
 from console.language.tokenizer import NOWHERE, Span
-from console.language.verb import CHANGE, StatementKind, Verb
+from console.language.verb import CHANGE, OfEdits, StatementKind, Verb
 from console.model.config import ConfigEntry, ConfigResource
 from console.model.quota import QuotaEntity
 from console.plan.amounts import duration_text, exact_number
 from console.plan.edits import AppendConfig, Edit, SetConfig, SetQuota, SubtractConfig
-from console.plan.values import LIST, parse_quota, parse_value
 from console.present.text import clean
-
-if TYPE_CHECKING:
-    from console.language.staging import Staging
 
 
 class Alter(EditStatement, frozen=True):
@@ -104,6 +103,7 @@ def _edits(statement: Alter, staging: Staging) -> Iterator[Edit]:
 
 def _quotas(statement: Alter, entity: QuotaEntity) -> Iterator[Edit]:
     from console.language.vocabulary import check_key
+    from console.plan.values import parse_quota
 
     if statement.verb != "set":
         raise CommandError(f"quotas have no lists to {statement.verb}", "set gives a quota a value", statement.span)
@@ -119,6 +119,8 @@ def _quotas(statement: Alter, entity: QuotaEntity) -> Iterator[Edit]:
 
 
 def _items(verb: str, target: ConfigResource, assign: Assign, entry: ConfigEntry | None) -> str:
+    from console.plan.values import LIST, parse_value
+
     key = assign.key.name
     if entry is not None and entry.type.known and entry.type != LIST:
         type_ = entry.type.name.lower()
@@ -130,7 +132,7 @@ def _items(verb: str, target: ConfigResource, assign: Assign, entry: ConfigEntry
     return parse_value(key, LIST, assign.value)
 
 
-def _of_edits() -> Mapping[type[Edit], Callable[[Any], Alter]]:
+def _of_edits() -> OfEdits:
     return {
         SetConfig: lambda edit: _of_config("set", edit),
         AppendConfig: lambda edit: _of_config("append", edit),
@@ -147,17 +149,15 @@ _ALTER = StatementKind(statement=Alter, text=_text, needs=_needs, edits=_edits, 
 
 VERBS = (
     Verb(
-        name="set",
-        group=CHANGE,
-        usage=("set [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
-        summary="Stage new values of configs or quotas",
-        about=(
-            "Units are allowed where the key's name or type says what it counts: 10MB = 10,000,000, 10MiB = "
-            "10,485,760, 7d, 12h, 90s, 250ms, 10MB/s. KEY= sets the empty value. A sensitive value is KEY=@FILE or "
-            "KEY=? (asked for, hidden), never bare. With for, the change is to be taken back after that time: every "
-            "start shows what is due, and kac due --apply takes it back."
-        ),
-        examples=(
+        "set",
+        CHANGE,
+        ("set [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
+        "Stage new values of configs or quotas",
+        "Units are allowed where the key's name or type says what it counts: 10MB = 10,000,000, 10MiB = "
+        "10,485,760, 7d, 12h, 90s, 250ms, 10MB/s. KEY= sets the empty value. A sensitive value is KEY=@FILE or "
+        "KEY=? (asked for, hidden), never bare. With for, the change is to be taken back after that time: every "
+        "start shows what is due, and kac due --apply takes it back.",
+        (
             "set topic orders retention.ms=7d max.message.bytes=2MiB",
             "set broker <default> log.cleaner.threads=2",
             "set broker 2 listener.name.external.ssl.keystore.password=@/run/secrets/keystore",
@@ -169,22 +169,22 @@ VERBS = (
         statements=(_ALTER,),
     ),
     Verb(
-        name="append",
-        group=CHANGE,
-        usage=("append [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
-        summary="Stage items to be added to list configs",
-        about="Starts from the effective value, even an inherited one. An item that is already there changes nothing.",
-        examples=("append topic orders cleanup.policy=delete",),
+        "append",
+        CHANGE,
+        ("append [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
+        "Stage items to be added to list configs",
+        "Starts from the effective value, even an inherited one. An item that is already there changes nothing.",
+        ("append topic orders cleanup.policy=delete",),
         parse=_parse,
         statements=(_ALTER,),
     ),
     Verb(
-        name="subtract",
-        group=CHANGE,
-        usage=("subtract [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
-        summary="Stage items to be removed from list configs",
-        about="Removing every item leaves the empty list, not the inherited value: for that, use unset.",
-        examples=("subtract topic orders cleanup.policy=delete",),
+        "subtract",
+        CHANGE,
+        ("subtract [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
+        "Stage items to be removed from list configs",
+        "Removing every item leaves the empty list, not the inherited value: for that, use unset.",
+        ("subtract topic orders cleanup.policy=delete",),
         takes_away=True,
         parse=_parse,
         statements=(_ALTER,),

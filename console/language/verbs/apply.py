@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from console.language.node_text import joined
 from console.language.reader import Expected, Reader, Role, What
-from console.language.statements import Statement
+from console.language.statements import Statement, joined
 from console.language.verb import PLAN, StatementKind, Verb
 from console.plan.risk_rules import NAMES
 
@@ -52,19 +51,17 @@ def _text(statement: Apply) -> str:
 
 VERBS = (
     Verb(
-        name="apply",
-        group=PLAN,
-        usage=("apply [--yes] [--valid-only] [--force] [--accept NAME[=SUBJECT]{,NAME[=SUBJECT]}]",),
-        summary="Check the plan, ask, and send it",
-        about=(
-            "If a check fails nothing is sent, unless --valid-only sends the rest. --yes does not ask. What the plan "
-            "touches is described again right before: another client's changes since it was read stop the apply and "
-            "are shown as it was, theirs and mine; --force overwrites them and lists what it overwrote. A legal but "
-            "probably wrong edit has a named warning, which has to be accepted, by --accept also with --yes, "
-            "with its subject where an operator would have to type it (unclean-loss=orders/3): "
-            f"{', '.join(NAMES)}. Every change is recorded in a journal first, with a number that revert takes."
-        ),
-        examples=("apply --yes", "apply --yes --valid-only", "apply --yes --force"),
+        "apply",
+        PLAN,
+        ("apply [--yes] [--valid-only] [--force] [--accept NAME[=SUBJECT]{,NAME[=SUBJECT]}]",),
+        "Check the plan, ask, and send it",
+        "If a check fails nothing is sent, unless --valid-only sends the rest. --yes does not ask. What the plan "
+        "touches is described again right before: another client's changes since it was read stop the apply and "
+        "are shown as it was, theirs and mine; --force overwrites them and lists what it overwrote. A legal but "
+        "probably wrong edit has a named warning, which has to be accepted, by --accept also with --yes, "
+        "with its subject where an operator would have to type it (unclean-loss=orders/3): "
+        f"{', '.join(NAMES)}. Every change is recorded in a journal first, with a number that revert takes.",
+        ("apply --yes", "apply --yes --valid-only", "apply --yes --force"),
         takes_away=True,
         parse=_parse,
         statements=(StatementKind(statement=Apply, text=_text),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from console.language.arguments import named
 from console.language.quoting import quote
-from console.language.reader import Expected, Reader, What
+from console.language.reader import Expected, What
 from console.language.statements import BarStatement, Where
 from console.language.verb import GO, StatementKind, Verb
 
@@ -15,23 +15,16 @@ class AtTime(BarStatement, frozen=True):
     time: str
 
 
-def _parse(reader: Reader) -> AtTime:
-    return AtTime(named(reader, Expected(What.ARGUMENT, "a TIME, as 03:11")))
-
-
-def _text(statement: AtTime) -> str:
-    return f"at {quote(statement.time)}"
-
-
 VERBS = (
     Verb(
-        name="at",
-        group=GO,
-        usage=("at TIME",),
-        summary="In a replay: go to a time of the record",
-        examples=("at 03:11", "at 10min"),
-        where=Where.BAR,
-        parse=_parse,
-        statements=(StatementKind(statement=AtTime, text=_text),),
+        "at",
+        GO,
+        ("at TIME",),
+        "In a replay: go to a time of the record",
+        "",
+        ("at 03:11", "at 10min"),
+        Where.BAR,
+        parse=lambda reader: AtTime(named(reader, Expected(What.ARGUMENT, "a TIME, as 03:11"))),
+        statements=(StatementKind(statement=AtTime, text=lambda statement: f"at {quote(statement.time)}"),),
     ),
 )

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
 
 from console.language.arguments import optional_partition, topic_name
-from console.language.node_text import joined, name_text, partition_text
 from console.language.reader import Reader
 from console.language.snapshot_parts import Needs, the_topic, whole_parts
-from console.language.statements import EditStatement, Name, Subject
-from console.language.verb import CHANGE, StatementKind, Verb
-
-if TYPE_CHECKING:
-    from console.language.staging import Staging
-    from console.plan.edits import Edit
+from console.language.staging import SAID, Staging
+from console.language.statements import EditStatement, Name, Subject, joined, name_text, partition_text
+from console.language.verb import CHANGE, OfEdits, StatementKind, Verb
+from console.plan.edits import Edit
 
 
 class CancelMoves(EditStatement, frozen=True):
@@ -41,7 +37,6 @@ def _needs(statement: CancelMoves, _selected: Subject | None) -> Needs:
 
 def _edits(statement: CancelMoves, staging: Staging) -> Iterable[Edit]:
     """A cancellation for each partition that moves. Where none does, for some, of which it is said."""
-    from console.language.staging import SAID
     from console.plan.kinds.moves import CancelMove, moves_of
 
     topic = staging.topic(statement.topic)
@@ -51,7 +46,7 @@ def _edits(statement: CancelMoves, staging: Staging) -> Iterable[Edit]:
     return moving or tuple(CancelMove(topic, number) for number in staging.partitions(topic)[:SAID])
 
 
-def _of_edits() -> Mapping[type[Edit], Callable[[Any], CancelMoves]]:
+def _of_edits() -> OfEdits:
     from console.plan.kinds.moves import CancelMove
 
     return {CancelMove: lambda edit: CancelMoves(Name(edit.topic), edit.partition)}
@@ -61,12 +56,12 @@ _CANCEL = StatementKind(statement=CancelMoves, text=_text, needs=_needs, edits=_
 
 VERBS = (
     Verb(
-        name="cancel",
-        group=CHANGE,
-        usage=("cancel move topic NAME [partition N]",),
-        summary="Stage the end of a topic's moves: its partitions stay on the replicas that they had",
-        about="What was copied so far is dropped. Without a partition: all of the topic that move. Throttles stay set.",
-        examples=("cancel move topic orders", "cancel move topic orders partition 4"),
+        "cancel",
+        CHANGE,
+        ("cancel move topic NAME [partition N]",),
+        "Stage the end of a topic's moves: its partitions stay on the replicas that they had",
+        "What was copied so far is dropped. Without a partition: all of the topic that move. Throttles stay set.",
+        ("cancel move topic orders", "cancel move topic orders partition 4"),
         parse=_parse,
         statements=(_CANCEL,),
     ),

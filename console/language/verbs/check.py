@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from console.language.reader import Reader
 from console.language.statements import Statement
 from console.language.verb import PLAN, StatementKind, Verb
 
@@ -11,26 +10,15 @@ class Check(Statement, frozen=True):
     """``check``."""
 
 
-def _parse(_reader: Reader) -> Check:
-    return Check()
-
-
-def _text(_statement: Check) -> str:
-    return "check"
-
-
 VERBS = (
     Verb(
-        name="check",
-        group=PLAN,
-        usage=("check",),
-        summary="Let the brokers validate the plan without changing anything",
-        about=(
-            "Deletions of topics, ACLs and SCRAM credentials have no validation in the protocol, and are reported as "
-            "such."
-        ),
-        examples=("check",),
-        parse=_parse,
-        statements=(StatementKind(statement=Check, text=_text),),
+        "check",
+        PLAN,
+        ("check",),
+        "Let the brokers validate the plan without changing anything",
+        "Deletions of topics, ACLs and SCRAM credentials have no validation in the protocol, and are reported as such.",
+        ("check",),
+        parse=lambda _reader: Check(),
+        statements=(StatementKind(statement=Check, text=lambda _statement: "check"),),
     ),
 )

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from console.language.arguments import group_name, plain_name
 from console.language.errors import CommandError
-from console.language.node_text import name_text
 from console.language.reader import Expected, Reader, What
-from console.language.snapshot_parts import Needs, the_group
-from console.language.statements import EditStatement, Name, Subject
+from console.language.snapshot_parts import the_group
+from console.language.staging import Staging
+from console.language.statements import EditStatement, Name, name_text
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.plan.edits import CommitOffset, Edit
-
-if TYPE_CHECKING:
-    from console.language.staging import Staging
 
 
 class CloneGroup(EditStatement, frozen=True):
@@ -29,14 +25,6 @@ def _parse(reader: Reader) -> CloneGroup:
     group = group_name(reader)
     reader.need_keyword("to")
     return CloneGroup(group, plain_name(reader, Expected(What.GROUP, "the NAME of the other group"), "groups"))
-
-
-def _text(statement: CloneGroup) -> str:
-    return f"clone group {name_text(statement.group)} to {name_text(statement.to)}"
-
-
-def _needs(statement: CloneGroup, _selected: Subject | None) -> Needs:
-    return the_group(statement.group) | the_group(statement.to)
 
 
 def _edits(statement: CloneGroup, staging: Staging) -> Iterator[Edit]:
@@ -56,14 +44,21 @@ def _edits(statement: CloneGroup, staging: Staging) -> Iterator[Edit]:
 
 VERBS = (
     Verb(
-        name="clone",
-        group=CHANGE,
-        usage=("clone group NAME to NAME",),
-        summary="Stage the offsets of one group for another, which need not exist",
-        about="Metadata and leader epochs of the offsets go with them.",
-        examples=("clone group billing to billing-test",),
+        "clone",
+        CHANGE,
+        ("clone group NAME to NAME",),
+        "Stage the offsets of one group for another, which need not exist",
+        "Metadata and leader epochs of the offsets go with them.",
+        ("clone group billing to billing-test",),
         takes_away=True,
         parse=_parse,
-        statements=(StatementKind(statement=CloneGroup, text=_text, needs=_needs, edits=_edits),),
+        statements=(
+            StatementKind(
+                statement=CloneGroup,
+                text=lambda statement: f"clone group {name_text(statement.group)} to {name_text(statement.to)}",
+                needs=lambda statement, _selected: the_group(statement.group) | the_group(statement.to),
+                edits=_edits,
+            ),
+        ),
     ),
 )

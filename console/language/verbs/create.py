@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
 
 from console.language.arguments import INT_MAX, assigned, pair_count, plain_name, whole_number
-from console.language.node_text import assign_text, joined, name_text
-from console.language.reader import Expected, Reader, What
+from console.language.reader import Candidate, Expected, Form, Reader, What
 from console.language.snapshot_parts import Needs, whole_parts
-from console.language.statements import Assign, EditStatement, Key, Name, SecretSlot, Subject, assign_of, secrets_among
+from console.language.staging import Staging, no_key_twice
+from console.language.statements import (
+    Assign,
+    EditStatement,
+    Key,
+    Name,
+    Subject,
+    assign_of,
+    assign_text,
+    joined,
+    name_text,
+    secrets_among,
+)
 from console.language.tokenizer import Word
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.changes import NewTopic
 from console.model.config import broker_resource, topic_resource
+from console.model.snapshot import Snapshot
 from console.plan.amounts import LONGEST_MS, duration_text, parse_duration
 from console.plan.edits import CreateTopic, Edit
 
-if TYPE_CHECKING:
-    from console.language.staging import Staging
-
-CREATE_KEYS = ("partitions", "replication", "assign", "timeout")
+OWN_KEYS = {
+    "partitions": "how many; left out: the cluster's num.partitions",
+    "replication": "copies of each partition; left out: the cluster's default.replication.factor",
+    "assign": "brokers of each partition, for example 1:2,2:3; instead of partitions and replication",
+    "timeout": "how long the brokers may take, for example 30s",
+}
 REPLICATION_MAX = 2**15 - 1
 
 
@@ -47,13 +60,16 @@ def _parse(reader: Reader) -> Create:
     configs: list[Assign] = []
     taken: dict[str, Word] = {}
     expected = Expected(
-        What.CREATE_ASSIGN,
+        What.ASSIGN,
         "partitions=, replication=, assign=, timeout= or a config's KEY=VALUE",
         subject=topic_resource(name.text or ""),
+        offers=lambda _snapshot: [Candidate(key, "", text, Form.KEY) for key, text in OWN_KEYS.items()],
+        values=_values,
+        reads=Needs(a_topic=True, documentation=True),
     )
     while not reader.ended or not (taken or configs):
         word, key, value = reader.take_pair(expected)
-        if not key.bare or key.text not in CREATE_KEYS:
+        if not key.bare or key.text not in OWN_KEYS:
             configs.append(assigned(reader, word, key, value))
             continue
         if key.text in taken:
@@ -78,6 +94,17 @@ def _parse(reader: Reader) -> Create:
         numbers.get("timeout"),
         tuple(configs),
     )
+
+
+def _values(snapshot: Snapshot, key: str) -> list[Candidate] | None:
+    """What the verb's own keys can be; None for a config."""
+    texts = {
+        "partitions": ("1", "3", "6", "12", "24", "48"),
+        "replication": map(str, range(min(3, len(snapshot.cluster.brokers) or 3), 0, -1)),
+        "assign": (),
+        "timeout": ("30s", "1min", "5min"),
+    }.get(key)
+    return None if texts is None else [Candidate(text) for text in texts]
 
 
 def _timeout(reader: Reader, value: Word) -> int:
@@ -125,13 +152,7 @@ def _needs(statement: Create, _selected: Subject | None) -> Needs:
     return named | whole_parts("cluster") if statement.assignments else named
 
 
-def _secrets(statement: Create) -> tuple[SecretSlot, ...]:
-    return secrets_among(statement.configs, f"topic {statement.name.text} ")
-
-
 def _edits(statement: Create, staging: Staging) -> Iterator[Edit]:
-    from console.language.staging import no_key_twice
-
     for broker in sorted({broker for replicas in statement.assignments for broker in replicas}):
         staging.require(broker_resource(broker), statement.span)
     no_key_twice(each.key for each in statement.configs)
@@ -151,30 +172,31 @@ def _edits(statement: Create, staging: Staging) -> Iterator[Edit]:
     )
 
 
-def _of_edits() -> Mapping[type[Edit], Callable[[Any], Create]]:
-    return {CreateTopic: _of_creation}
-
-
 def _of_creation(edit: CreateTopic) -> Create:
     topic = edit.topic
     configs = tuple(assign_of(Key(key), value) for key, value in topic.configs.items())
     return Create(Name(topic.name), topic.partitions, topic.replication, topic.assignments, topic.timeout_ms, configs)
 
 
-_CREATE = StatementKind(statement=Create, text=_text, needs=_needs, edits=_edits, of_edits=_of_edits, secrets=_secrets)
+_CREATE = StatementKind(
+    statement=Create,
+    text=_text,
+    needs=_needs,
+    edits=_edits,
+    of_edits=lambda: {CreateTopic: _of_creation},
+    secrets=lambda statement: secrets_among(statement.configs, f"topic {statement.name.text} "),
+)
 
 VERBS = (
     Verb(
-        name="create",
-        group=CHANGE,
-        usage=("create topic NAME KEY=VALUE {KEY=VALUE}",),
-        summary="Stage a new topic",
-        about=(
-            "partitions=N and replication=N, or assign=1:2,2:3: the brokers of each partition, the preferred leader "
-            "first. The default of both is the cluster's. timeout=DURATION is how long the brokers may take. Every "
-            "other key is a config of the topic."
-        ),
-        examples=(
+        "create",
+        CHANGE,
+        ("create topic NAME KEY=VALUE {KEY=VALUE}",),
+        "Stage a new topic",
+        "partitions=N and replication=N, or assign=1:2,2:3: the brokers of each partition, the preferred leader "
+        "first. The default of both is the cluster's. timeout=DURATION is how long the brokers may take. Every "
+        "other key is a config of the topic.",
+        (
             "create topic orders partitions=12 replication=3 retention.ms=7d",
             "create topic audit assign=1:2,2:3,3:1 timeout=30s",
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from console.language.arguments import named
 from console.language.quoting import quote
-from console.language.reader import Expected, Reader, What
+from console.language.reader import Expected, What
 from console.language.statements import INTERACTIVE, BarStatement
 from console.language.verb import GO, StatementKind, Verb
 
@@ -15,23 +15,16 @@ class UseContext(BarStatement, frozen=True):
     name: str
 
 
-def _parse(reader: Reader) -> UseContext:
-    return UseContext(named(reader, Expected(What.CONTEXT, "the NAME of a context")))
-
-
-def _text(statement: UseContext) -> str:
-    return f"ctx {quote(statement.name)}"
-
-
 VERBS = (
     Verb(
-        name="ctx",
-        group=GO,
-        usage=("ctx NAME",),
-        summary="Go to the cluster of another context",
-        examples=("ctx prod",),
-        where=INTERACTIVE,
-        parse=_parse,
-        statements=(StatementKind(statement=UseContext, text=_text),),
+        "ctx",
+        GO,
+        ("ctx NAME",),
+        "Go to the cluster of another context",
+        "",
+        ("ctx prod",),
+        INTERACTIVE,
+        parse=lambda reader: UseContext(named(reader, Expected(What.CONTEXT, "the NAME of a context"))),
+        statements=(StatementKind(statement=UseContext, text=lambda statement: f"ctx {quote(statement.name)}"),),
     ),
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
 
 from console.language.arguments import (
     GROUP,
     NUMBER_MAX,
     TOPIC,
+    offered_durations,
     optional_partition,
     plain_name,
     topic_name,
@@ -17,18 +17,15 @@ from console.language.arguments import (
     whole_number,
 )
 from console.language.errors import CommandError
-from console.language.node_text import in_group, joined, name_text, partition_text
 from console.language.reader import Expected, Reader, Role, What
 from console.language.snapshot_parts import Needs, the_group, the_topic
-from console.language.statements import EditStatement, Name, Subject
-from console.language.verb import CHANGE, StatementKind, Verb
+from console.language.staging import Staging
+from console.language.statements import EditStatement, Name, Subject, in_group, joined, name_text, partition_text
+from console.language.verb import CHANGE, OfEdits, StatementKind, Verb
 from console.model.config import topic_resource
 from console.plan.amounts import moment
 from console.plan.edits import DeleteGroup, DeleteOffset, DeleteTopic, Edit
 from console.present.text import clean
-
-if TYPE_CHECKING:
-    from console.language.staging import Staging
 
 
 class Delete(EditStatement, frozen=True):
@@ -71,7 +68,8 @@ def _parse_records(reader: Reader) -> DeleteRecords:
     reader.need_keyword("before")
     if reader.take_keyword("latest") is not None:
         return DeleteRecords(topic, partition)
-    word = reader.take(Expected(What.DURATION, "an OFFSET, a TIME (2h, 14:05, 2026-11-20T14:05) or latest"), Role.VALUE)
+    label = "an OFFSET, a TIME (2h, 14:05, 2026-11-20T14:05) or latest"
+    word = reader.take(Expected(What.ARGUMENT, label, offers=offered_durations), Role.VALUE)
     before = whole_number(word.text, 0, NUMBER_MAX)
     if before is not None:
         return DeleteRecords(topic, partition, before)
@@ -85,23 +83,13 @@ def _parse_records(reader: Reader) -> DeleteRecords:
 # -- a topic -----------------------------------------------------------------------------------------------------------
 
 
-def _text(statement: Delete) -> str:
-    return f"delete topic {name_text(statement.name)}"
-
-
-def _needs(statement: Delete, _selected: Subject | None) -> Needs:
-    return the_topic(statement.name)
-
-
-def _edits(statement: Delete, staging: Staging) -> Iterator[Edit]:
-    yield DeleteTopic(staging.topic(statement.name))
-
-
-def _of_edits() -> Mapping[type[Edit], Callable[[Any], Delete]]:
-    return {DeleteTopic: lambda edit: Delete(Name(edit.name))}
-
-
-_TOPIC = StatementKind(statement=Delete, text=_text, needs=_needs, edits=_edits, of_edits=_of_edits)
+_TOPIC = StatementKind(
+    statement=Delete,
+    text=lambda statement: f"delete topic {name_text(statement.name)}",
+    needs=lambda statement, _selected: the_topic(statement.name),
+    edits=lambda statement, staging: [DeleteTopic(staging.topic(statement.name))],
+    of_edits=lambda: {DeleteTopic: lambda edit: Delete(Name(edit.name))},
+)
 
 # -- records -----------------------------------------------------------------------------------------------------------
 
@@ -150,7 +138,7 @@ def _offset(statement: DeleteRecords, staging: Staging, name: str, number: int) 
     return log.end if at < 0 else at
 
 
-def _of_trims() -> Mapping[type[Edit], Callable[[Any], DeleteRecords]]:
+def _of_trims() -> OfEdits:
     from console.plan.kinds.records import TrimLog
 
     return {TrimLog: lambda edit: DeleteRecords(Name(edit.topic), edit.partition, edit.before)}
@@ -161,14 +149,6 @@ _RECORDS = StatementKind(
 )
 
 # -- a group, or its offsets -------------------------------------------------------------------------------------------
-
-
-def _group_text(statement: DeleteGroupOffsets) -> str:
-    return f"delete {in_group(statement.group, statement.topic, statement.partition)}"
-
-
-def _group_needs(statement: DeleteGroupOffsets, _selected: Subject | None) -> Needs:
-    return the_group(statement.group)
 
 
 def _group_edits(statement: DeleteGroupOffsets, staging: Staging) -> Iterator[Edit]:
@@ -190,7 +170,7 @@ def _group_edits(statement: DeleteGroupOffsets, staging: Staging) -> Iterator[Ed
         yield DeleteOffset(name, *place)
 
 
-def _of_group_edits() -> Mapping[type[Edit], Callable[[Any], DeleteGroupOffsets]]:
+def _of_group_edits() -> OfEdits:
     return {
         DeleteOffset: lambda edit: DeleteGroupOffsets(Name(edit.group), Name(edit.topic), edit.partition),
         DeleteGroup: lambda edit: DeleteGroupOffsets(Name(edit.name)),
@@ -198,29 +178,28 @@ def _of_group_edits() -> Mapping[type[Edit], Callable[[Any], DeleteGroupOffsets]
 
 
 _GROUP = StatementKind(
-    statement=DeleteGroupOffsets, text=_group_text, needs=_group_needs, edits=_group_edits, of_edits=_of_group_edits
+    statement=DeleteGroupOffsets,
+    text=lambda statement: f"delete {in_group(statement.group, statement.topic, statement.partition)}",
+    needs=lambda statement, _selected: the_group(statement.group),
+    edits=_group_edits,
+    of_edits=_of_group_edits,
 )
 
 VERBS = (
     Verb(
-        name="delete",
-        group=CHANGE,
-        usage=(
+        "delete",
+        CHANGE,
+        (
             "delete topic NAME",
             "delete records topic NAME [partition P] before (OFFSET | TIME | latest)",
             "delete group NAME [topic NAME [partition N]]",
         ),
-        summary=(
-            "Stage the deletion of a topic, of a topic's records before an offset or a time, or of a group or its "
-            "offsets"
-        ),
-        about=(
-            "Topics and records can't be taken back. TIME is 2h or 7d (ago), 14:05, 2026-11-20 or 2026-11-20T14:05; it "
-            "becomes an offset of each partition when it is staged, as latest does: the log's end. Records can be "
-            "deleted only where cleanup.policy has delete in it; to apply it without being asked, --accept "
-            "records-deleted=TOPIC. A group has to be without members; revert commits its offsets again."
-        ),
-        examples=(
+        "Stage the deletion of a topic, of a topic's records before an offset or a time, or of a group or its offsets",
+        "Topics and records can't be taken back. TIME is 2h or 7d (ago), 14:05, 2026-11-20 or 2026-11-20T14:05; it "
+        "becomes an offset of each partition when it is staged, as latest does: the log's end. Records can be "
+        "deleted only where cleanup.policy has delete in it; to apply it without being asked, --accept "
+        "records-deleted=TOPIC. A group has to be without members; revert commits its offsets again.",
+        (
             "delete topic orders-old",
             "delete records topic orders partition 3 before 1200",
             "delete records topic orders before 2026-11-20T14:05",

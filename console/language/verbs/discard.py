@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from console.language.arguments import entity, key, key_expected
-from console.language.node_text import entity_text, joined, key_text
 from console.language.reader import Reader
-from console.language.statements import Entity, Key, Statement
+from console.language.statements import Entity, Key, Statement, entity_text, joined, key_text
 from console.language.verb import PLAN, StatementKind, Verb
 
 
@@ -32,11 +31,12 @@ def _text(statement: Discard) -> str:
 
 VERBS = (
     Verb(
-        name="discard",
-        group=PLAN,
-        usage=("discard [ENTITY [KEY]]",),
-        summary="Drop what is staged: everything, an entity's edits, or one key's",
-        examples=("discard", "discard topic orders", "discard topic orders retention.ms"),
+        "discard",
+        PLAN,
+        ("discard [ENTITY [KEY]]",),
+        "Drop what is staged: everything, an entity's edits, or one key's",
+        "",
+        ("discard", "discard topic orders", "discard topic orders retention.ms"),
         takes_away=True,
         parse=_parse,
         statements=(StatementKind(statement=Discard, text=_text),),

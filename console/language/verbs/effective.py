@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from console.language.arguments import key_of, named
-from console.language.node_text import joined, key_text
 from console.language.quoting import quote
-from console.language.reader import Expected, Reader, Role, What
+from console.language.reader import Candidate, Expected, Reader, Role, What
 from console.language.snapshot_parts import Needs, quotas_that_count
-from console.language.statements import Key, QueryStatement, Subject
+from console.language.statements import Key, QueryStatement, Subject, joined, key_text
 from console.language.verb import LOOK, StatementKind, Verb
+from console.model.quota import CLIENT_KEYS
+from console.model.snapshot import Snapshot
 
 
 class EffectiveQuota(QueryStatement, frozen=True):
@@ -20,12 +21,18 @@ class EffectiveQuota(QueryStatement, frozen=True):
     key: Key | None = None
 
 
+def _quota_keys(_snapshot: Snapshot) -> list[Candidate]:
+    from console.language.candidates import QUOTA_HELP
+
+    return [Candidate(key, "", QUOTA_HELP[key]) for key in CLIENT_KEYS]
+
+
 def _parse(reader: Reader) -> EffectiveQuota:
     reader.need_keyword("user")
     user = named(reader, Expected(What.USER_NAME, "the NAME of a user"))
     reader.need_keyword("client")
     client = named(reader, Expected(What.CLIENT_NAME, "a client id"), may_be_empty=True)
-    expected = Expected(What.QUOTA_KEY, "a quota's KEY")
+    expected = Expected(What.ARGUMENT, "a quota's KEY", offers=_quota_keys)
     if reader.ended:
         reader.expect(expected)
         return EffectiveQuota(user, client)
@@ -43,15 +50,13 @@ def _needs(statement: EffectiveQuota, _selected: Subject | None) -> Needs:
 
 VERBS = (
     Verb(
-        name="effective",
-        group=LOOK,
-        usage=("effective user USER client CLIENT [KEY]",),
-        summary="The effective quota of a user and a client, per key, with the levels it overrides",
-        about=(
-            "A limit applies to each broker, not to the cluster. A client without a client id is written ''; only the "
-            "limits of its user apply to it."
-        ),
-        examples=(
+        "effective",
+        LOOK,
+        ("effective user USER client CLIENT [KEY]",),
+        "The effective quota of a user and a client, per key, with the levels it overrides",
+        "A limit applies to each broker, not to the cluster. A client without a client id is written ''; only the "
+        "limits of its user apply to it.",
+        (
             "effective user alice client checkout-7",
             "effective user alice client checkout-7 producer_byte_rate",
         ),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
 
 from console.language.arguments import (
     BROKER,
@@ -15,16 +14,13 @@ from console.language.arguments import (
     plain_name,
     topic_name,
 )
-from console.language.node_text import joined, name_text, partition_text
 from console.language.reader import Reader
 from console.language.snapshot_parts import Needs, the_topic, whole_parts
-from console.language.statements import EditStatement, Name, Subject
-from console.language.verb import CHANGE, StatementKind, Verb
+from console.language.staging import SAID, Staging
+from console.language.statements import EditStatement, Name, Subject, joined, name_text, partition_text
+from console.language.verb import CHANGE, OfEdits, StatementKind, Verb
 from console.model.config import broker_resource
-
-if TYPE_CHECKING:
-    from console.language.staging import Staging
-    from console.plan.edits import Edit
+from console.plan.edits import Edit
 
 
 class Elect(EditStatement, frozen=True):
@@ -67,7 +63,6 @@ def _needs(statement: Elect, _selected: Subject | None) -> Needs:
 
 def _edits(statement: Elect, staging: Staging) -> Iterable[Edit]:
     """An election for each partition that needs one. Where none does, for some, of which it is said."""
-    from console.language.staging import SAID
     from console.plan.kinds.leaders import ElectPreferred, ElectUnclean, preferred_brokers, preferred_elections
 
     topics = staging.snapshot.topics
@@ -82,7 +77,7 @@ def _edits(statement: Elect, staging: Staging) -> Iterable[Edit]:
     return needed or preferred_elections(topics, statement.broker, needed=False)[:SAID]
 
 
-def _of_edits() -> Mapping[type[Edit], Callable[[Any], Elect]]:
+def _of_edits() -> OfEdits:
     from console.plan.kinds.leaders import ElectPreferred, ElectUnclean
 
     return {
@@ -95,20 +90,18 @@ _ELECT = StatementKind(statement=Elect, text=_text, needs=_needs, edits=_edits, 
 
 VERBS = (
     Verb(
-        name="elect",
-        group=CHANGE,
-        usage=(
+        "elect",
+        CHANGE,
+        (
             "elect preferred (all | broker ID | topic NAME [partition N])",
             "elect unclean topic NAME partition N",
         ),
-        summary="Stage elections of leaders",
-        about=(
-            "preferred makes the first replica of each partition lead where another one leads; with broker ID only "
-            "where that is its own. A preferred replica that is not in the ISR can't lead: its partition stays as it "
-            "is. unclean is for a partition that has no leader and whose replicas in sync don't come back: another "
-            "one leads, and the records that it lacks are lost for good."
-        ),
-        examples=(
+        "Stage elections of leaders",
+        "preferred makes the first replica of each partition lead where another one leads; with broker ID only "
+        "where that is its own. A preferred replica that is not in the ISR can't lead: its partition stays as it "
+        "is. unclean is for a partition that has no leader and whose replicas in sync don't come back: another "
+        "one leads, and the records that it lacks are lost for good.",
+        (
             "elect preferred all",
             "elect preferred broker 3",
             "elect preferred topic orders partition 4",

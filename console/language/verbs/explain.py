@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from console.language.acl_words import acl_resource, operations, operations_text, principal, resource_text
 from console.language.arguments import named
-from console.language.node_text import joined
 from console.language.quoting import quote, quoted
 from console.language.reader import Expected, Reader, What
-from console.language.snapshot_parts import Needs, whole_parts
-from console.language.statements import QueryStatement, Subject
+from console.language.snapshot_parts import whole_parts
+from console.language.statements import QueryStatement, joined
 from console.language.tokenizer import NOWHERE, Span
 from console.language.verb import LOOK, StatementKind, Verb
 from console.model.codes import AclOperation, AclResourceType
@@ -55,30 +54,28 @@ def _text(statement: Explain) -> str:
     return joined("explain", quote(statement.principal), operations_text(statement.operations), "on", on, host)
 
 
-def _needs(_statement: Explain, _selected: Subject | None) -> Needs:
-    return whole_parts("acls", "versions")
-
-
 VERBS = (
     Verb(
-        name="explain",
-        group=LOOK,
-        usage=("explain PRINCIPAL OPERATION{,OPERATION} on RESOURCE [from HOST]",),
-        summary="Whether ACLs allow or deny a principal something, and which ACL decides",
-        about=(
-            "By the rules of Kafka's StandardAuthorizer: a deny overrides every allow; READ, WRITE, DELETE and ALTER "
-            "imply DESCRIBE, ALTER_CONFIGS implies DESCRIBE_CONFIGS. RESOURCE is cluster, or topic, group, "
-            "transactional-id, delegation-token or user with one NAME, which need not exist; ALL asks for every "
-            "operation. HOST is the client's address; without it, addresses with another answer are listed. Brokers "
-            "do not say who is a super user, nor whether allow.everyone.if.no.acl.found is set: where that matters, "
-            "the answer names the condition."
-        ),
-        examples=(
+        "explain",
+        LOOK,
+        ("explain PRINCIPAL OPERATION{,OPERATION} on RESOURCE [from HOST]",),
+        "Whether ACLs allow or deny a principal something, and which ACL decides",
+        "By the rules of Kafka's StandardAuthorizer: a deny overrides every allow; READ, WRITE, DELETE and ALTER "
+        "imply DESCRIBE, ALTER_CONFIGS implies DESCRIBE_CONFIGS. RESOURCE is cluster, or topic, group, "
+        "transactional-id, delegation-token or user with one NAME, which need not exist; ALL asks for every "
+        "operation. HOST is the client's address; without it, addresses with another answer are listed. Brokers "
+        "do not say who is a super user, nor whether allow.everyone.if.no.acl.found is set: where that matters, "
+        "the answer names the condition.",
+        (
             "explain User:alice READ on topic orders",
             "explain User:svc-8 READ,DESCRIBE on group svc-8.billing from 10.0.0.1",
             "explain User:ops ALL on cluster",
         ),
         parse=_parse,
-        statements=(StatementKind(statement=Explain, text=_text, needs=_needs),),
+        statements=(
+            StatementKind(
+                statement=Explain, text=_text, needs=lambda _statement, _selected: whole_parts("acls", "versions")
+            ),
+        ),
     ),
 )

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
 
 from console.language.arguments import whole_number
-from console.language.node_text import joined
 from console.language.quoting import quote_beside_equals
-from console.language.reader import Expected, Reader, What
+from console.language.reader import Candidate, Expected, Form, Reader, What
 from console.language.snapshot_parts import EVERY_BROKER, NOTHING, Needs, whole_parts
-from console.language.statements import EditStatement, Subject
-from console.language.verb import CHANGE, StatementKind, Verb
-from console.model.feature_levels import ELR_VERSION
-
-if TYPE_CHECKING:
-    from console.language.staging import Staging
-    from console.plan.edits import Edit
+from console.language.staging import Staging
+from console.language.statements import EditStatement, Subject, joined
+from console.language.verb import CHANGE, OfEdits, StatementKind, Verb
+from console.model.feature_levels import ELR_VERSION, brings, level_name
+from console.model.snapshot import Snapshot
+from console.plan.edits import Edit
 
 
 class FeatureSet(EditStatement, frozen=True):
@@ -27,7 +24,7 @@ class FeatureSet(EditStatement, frozen=True):
 
 def _parse(reader: Reader) -> FeatureSet:
     reader.need_keyword("set")
-    expected = Expected(What.FEATURE_ASSIGN, "FEATURE=LEVEL")
+    expected = Expected(What.PAIR, "FEATURE=LEVEL", offers=_features, values=_levels, reads=whole_parts("features"))
     levels: dict[str, int] = {}
     while not reader.ended or not levels:
         word, name, value = reader.take_pair(expected, "FEATURE=LEVEL")
@@ -50,6 +47,27 @@ def _needs(statement: FeatureSet, _selected: Subject | None) -> Needs:
     return whole_parts("features") | (EVERY_BROKER if in_sync else NOTHING)
 
 
+def _features(snapshot: Snapshot) -> list[Candidate]:
+    from console.present.features import by_range, feature_rows
+
+    rows = feature_rows(snapshot)
+    return [Candidate(row.name, f"level {row.level}", by_range(row.supported), Form.KEY) for row in rows]
+
+
+def _levels(snapshot: Snapshot, feature: str) -> list[Candidate]:
+    """The levels that all nodes support, the highest first."""
+    from console.language.candidates import LIMIT
+    from console.present.features import feature_rows
+
+    row = next((row for row in feature_rows(snapshot) if row.name == feature), None)
+    if row is None or row.common is None:
+        return []
+    low, high = row.common
+    texts = dict(brings(feature, 0, high))
+    levels = range(high, max(low, high - LIMIT) - 1, -1)
+    return [Candidate(str(level), level_name(feature, level), texts.get(level, "")) for level in levels]
+
+
 def _edits(statement: FeatureSet, _staging: Staging) -> Iterator[Edit]:
     from console.plan.kinds.features import SetFeature
 
@@ -57,7 +75,7 @@ def _edits(statement: FeatureSet, _staging: Staging) -> Iterator[Edit]:
         yield SetFeature(name, level)
 
 
-def _of_edits() -> Mapping[type[Edit], Callable[[Any], FeatureSet]]:
+def _of_edits() -> OfEdits:
     from console.plan.kinds.features import SetFeature
 
     return {SetFeature: lambda edit: FeatureSet(((edit.name, edit.level),))}
@@ -67,17 +85,15 @@ _FEATURE = StatementKind(statement=FeatureSet, text=_text, needs=_needs, edits=_
 
 VERBS = (
     Verb(
-        name="feature",
-        group=CHANGE,
-        usage=("feature set FEATURE=LEVEL {FEATURE=LEVEL}",),
-        summary="Stage other levels of features, as metadata.version; 0 turns one off",
-        about=(
-            "Several levels are sent as one change, all of them or none. A level that a node does not support is "
-            "refused. Most features can be lowered again; metadata.version only over levels that left the metadata "
-            "log as it was, kraft.version never: that has to be accepted, in a script by --accept "
-            "feature-irreversible=FEATURE."
-        ),
-        examples=("feature set metadata.version=30", "feature set transaction.version=2 group.version=1"),
+        "feature",
+        CHANGE,
+        ("feature set FEATURE=LEVEL {FEATURE=LEVEL}",),
+        "Stage other levels of features, as metadata.version; 0 turns one off",
+        "Several levels are sent as one change, all of them or none. A level that a node does not support is "
+        "refused. Most features can be lowered again; metadata.version only over levels that left the metadata "
+        "log as it was, kraft.version never: that has to be accepted, in a script by --accept "
+        "feature-irreversible=FEATURE.",
+        ("feature set metadata.version=30", "feature set transaction.version=2 group.version=1"),
         parse=_parse,
         statements=(_FEATURE,),
     ),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from console.language.node_text import joined
 from console.language.quoting import quote
 from console.language.reader import Expected, Reader, Role, What
-from console.language.statements import INTERACTIVE, BarStatement
+from console.language.statements import INTERACTIVE, BarStatement, joined
 from console.language.verb import GO, StatementKind, Verb
 
 
@@ -23,19 +22,20 @@ def _parse(reader: Reader) -> Help:
     return Help(reader.take(expected, Role.VERB).text)
 
 
-def _text(statement: Help) -> str:
-    return joined("help", quote(statement.word) if statement.word else "")
-
-
 VERBS = (
     Verb(
-        name="help",
-        group=GO,
-        usage=("help [WORD]",),
-        summary="The verbs, or one verb",
-        examples=("help", "help set"),
-        where=INTERACTIVE,
+        "help",
+        GO,
+        ("help [WORD]",),
+        "The verbs, or one verb",
+        "",
+        ("help", "help set"),
+        INTERACTIVE,
         parse=_parse,
-        statements=(StatementKind(statement=Help, text=_text),),
+        statements=(
+            StatementKind(
+                statement=Help, text=lambda statement: joined("help", quote(statement.word) if statement.word else "")
+            ),
+        ),
     ),
 )

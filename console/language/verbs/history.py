@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from console.language.arguments import entity, filter_text
-from console.language.node_text import entity_text, joined
 from console.language.quoting import ENTITY_WORDS, quote, quoted
 from console.language.reader import Reader
-from console.language.statements import Entity, Statement
+from console.language.statements import Entity, Statement, entity_text, joined
 from console.language.verb import PLAN, StatementKind, Verb
 
 
@@ -30,16 +29,14 @@ def _text(statement: History) -> str:
 
 VERBS = (
     Verb(
-        name="history",
-        group=PLAN,
-        usage=("history [ENTITY | TEXT]",),
-        summary="The changes that were applied from this host, the latest first",
-        about=(
-            "Who, when, old and new values, and the outcome: of everything, of an entity, or of lines with a TEXT. "
-            "With a lake, the console shows all changes of the cluster, by any client from any host; TEXT may then "
-            "contain since=2h, until=14:05, key=retention.* and by=alice."
-        ),
-        examples=("history", "history topic orders", "history alice", "history 'since=2h key=retention.*'"),
+        "history",
+        PLAN,
+        ("history [ENTITY | TEXT]",),
+        "The changes that were applied from this host, the latest first",
+        "Who, when, old and new values, and the outcome: of everything, of an entity, or of lines with a TEXT. "
+        "With a lake, the console shows all changes of the cluster, by any client from any host; TEXT may then "
+        "contain since=2h, until=14:05, key=retention.* and by=alice.",
+        ("history", "history topic orders", "history alice", "history 'since=2h key=retention.*'"),
         parse=_parse,
         statements=(StatementKind(statement=History, text=_text),),
     ),

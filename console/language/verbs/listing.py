@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from console.language.arguments import list_filter
-from console.language.node_text import field_text, joined, pattern_text
 from console.language.reader import Expected, Reader, What
 from console.language.snapshot_parts import Needs, whole_parts
-from console.language.statements import FieldFilter, Glob, QueryStatement, Subject
+from console.language.statements import FieldFilter, Glob, QueryStatement, Subject, field_text, joined, pattern_text
 from console.language.verb import LOOK, StatementKind, Verb
 from console.model.codes import BROKER, BROKER_LOGGER, TOPIC, ResourceType
 from console.model.config import ConfigResource
@@ -116,18 +115,16 @@ def _loggers(statement: List) -> Needs:
 
 VERBS = (
     Verb(
-        name="list",
-        group=LOOK,
-        usage=("list KIND {GLOB | KEY=VALUE | KEY>N}",),
-        summary="All entities of a kind",
-        about=(
-            "KIND is one of " + ", ".join(KINDS) + ". A GLOB matches names (*, ?, [ab]); quoted characters match "
-            "themselves. KEY=VALUE and KEY!=VALUE match a column, or a config's value for topics and brokers; VALUE "
-            "may be a glob. KEY>N, KEY>=N, KEY<N and KEY<=N compare numbers, which may have the key's units; no limit "
-            "(-1) is greater than all of them. For ACLs, ANY is any code, and pattern_type=MATCH finds all that affect "
-            "resource_name=NAME. All filters must match. A row without the column matches no filter."
-        ),
-        examples=(
+        "list",
+        LOOK,
+        ("list KIND {GLOB | KEY=VALUE | KEY>N}",),
+        "All entities of a kind",
+        "KIND is one of " + ", ".join(KINDS) + ". A GLOB matches names (*, ?, [ab]); quoted characters match "
+        "themselves. KEY=VALUE and KEY!=VALUE match a column, or a config's value for topics and brokers; VALUE "
+        "may be a glob. KEY>N, KEY>=N, KEY<N and KEY<=N compare numbers, which may have the key's units; no limit "
+        "(-1) is greater than all of them. For ACLs, ANY is any code, and pattern_type=MATCH finds all that affect "
+        "resource_name=NAME. All filters must match. A row without the column matches no filter.",
+        (
             "list topics svc-*",
             "list topics cleanup.policy=compact*",
             "list topics under_replicated>0",

@@ -3,23 +3,19 @@ throttle, it begins an operation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
 
 from console.language.arguments import BROKER, INT_MAX, need_number, partition_number, topic_name
-from console.language.node_text import joined, name_text, partition_text
 from console.language.operation_words import BEGUN, BeginOperation, begun, brokers, log_dir, optional_throttle
 from console.language.quoting import quote
 from console.language.reader import Reader
 from console.language.snapshot_parts import Needs, the_topic, whole_parts
-from console.language.statements import EditStatement, Name, Subject, Where
-from console.language.verb import CHANGE, StatementKind, Verb
+from console.language.staging import Staging
+from console.language.statements import EditStatement, Name, Subject, Where, joined, name_text, partition_text
+from console.language.verb import CHANGE, OfEdits, StatementKind, Verb
 from console.model.numbers import commas
 from console.operations.goals import MoveIntoDir, MoveTopic
-
-if TYPE_CHECKING:
-    from console.language.staging import Staging
-    from console.plan.edits import Edit
+from console.plan.edits import Edit
 
 
 class MovePartition(EditStatement, frozen=True):
@@ -95,7 +91,7 @@ def _edits(statement: MovePartition, staging: Staging) -> Iterator[Edit]:
     yield MoveReplicas(topic, statement.partition, statement.replicas, statement.resize)
 
 
-def _of_moves() -> Mapping[type[Edit], Callable[[Any], MovePartition]]:
+def _of_moves() -> OfEdits:
     from console.plan.kinds.moves import MoveReplicas
 
     return {MoveReplicas: lambda edit: MovePartition(Name(edit.topic), edit.partition, edit.replicas, edit.resize)}
@@ -109,10 +105,6 @@ def _dir_text(statement: MoveToDir) -> str:
     return joined("move topic", name_text(statement.topic), partition_text(statement.partition), to)
 
 
-def _dir_needs(statement: MoveToDir, _selected: Subject | None) -> Needs:
-    return the_topic(statement.topic) | whole_parts("cluster", "log_dirs")
-
-
 def _dir_edits(statement: MoveToDir, staging: Staging) -> Iterator[Edit]:
     from console.plan.kinds.replica_dirs import MoveReplicaDir
 
@@ -121,36 +113,38 @@ def _dir_edits(statement: MoveToDir, staging: Staging) -> Iterator[Edit]:
     yield MoveReplicaDir(topic, statement.partition, statement.broker, statement.path)
 
 
-def _of_dir_moves() -> Mapping[type[Edit], Callable[[Any], MoveToDir]]:
+def _of_dir_moves() -> OfEdits:
     from console.plan.kinds.replica_dirs import MoveReplicaDir
 
     return {MoveReplicaDir: lambda edit: MoveToDir(Name(edit.topic), edit.partition, edit.broker, edit.path)}
 
 
 _MOVE = StatementKind(statement=MovePartition, text=_text, needs=_needs, edits=_edits, of_edits=_of_moves)
-_TO_DIR = StatementKind(statement=MoveToDir, text=_dir_text, needs=_dir_needs, edits=_dir_edits, of_edits=_of_dir_moves)
+_TO_DIR = StatementKind(
+    statement=MoveToDir,
+    text=_dir_text,
+    needs=lambda statement, _selected: the_topic(statement.topic) | whole_parts("cluster", "log_dirs"),
+    edits=_dir_edits,
+    of_edits=_of_dir_moves,
+)
 
 VERBS = (
     Verb(
-        name="move",
-        group=CHANGE,
-        usage=(
+        "move",
+        CHANGE,
+        (
             "move topic NAME partition N to ID,ID,… [resize]",
             "move topic NAME partition N broker ID to dir PATH",
             "move topic NAME to ID,ID,… [throttle RATE]",
             "move topic NAME [partition N] broker ID to dir PATH [throttle RATE]",
         ),
-        summary=(
-            "Stage that a partition's replicas move to these brokers, the first to lead; or one to another directory"
-        ),
-        about=(
-            "Brokers copy it and then drop the replicas that are not named. Another number of replicas takes resize. "
-            "With dir the broker copies its own replica into another of its log directories, and then drops the "
-            "former one; to the directory that it is in ends such a copy. Without a partition, or with a throttle, an "
-            "operation begins, which moves all replicas of the topic to these brokers, or those of a broker into its "
-            "directory: in the command bar only."
-        ),
-        examples=("move topic orders partition 4 to 3,1,2", "move topic orders partition 4 broker 3 to dir /data2"),
+        "Stage that a partition's replicas move to these brokers, the first to lead; or one to another directory",
+        "Brokers copy it and then drop the replicas that are not named. Another number of replicas takes resize. "
+        "With dir the broker copies its own replica into another of its log directories, and then drops the "
+        "former one; to the directory that it is in ends such a copy. Without a partition, or with a throttle, an "
+        "operation begins, which moves all replicas of the topic to these brokers, or those of a broker into its "
+        "directory: in the command bar only.",
+        ("move topic orders partition 4 to 3,1,2", "move topic orders partition 4 broker 3 to dir /data2"),
         parse=_parse,
         statements=(_MOVE, _TO_DIR, BEGUN),
     ),

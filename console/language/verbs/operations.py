@@ -34,10 +34,6 @@ def _replace(reader: Reader) -> BeginOperation:
     return begun(reader, Replace(broker, need_number(reader, BROKER, INT_MAX)))
 
 
-def _balance(reader: Reader) -> BeginOperation:
-    return begun(reader, Balance())
-
-
 def _replication(reader: Reader) -> BeginOperation:
     name = topic_name(reader)
     replicas = need_number(reader, Expected(What.ARGUMENT, "how many replicas"), 2**15 - 1)
@@ -46,7 +42,7 @@ def _replication(reader: Reader) -> BeginOperation:
 
 def _back(reader: Reader) -> BeginOperation:
     """Without the replicas, which the journal has."""
-    expected = Expected(What.CHANGE, "the number of an OPERATION")
+    expected = Expected(What.ARGUMENT, "the number of an OPERATION")
     return begun(reader, Restore(need_number(reader, expected, NUMBER_MAX)))
 
 
@@ -68,74 +64,72 @@ _OPERATION = (
 
 VERBS = (
     Verb(
-        name="drain",
-        group=CHANGE,
-        usage=("drain broker ID,ID,… [throttle RATE]", "drain broker ID dir PATH [throttle RATE]"),
-        summary="Begin an operation that leaves no replica on these brokers, or in a log directory of one",
-        about=_OPERATION + "A broker that is down can be drained, too: what it has is copied from the leaders.",
-        examples=("drain broker 3", "drain broker 3,4 throttle 50MB/s", "drain broker 3 dir /data2"),
-        where=Where.BAR,
+        "drain",
+        CHANGE,
+        ("drain broker ID,ID,… [throttle RATE]", "drain broker ID dir PATH [throttle RATE]"),
+        "Begin an operation that leaves no replica on these brokers, or in a log directory of one",
+        _OPERATION + "A broker that is down can be drained, too: what it has is copied from the leaders.",
+        ("drain broker 3", "drain broker 3,4 throttle 50MB/s", "drain broker 3 dir /data2"),
+        Where.BAR,
         takes_away=True,
         parse=_drain,
         statements=(BEGUN,),
     ),
     Verb(
-        name="replace",
-        group=CHANGE,
-        usage=("replace broker ID by ID [throttle RATE]",),
-        summary="Begin an operation that gives each replica of a broker to another one, in the same place of the order",
-        about=_OPERATION,
-        examples=("replace broker 3 by 5 throttle 50MB/s",),
-        where=Where.BAR,
+        "replace",
+        CHANGE,
+        ("replace broker ID by ID [throttle RATE]",),
+        "Begin an operation that gives each replica of a broker to another one, in the same place of the order",
+        _OPERATION,
+        ("replace broker 3 by 5 throttle 50MB/s",),
+        Where.BAR,
         takes_away=True,
         parse=_replace,
         statements=(BEGUN,),
     ),
     Verb(
-        name="balance",
-        group=CHANGE,
-        usage=("balance [throttle RATE]",),
-        summary="Begin an operation after which all brokers have as many replicas, as far as racks allow",
-        about=_OPERATION,
-        examples=("balance throttle 50MB/s",),
-        where=Where.BAR,
-        parse=_balance,
+        "balance",
+        CHANGE,
+        ("balance [throttle RATE]",),
+        "Begin an operation after which all brokers have as many replicas, as far as racks allow",
+        _OPERATION,
+        ("balance throttle 50MB/s",),
+        Where.BAR,
+        parse=lambda reader: begun(reader, Balance()),
         statements=(BEGUN,),
     ),
     Verb(
-        name="replication",
-        group=CHANGE,
-        usage=("replication topic NAME N [throttle RATE]",),
-        summary="Begin an operation that gives each partition of a topic so many replicas",
-        about=_OPERATION,
-        examples=("replication topic orders 3",),
-        where=Where.BAR,
+        "replication",
+        CHANGE,
+        ("replication topic NAME N [throttle RATE]",),
+        "Begin an operation that gives each partition of a topic so many replicas",
+        _OPERATION,
+        ("replication topic orders 3",),
+        Where.BAR,
         parse=_replication,
         statements=(BEGUN,),
     ),
     Verb(
-        name="back",
-        group=CHANGE,
-        usage=("back OPERATION [throttle RATE]",),
-        summary="Begin an operation that moves back what one that ended has moved",
-        about=_OPERATION,
-        examples=("back 7 throttle 50MB/s",),
-        where=Where.BAR,
+        "back",
+        CHANGE,
+        ("back OPERATION [throttle RATE]",),
+        "Begin an operation that moves back what one that ended has moved",
+        _OPERATION,
+        ("back 7 throttle 50MB/s",),
+        Where.BAR,
         takes_away=True,
         parse=_back,
         statements=(BEGUN,),
     ),
     Verb(
-        name="operation",
-        group=CHANGE,
-        usage=("operation N throttle RATE", "operation N give-up"),
-        summary="Ask something of the operation that is open: another throttle, 0 for none, or not to wait for brokers",
-        about=(
-            "Who works on it does that with its next look. give-up ends it without its throttles on brokers that do "
-            "not answer, and kac leftovers finds them when they do. x in the pane Moves cancels it."
-        ),
-        examples=("operation 7 throttle 200MB/s", "operation 7 give-up"),
-        where=Where.BAR,
+        "operation",
+        CHANGE,
+        ("operation N throttle RATE", "operation N give-up"),
+        "Ask something of the operation that is open: another throttle, 0 for none, or not to wait for brokers",
+        "Who works on it does that with its next look. give-up ends it without its throttles on brokers that do "
+        "not answer, and kac leftovers finds them when they do. x in the pane Moves cancels it.",
+        ("operation 7 throttle 200MB/s", "operation 7 give-up"),
+        Where.BAR,
         parse=_operation,
         statements=(StatementKind(statement=AskOfOperation, text=_text),),
     ),

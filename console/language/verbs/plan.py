@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from console.language.arguments import filter_text
-from console.language.node_text import joined
 from console.language.quoting import quote, quoted
 from console.language.reader import Reader, Role
-from console.language.statements import INTERACTIVE, Statement
+from console.language.statements import INTERACTIVE, Statement, joined
 from console.language.verb import PLAN, StatementKind, Verb
 
 RUNBOOK = "--runbook"
@@ -34,14 +33,12 @@ def _text(statement: ShowPlan) -> str:
 
 VERBS = (
     Verb(
-        name="plan",
-        group=PLAN,
-        usage=("plan [--runbook]",),
-        summary="Every staged edit as a difference: old and new value, old and new source",
-        about=(
-            "With --runbook, as the kafka-topics, kafka-configs and kafka-acls commands that do the same, for a shell."
-        ),
-        examples=("plan", "plan --runbook"),
+        "plan",
+        PLAN,
+        ("plan [--runbook]",),
+        "Every staged edit as a difference: old and new value, old and new source",
+        "With --runbook, as the kafka-topics, kafka-configs and kafka-acls commands that do the same, for a shell.",
+        ("plan", "plan --runbook"),
         parse=_parse,
         statements=(StatementKind(statement=ShowPlan, text=_text),),
     ),

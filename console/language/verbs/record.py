@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from console.language.node_text import joined
 from console.language.quoting import quote
 from console.language.reader import Expected, Reader, Role, What
-from console.language.statements import BarStatement, Where
+from console.language.statements import BarStatement, Where, joined
 from console.language.verb import GO, StatementKind, Verb
 
 
@@ -23,19 +22,21 @@ def _parse(reader: Reader) -> Record:
     return Record(reader.take(expected, Role.VALUE).text)
 
 
-def _text(statement: Record) -> str:
-    return joined("record", quote(statement.file) if statement.file else "")
-
-
 VERBS = (
     Verb(
-        name="record",
-        group=GO,
-        usage=("record [FILE]",),
-        summary="Keep the last half hour in a file",
-        examples=("record",),
-        where=Where.BAR,
+        "record",
+        GO,
+        ("record [FILE]",),
+        "Keep the last half hour in a file",
+        "",
+        ("record",),
+        Where.BAR,
         parse=_parse,
-        statements=(StatementKind(statement=Record, text=_text),),
+        statements=(
+            StatementKind(
+                statement=Record,
+                text=lambda statement: joined("record", quote(statement.file) if statement.file else ""),
+            ),
+        ),
     ),
 )

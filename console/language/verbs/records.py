@@ -14,7 +14,6 @@ from console.language.quoting import quote
 from console.language.reader import Expected, Reader, Role, What
 from console.language.statements import Statement
 from console.language.verb import LOOK, StatementKind, Verb
-from console.model.record_filter import json_condition
 from console.model.records import DEFAULT_COUNT, MOST_RECORDS
 from console.plan.amounts import moment
 
@@ -122,6 +121,8 @@ def _count(reader: Reader) -> int:
 
 def _condition(reader: Reader) -> str:
     word = reader.take(Expected(What.ARGUMENT, "a condition such as $.order.id=7"), Role.VALUE)
+    from console.model.record_filter import json_condition
+
     try:
         return json_condition(word.text).text
     except ValueError as error:
@@ -152,22 +153,20 @@ def _text(statement: Records) -> str:
 
 VERBS = (
     Verb(
-        name="records",
-        group=LOOK,
-        usage=(
+        "records",
+        LOOK,
+        (
             "records topic NAME [partition N] [last N | first N] {OPTION}",
             "records topic NAME [partition N] (from offset N | from time TIME | of group NAME) {OPTION}",
         ),
-        summary="Records of a topic or a partition: the last 10, or from a place on",
-        about=(
-            "The options: limit N (from an offset, a time or a group's position on); text TEXT (in key, value or a "
-            "header); key GLOB; json CONDITION, for example $.order.items[0].price>10, $.state=open or $.error, with "
-            "['name'] and [*]; uncommitted (also open and aborted transactions); as text, json or hex. Of a group: "
-            "from the first record that it has not committed. At most 10,000 records, 16 MiB and 10 s, and 100,000 "
-            "records looked at for a filter; what ended the look is reported. Where the context has records = "
-            "'hidden', contents are masked without --reveal; with 'never' nothing is read."
-        ),
-        examples=(
+        "Records of a topic or a partition: the last 10, or from a place on",
+        "The options: limit N (from an offset, a time or a group's position on); text TEXT (in key, value or a "
+        "header); key GLOB; json CONDITION, for example $.order.items[0].price>10, $.state=open or $.error, with "
+        "['name'] and [*]; uncommitted (also open and aborted transactions); as text, json or hex. Of a group: "
+        "from the first record that it has not committed. At most 10,000 records, 16 MiB and 10 s, and 100,000 "
+        "records looked at for a filter; what ended the look is reported. Where the context has records = "
+        "'hidden', contents are masked without --reveal; with 'never' nothing is read.",
+        (
             "records topic orders",
             "records topic orders partition 3 last 100",
             "records topic orders from time 2h limit 50 json $.state=failed",

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
 
 from console.language.arguments import INT_MAX, NUMBER_MAX, group_name, named, need_number, topic_of_group
 from console.language.errors import CommandError
-from console.language.node_text import in_group, joined
 from console.language.quoting import quote
 from console.language.reader import Expected, Reader, Role, What
 from console.language.snapshot_parts import Needs, the_group
-from console.language.statements import EditStatement, Name, OffsetPosition, Subject
+from console.language.staging import Staging
+from console.language.statements import EditStatement, Name, OffsetPosition, Subject, in_group, joined
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.plan.amounts import moment
 from console.plan.edits import CommitOffset, Edit
 
-if TYPE_CHECKING:
-    from console.language.staging import Staging
-
 TO = ("earliest", "latest", "offset", "time", "by", "file")
 
-_STEPS = re.compile(r"[+-]?[0-9]{1,19}")
 _TIMES = ("1h", "24h", "7d")
 _INTERNAL = ("-changelog", "-repartition", "-subscription-registration-topic", "-subscription-response-topic")
 """How names of topics end that a Streams application makes (StreamsResetter.isInternalTopic)."""
@@ -67,7 +62,7 @@ def _position(reader: Reader) -> OffsetPosition:
             number = _time(reader)
         case "by":
             word = reader.take(Expected(What.WORDS, "how many records, +N or -N"), Role.VALUE)
-            if _STEPS.fullmatch(word.text) is None or abs(int(word.text)) > NUMBER_MAX:
+            if re.fullmatch(r"[+-]?[0-9]{1,19}", word.text) is None or abs(int(word.text)) > NUMBER_MAX:
                 reader.fail(f"expected how many records, +N or -N, not {reader.shown(word)}", word)
             number = int(word.text)
         case "file":
@@ -173,35 +168,31 @@ def _from_file(statement: ResetOffsets, staging: Staging) -> Iterator[Edit]:
         yield CommitOffset(statement.group.text or "", row.topic, row.partition, row.offset, share=statement.share)
 
 
-def _of_edits() -> Mapping[type[Edit], Callable[[Any], ResetOffsets]]:
-    return {CommitOffset: _of_commit}
-
-
 def _of_commit(edit: CommitOffset) -> ResetOffsets:
     to = OffsetPosition("offset", edit.offset, metadata=edit.metadata, epoch=edit.leader_epoch, restored=edit.restored)
     return ResetOffsets(Name(edit.group), to, Name(edit.topic), edit.partition, edit.share)
 
 
-_RESET = StatementKind(statement=ResetOffsets, text=_text, needs=_needs, edits=_edits, of_edits=_of_edits)
+_RESET = StatementKind(
+    statement=ResetOffsets, text=_text, needs=_needs, edits=_edits, of_edits=lambda: {CommitOffset: _of_commit}
+)
 
 VERBS = (
     Verb(
-        name="reset",
-        group=CHANGE,
-        usage=("reset [share] group NAME [topic NAME [partition N]] to PLACE",),
-        summary="Stage other offsets for a group: what it reads again, or never",
-        about=(
-            "PLACE is earliest, latest, offset N, time T, by +N or -N, or file F. Without a topic: of every partition "
-            "that it committed an offset of; with one: of all its partitions. T is 2026-11-20T14:05Z, without a zone "
-            "by this host's clock, or 2h for two hours ago. Places and times become offsets when they are staged. F "
-            "is a file that kafka-consumer-groups exports: topic,partition,offset, or with the group first. Offsets "
-            "outside of the log are refused. The group has to be without members, and a member that joins before it "
-            "is sent stops it; consumers that assign() partitions are no members and can't be seen. A share group "
-            "gets its start offset; the word share is for one that does not exist yet. revert commits the old offsets "
-            "again; as commands they read offset N [epoch E] [metadata TEXT] restored, which may be outside of the "
-            "log by then."
-        ),
-        examples=(
+        "reset",
+        CHANGE,
+        ("reset [share] group NAME [topic NAME [partition N]] to PLACE",),
+        "Stage other offsets for a group: what it reads again, or never",
+        "PLACE is earliest, latest, offset N, time T, by +N or -N, or file F. Without a topic: of every partition "
+        "that it committed an offset of; with one: of all its partitions. T is 2026-11-20T14:05Z, without a zone "
+        "by this host's clock, or 2h for two hours ago. Places and times become offsets when they are staged. F "
+        "is a file that kafka-consumer-groups exports: topic,partition,offset, or with the group first. Offsets "
+        "outside of the log are refused. The group has to be without members, and a member that joins before it "
+        "is sent stops it; consumers that assign() partitions are no members and can't be seen. A share group "
+        "gets its start offset; the word share is for one that does not exist yet. revert commits the old offsets "
+        "again; as commands they read offset N [epoch E] [metadata TEXT] restored, which may be outside of the "
+        "log by then.",
+        (
             "reset group billing to earliest",
             "reset group billing topic orders to time 2h",
             "reset group billing topic orders partition 3 to offset 1200",

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
 
 from console.language.arguments import SECRET_LABEL, named, need_secret, pair_count
-from console.language.node_text import joined, secret_text
 from console.language.quoting import quote
-from console.language.reader import Expected, Reader, Role, What
+from console.language.reader import Candidate, Expected, Form, Reader, Role, What
 from console.language.snapshot_parts import Needs, whole_parts
-from console.language.statements import Asked, EditStatement, SecretSlot, SecretSource, Subject
-from console.language.verb import CHANGE, StatementKind, Verb
+from console.language.staging import Staging
+from console.language.statements import Asked, EditStatement, SecretSlot, SecretSource, Subject, joined, secret_text
+from console.language.verb import CHANGE, OfEdits, StatementKind, Verb
 from console.model.changes import ScramUser
 from console.model.codes import ScramMechanism
+from console.model.snapshot import Snapshot
 from console.plan.edits import DeleteScram, Edit, UpsertScram
 from console.present.text import clean
-
-if TYPE_CHECKING:
-    from console.language.staging import Staging
 
 MECHANISMS = tuple(ScramMechanism(number).label for number in ScramMechanism.NAMES)
 ITERATIONS = 4096
@@ -52,7 +49,7 @@ def _parse(reader: Reader) -> ScramSet | ScramDelete:
     wanted = {"iterations": "iterations=N", "password": f"password={SECRET_LABEL}"}
     while password is None or not reader.ended:
         label = " or ".join(wanted.values()) or "the end"
-        expected = Expected(What.SCRAM_ASSIGN, label, tuple(f"{key}=" for key in wanted))
+        expected = Expected(What.PAIR, label, tuple(f"{key}=" for key in wanted), values=_values)
         if not wanted:
             reader.finish()
         word, key, value = reader.take_pair(expected, label)
@@ -67,8 +64,17 @@ def _parse(reader: Reader) -> ScramSet | ScramDelete:
     return ScramSet(user, mechanism, password, iterations)
 
 
+def _values(_snapshot: Snapshot, key: str) -> list[Candidate]:
+    if key == "password":
+        return [
+            Candidate("?", "asked for, hidden", form=Form.BARE),
+            Candidate("@", "read from a file", form=Form.BARE),
+        ]
+    return [Candidate("4096", "Kafka's default"), Candidate("8192"), Candidate("16384", "the most")]
+
+
 def _mechanism(reader: Reader) -> ScramMechanism:
-    word = reader.take(Expected(What.MECHANISM, " or ".join(MECHANISMS), MECHANISMS), Role.VALUE)
+    word = reader.take(Expected(What.WORDS, " or ".join(MECHANISMS), MECHANISMS), Role.VALUE)
     try:
         return ScramMechanism.parse(word.text)
     except ValueError:
@@ -79,10 +85,6 @@ def _set_text(statement: ScramSet) -> str:
     iterations = f"iterations={statement.iterations}" if statement.iterations is not None else ""
     who = f"{quote(statement.user)} {statement.mechanism.label}"
     return joined("scram set", who, iterations, f"password={secret_text(statement.password)}")
-
-
-def _delete_text(statement: ScramDelete) -> str:
-    return f"scram delete {quote(statement.user)} {statement.mechanism.label}"
 
 
 def _needs(_statement: ScramSet | ScramDelete, _selected: Subject | None) -> Needs:
@@ -99,36 +101,30 @@ def _upserts(statement: ScramSet, staging: Staging) -> Iterator[Edit]:
     yield UpsertScram(ScramUser(statement.user, statement.mechanism), iterations, staging.secrets["password"])
 
 
-def _deletions(statement: ScramDelete, _staging: Staging) -> Iterator[Edit]:
-    yield DeleteScram(ScramUser(statement.user, statement.mechanism))
-
-
-def _of_upserts() -> Mapping[type[Edit], Callable[[Any], ScramSet]]:
+def _of_upserts() -> OfEdits:
     return {UpsertScram: lambda edit: ScramSet(edit.user.user, edit.user.mechanism, Asked(), edit.iterations)}
-
-
-def _of_deletions() -> Mapping[type[Edit], Callable[[Any], ScramDelete]]:
-    return {DeleteScram: lambda edit: ScramDelete(edit.user.user, edit.user.mechanism)}
 
 
 _SET = StatementKind(
     statement=ScramSet, text=_set_text, needs=_needs, edits=_upserts, of_edits=_of_upserts, secrets=_secrets
 )
 _DELETE = StatementKind(
-    statement=ScramDelete, text=_delete_text, needs=_needs, edits=_deletions, of_edits=_of_deletions
+    statement=ScramDelete,
+    text=lambda statement: f"scram delete {quote(statement.user)} {statement.mechanism.label}",
+    needs=_needs,
+    edits=lambda statement, _staging: [DeleteScram(ScramUser(statement.user, statement.mechanism))],
+    of_edits=lambda: {DeleteScram: lambda edit: ScramDelete(edit.user.user, edit.user.mechanism)},
 )
 
 VERBS = (
     Verb(
-        name="scram",
-        group=CHANGE,
-        usage=("scram set USER MECHANISM [iterations=N] password=(@FILE | ?)", "scram delete USER MECHANISM"),
-        summary="Stage a SCRAM credential, or its removal",
-        about=(
-            "MECHANISM is SCRAM-SHA-256 or SCRAM-SHA-512; iterations are 4096 to 16384, by default 4096. The brokers "
-            "can't check a credential before it is applied."
-        ),
-        examples=("scram set alice SCRAM-SHA-512 iterations=8192 password=?", "scram delete alice SCRAM-SHA-256"),
+        "scram",
+        CHANGE,
+        ("scram set USER MECHANISM [iterations=N] password=(@FILE | ?)", "scram delete USER MECHANISM"),
+        "Stage a SCRAM credential, or its removal",
+        "MECHANISM is SCRAM-SHA-256 or SCRAM-SHA-512; iterations are 4096 to 16384, by default 4096. The brokers "
+        "can't check a credential before it is applied.",
+        ("scram set alice SCRAM-SHA-512 iterations=8192 password=?", "scram delete alice SCRAM-SHA-256"),
         parse=_parse,
         statements=(_SET, _DELETE),
     ),

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from console.language.arguments import entity, keys
-from console.language.node_text import entity_text, joined, key_text
 from console.language.reader import Reader
 from console.language.snapshot_parts import NOTHING, Needs, configs_of, quotas_around, subject_or, whole_parts
-from console.language.statements import Entity, Key, QueryStatement, Subject
+from console.language.statements import Entity, Key, QueryStatement, Subject, entity_text, joined, key_text
 from console.language.verb import LOOK, StatementKind, Verb
 from console.model.codes import BROKER, GROUP, TOPIC
 from console.model.config import ConfigResource
@@ -57,24 +56,22 @@ _SHOW = StatementKind(statement=Show, text=_text, needs=_needs)
 
 VERBS = (
     Verb(
-        name="show",
-        group=LOOK,
-        usage=("show [ENTITY] {KEY}",),
-        summary="What is set on an entity: its own overrides, or the named keys",
-        about="Without an entity: the selected one. An inherited value of a named key is shown with its source.",
-        examples=("show topic orders", "show topic orders retention.ms segment.bytes", "show broker <default>"),
+        "show",
+        LOOK,
+        ("show [ENTITY] {KEY}",),
+        "What is set on an entity: its own overrides, or the named keys",
+        "Without an entity: the selected one. An inherited value of a named key is shown with its source.",
+        ("show topic orders", "show topic orders retention.ms segment.bytes", "show broker <default>"),
         parse=_parse,
         statements=(_SHOW,),
     ),
     Verb(
-        name="describe",
-        group=LOOK,
-        usage=("describe [ENTITY] {KEY}",),
-        summary="Everything about an entity; with keys, each with its documentation and the chain of its synonyms",
-        about=(
-            "A topic is shown with partitions, a group with members and lag, a user with quotas and SCRAM credentials."
-        ),
-        examples=("describe topic orders", "describe topic orders retention.ms", "describe user alice client checkout"),
+        "describe",
+        LOOK,
+        ("describe [ENTITY] {KEY}",),
+        "Everything about an entity; with keys, each with its documentation and the chain of its synonyms",
+        "A topic is shown with partitions, a group with members and lag, a user with quotas and SCRAM credentials.",
+        ("describe topic orders", "describe topic orders retention.ms", "describe user alice client checkout"),
         parse=_parse,
         statements=(_SHOW,),
     ),

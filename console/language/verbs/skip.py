@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from console.language.arguments import A_TOPIC, NUMBER_MAX, group_name, partition_number, topic_name, whole_number
-from console.language.node_text import in_group, joined
 from console.language.reader import Expected, Reader, Role, What
 from console.language.snapshot_parts import Needs, the_group
-from console.language.statements import EditStatement, Name, OffsetPosition, Subject
+from console.language.staging import Staging
+from console.language.statements import EditStatement, Name, OffsetPosition, Subject, in_group, joined
 from console.language.verb import CHANGE, StatementKind, Verb
-
-if TYPE_CHECKING:
-    from console.language.staging import Staging
-    from console.plan.edits import Edit
+from console.plan.edits import Edit
 
 
 class SkipRecords(EditStatement, frozen=True):
@@ -61,12 +57,12 @@ def _edits(statement: SkipRecords, staging: Staging) -> Iterator[Edit]:
 
 VERBS = (
     Verb(
-        name="skip",
-        group=CHANGE,
-        usage=("skip group NAME topic NAME partition N [COUNT]",),
-        summary="Stage that a group goes on behind the record it stands on, or behind COUNT of them",
-        about="For a record that no consumer can read. The group has to be without members.",
-        examples=("skip group billing topic orders partition 3 10",),
+        "skip",
+        CHANGE,
+        ("skip group NAME topic NAME partition N [COUNT]",),
+        "Stage that a group goes on behind the record it stands on, or behind COUNT of them",
+        "For a record that no consumer can read. The group has to be without members.",
+        ("skip group billing topic orders partition 3 10",),
         takes_away=True,
         parse=_parse,
         statements=(StatementKind(statement=SkipRecords, text=_text, needs=_needs, edits=_edits),),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from console.language.reader import Reader
 from console.language.statements import Statement
 from console.language.verb import PLAN, StatementKind, Verb
 
@@ -15,39 +14,25 @@ class Redo(Statement, frozen=True):
     """``redo``."""
 
 
-def _undo(_reader: Reader) -> Undo:
-    return Undo()
-
-
-def _redo(_reader: Reader) -> Redo:
-    return Redo()
-
-
-def _undo_text(_statement: Undo) -> str:
-    return "undo"
-
-
-def _redo_text(_statement: Redo) -> str:
-    return "redo"
-
-
 VERBS = (
     Verb(
-        name="undo",
-        group=PLAN,
-        usage=("undo",),
-        summary="Take back the last change of the plan",
-        examples=("undo",),
-        parse=_undo,
-        statements=(StatementKind(statement=Undo, text=_undo_text),),
+        "undo",
+        PLAN,
+        ("undo",),
+        "Take back the last change of the plan",
+        "",
+        ("undo",),
+        parse=lambda _reader: Undo(),
+        statements=(StatementKind(statement=Undo, text=lambda _statement: "undo"),),
     ),
     Verb(
-        name="redo",
-        group=PLAN,
-        usage=("redo",),
-        summary="Put back what was undone",
-        examples=("redo",),
-        parse=_redo,
-        statements=(StatementKind(statement=Redo, text=_redo_text),),
+        "redo",
+        PLAN,
+        ("redo",),
+        "Put back what was undone",
+        "",
+        ("redo",),
+        parse=lambda _reader: Redo(),
+        statements=(StatementKind(statement=Redo, text=lambda _statement: "redo"),),
     ),
 )

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
 
 from console.language.arguments import entity, key, keys
-from console.language.node_text import entity_text, joined, key_text
 from console.language.reader import Reader
 from console.language.snapshot_parts import Needs, subject_or, to_change
-from console.language.statements import EditStatement, Entity, Key, Subject, key_of_edit
-from console.language.verb import CHANGE, StatementKind, Verb
+from console.language.staging import Staging
+from console.language.statements import EditStatement, Entity, Key, Subject, entity_text, joined, key_of_edit, key_text
+from console.language.verb import CHANGE, OfEdits, StatementKind, Verb
 from console.model.quota import QuotaEntity
 from console.plan.edits import Edit, UnsetConfig, UnsetQuota
-
-if TYPE_CHECKING:
-    from console.language.staging import Staging
 
 
 class Unset(EditStatement, frozen=True):
@@ -34,10 +30,6 @@ def _parse(reader: Reader) -> Unset:
     named = entity(reader)
     subject = named.subject if named else None
     return Unset(named, (key(reader, subject), *keys(reader, subject)))
-
-
-def _text(statement: Unset) -> str:
-    return joined("unset", entity_text(statement.entity), *map(key_text, statement.keys))
 
 
 def _needs(statement: Unset, selected: Subject | None) -> Needs:
@@ -59,22 +51,29 @@ def _edits(statement: Unset, staging: Staging) -> Iterator[Edit]:
         yield UnsetConfig(subject, each.name)
 
 
-def _of_edits() -> Mapping[type[Edit], Callable[[Any], Unset]]:
+def _of_edits() -> OfEdits:
     return {
         UnsetConfig: lambda edit: Unset(Entity(edit.resource), (key_of_edit(edit),)),
         UnsetQuota: lambda edit: Unset(Entity(edit.entity), (Key(edit.key),)),
     }
 
 
-_UNSET = StatementKind(statement=Unset, text=_text, needs=_needs, edits=_edits, of_edits=_of_edits)
+_UNSET = StatementKind(
+    statement=Unset,
+    text=lambda statement: joined("unset", entity_text(statement.entity), *map(key_text, statement.keys)),
+    needs=_needs,
+    edits=_edits,
+    of_edits=_of_edits,
+)
 
 VERBS = (
     Verb(
-        name="unset",
-        group=CHANGE,
-        usage=("unset [ENTITY] KEY {KEY}",),
-        summary="Stage the removal of overrides or quotas, so that inherited values apply again",
-        examples=("unset topic orders retention.ms", "unset user alice producer_byte_rate consumer_byte_rate"),
+        "unset",
+        CHANGE,
+        ("unset [ENTITY] KEY {KEY}",),
+        "Stage the removal of overrides or quotas, so that inherited values apply again",
+        "",
+        ("unset topic orders retention.ms", "unset user alice producer_byte_rate consumer_byte_rate"),
         takes_away=True,
         parse=_parse,
         statements=(_UNSET,),

@@ -8,8 +8,8 @@ from typing import Any
 from textual.app import ComposeResult
 from textual.timer import Timer
 
-from console.language.node_text import subject_text
 from console.language.quoting import quote
+from console.language.statements import subject_text
 from console.model.codes import TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.inheritance import Inherited, differing

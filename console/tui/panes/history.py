@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.answers.history_results import local
 from console.answers.lake_tables import LakeFilter
-from console.language.node_text import subject_text
-from console.language.statements import Entity
+from console.language.statements import Entity, subject_text
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.pipeline.entities import DEFAULT, quota_key

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from textual.app import ComposeResult
 
-from console.language.node_text import subject_text
+from console.language.statements import subject_text
 from console.model.changes import Target
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.numbers import time_of_day

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from textual.app import ComposeResult
 from textual.timer import Timer
 
-from console.language.node_text import subject_text
 from console.language.quoting import quote
+from console.language.statements import subject_text
 from console.model.quota import IP, USER, QuotaEntity, QuotaFilter, QuotaValues, filter_for_entity, filter_for_name
 from console.plan.diff import diff
 from console.plan.edits import UnsetQuota
