@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from console.answers.results import Result
+from console.answers.results import Detail, Result
 from console.language.statements import QueryStatement, Subject
+from console.language.unparse import unparse
+from console.language.verbs import kind_of
 from console.language.verbs.effective import EffectiveQuota
 from console.language.verbs.explain import Explain
 from console.language.verbs.listing import List
@@ -37,5 +39,8 @@ def answer(
             from console.answers.quotas import effective_result
 
             return effective_result(statement, snapshot)
+        case _ if (lines := kind_of(statement).lines) is not None:
+            text = tuple(lines(statement, snapshot))
+            return Detail(unparse(statement), {"lines": list(text)}, text)
         case _:
             raise TypeError(f"{type(statement).__name__} has no answer")

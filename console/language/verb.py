@@ -11,6 +11,7 @@ from console.language.reader import Reader
 from console.language.snapshot_parts import NOTHING, Needs
 from console.language.staging import Staging
 from console.language.statements import EVERYWHERE, EditStatement, SecretSlot, Statement, Subject, Where
+from console.model.snapshot import Snapshot
 from console.plan.edits import Edit
 
 S = TypeVar("S", bound=Statement)
@@ -38,6 +39,7 @@ class StatementKind(Struct, Generic[S], frozen=True, kw_only=True):
 
     text: the statement as text that parses to it.
     needs: the parts of a snapshot that it needs, told the entity that is meant where none is named.
+    lines: the answer of a query that is text alone; tables are made by `console.answers.queries`.
     edits: what an edit verb stages, once `needs` was read; raises CommandError, with the place in the script.
     of_edits: kind of edit -> its statement, whose text is the command that stages it. A function, as modules of
     `console.plan.kinds` load much that a script without edits does not need.
@@ -47,6 +49,7 @@ class StatementKind(Struct, Generic[S], frozen=True, kw_only=True):
     statement: type[S]
     text: Callable[[S], str]
     needs: Callable[[S, Subject | None], Needs] = _needs_nothing
+    lines: Callable[[S, Snapshot], Iterable[str]] | None = None
     edits: Callable[[S, Staging], Iterable[Edit]] = _stages_nothing
     of_edits: Callable[[], OfEdits] = dict
     secrets: Callable[[S], tuple[SecretSlot, ...]] = _asks_nothing

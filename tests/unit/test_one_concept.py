@@ -1,4 +1,5 @@
-"""A type of entity is one record: a new one is a few lines, and one that there is has its name in few places."""
+"""A type of entity is one record, and a verb one module: a new one is a few lines, and one that there is has its name
+in few places."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ import pytest
 
 from console.model.codes import ResourceType
 from console.model.entity_types import BY_NUMBER, ENTITY_TYPES, FileForm, Lister, unknown
-from tests.support import throwaway_type
+from tests.support import throwaway_type, throwaway_verb
 from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -23,6 +24,8 @@ MOST_FILES = 6
 """That a new type of resource may touch."""
 MOST_MODULES = 8
 """That may name a type of resource: the table, its constant, and what is said of it alone."""
+MOST_OF_A_VERB = 2
+"""Files that a new verb touches: its module and the registry."""
 
 Said = Mapping[str, tuple[int, str]]
 
@@ -30,9 +33,7 @@ Said = Mapping[str, tuple[int, str]]
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the product with one more type of resource."""
-    made = tmp_path_factory.mktemp("tree")
-    for package in ("console", "widgets", "themes"):
-        shutil.copytree(ROOT / package, made / package)  # with what Python has compiled
+    made = copy_of_product(tmp_path_factory.mktemp("tree"))
     throwaway_type.add_to(made)
     return made
 
@@ -40,8 +41,18 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def said(tree: Path) -> Said:
     """What kac of that tree says of the type."""
+    return walked(tree, throwaway_type.__file__, str(tree))
+
+
+def copy_of_product(tree: Path) -> Path:
+    for package in ("console", "widgets", "themes"):
+        shutil.copytree(ROOT / package, tree / package)  # with what Python has compiled
+    return tree
+
+
+def walked(tree: Path, script: str, *arguments: str) -> Said:
     ran = subprocess.run(
-        [sys.executable, throwaway_type.__file__, str(tree)],
+        [sys.executable, script, *arguments],
         cwd=tree,
         env={**os.environ, "PYTHONPATH": str(tree), "COLUMNS": "160"},
         capture_output=True,
@@ -54,16 +65,20 @@ def said(tree: Path) -> Said:
     return found
 
 
-def test_a_new_type_touches_few_files(tree: Path) -> None:
-    touched = [
+def touched(tree: Path) -> list[str]:
+    """The files of a tree that are new, or other than ours."""
+    return sorted(
         str(path.relative_to(tree))
         for path in tree.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
         if not (ROOT / path.relative_to(tree)).exists()
         or path.read_bytes() != (ROOT / path.relative_to(tree)).read_bytes()
-    ]
-    assert sorted(touched) == sorted((throwaway_type.TABLE, throwaway_type.DEFINITIONS))
-    assert len(touched) <= MOST_FILES
+    )
+
+
+def test_a_new_type_touches_few_files(tree: Path) -> None:
+    assert touched(tree) == sorted((throwaway_type.TABLE, throwaway_type.DEFINITIONS))
+    assert len(touched(tree)) <= MOST_FILES
 
 
 def test_a_new_type_is_set_by_the_broker_that_its_name_means(said: Said) -> None:
@@ -142,3 +157,59 @@ def test_a_type_of_a_newer_broker_keeps_its_number() -> None:
     newer = ResourceType(65)
     assert newer.entity == unknown(65)
     assert (newer.entity.word, newer.entity.kafka_word, newer.entity.own_source) == ("UNKNOWN(65)", "UNKNOWN(65)", 0)
+
+
+# -- verbs -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def verbose_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the product with two more verbs."""
+    made = copy_of_product(tmp_path_factory.mktemp("tree"))
+    for verb in throwaway_verb.MODULES:
+        throwaway_verb.add_to(made, verb)
+    return made
+
+
+@pytest.fixture(scope="module")
+def spoken(verbose_tree: Path) -> Said:
+    """What kac of that tree says with the verbs."""
+    return walked(verbose_tree, throwaway_verb.__file__)
+
+
+@pytest.mark.parametrize("verb", throwaway_verb.MODULES)
+def test_a_new_verb_touches_its_module_and_the_registry(tmp_path: Path, verb: str) -> None:
+    tree = copy_of_product(tmp_path)
+    assert touched(tree) == []
+    added = throwaway_verb.add_to(tree, verb)
+    assert touched(tree) == sorted(added)
+    assert len(touched(tree)) <= MOST_OF_A_VERB
+
+
+@pytest.mark.parametrize(
+    ("step", "code", "words"),
+    [
+        ("staged", 3, ["flush.messages", "7 (topic)"]),
+        ("applied", 0, ["1 request, 1 entity ok, 0 failed"]),
+        ("described", 0, ["flush.messages", "7"]),
+        ("taken back", 0, ["checkout.orders", "flush.messages", "unset", "applied"]),
+        ("of no topic", 1, ["column 13: there is no topic 'checkout.order'"]),
+        ("answered", 0, ["tally", " topics"]),
+        ("answered as JSON", 0, ['"lines": ["', " topics"]),
+        ("written", 0, ["touch topic 'a b' 7"]),
+        ("as elsewhere", 0, ["touch topic a 7"]),
+        ("needed", 0, ["['a b']"]),
+        ("helped", 0, ["touch topic NAME MESSAGES", "Stage that a topic is flushed", "For a demonstration alone."]),
+        ("completed", 0, ["touch topic 1 10"]),
+        ("coloured", 0, ["verb keyword name value"]),
+        ("toch", 2, ["did you mean 'touch'?"]),
+        ("in the manual", 0, ["touch topic NAME MESSAGES", "How many topics there are"]),
+    ],
+)
+def test_a_new_verb_is_known_everywhere(spoken: Said, step: str, code: int, words: list[str]) -> None:
+    found, text = spoken[step]
+    assert (found, [each for each in words if each not in text]) == (code, []), text
+
+
+def test_a_new_verb_that_takes_away_is_proposed_for_one_slip_alone(spoken: Said) -> None:
+    assert "did you mean 'touch'?" not in spoken["tch"][1]
