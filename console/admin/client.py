@@ -9,7 +9,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from console.admin.happy_eyeballs import ClientLoop
+from console.admin.client_loop import ClientLoop
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 

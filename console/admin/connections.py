@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from console.admin.errors import AdminError, AuthenticationFailed, SshFailed, TlsFailed
-from console.admin.happy_eyeballs import first_to_open
 from console.admin.settings import Address, ConnectionSettings, SaslSettings
 from console.model.failure import Failure
 
@@ -376,3 +375,70 @@ def _kerberos(sasl: SaslSettings) -> Callable[[str], Authenticator]:
 
 def _incomplete_sasl(message: str, remedy: str) -> AuthenticationFailed:
     return AuthenticationFailed(Failure("AUTHENTICATION_FAILED", message, remedy))
+
+
+# Several ways to one connection: the first that opens is taken, without waiting for those that hang.
+
+A = TypeVar("A")
+C = TypeVar("C")
+
+STAGGER = 0.3
+"""Seconds after which the next address is tried in parallel."""
+
+
+async def first_to_open(
+    addresses: Sequence[A],
+    open_one: Callable[[A], Awaitable[C]],
+    discard: Callable[[C], Awaitable[None]],
+    *,
+    final: Callable[[BaseException], bool],
+    stagger: float = STAGGER,
+) -> C | list[Exception]:
+    """Return the connection that opens first, or the errors of all addresses, in their order.
+
+    An address is tried when all before it have failed or had `stagger` seconds. An error for which `final` is true ends
+    the race. The other attempts are cancelled, and connections that they have opened are discarded; so are all when the
+    caller is cancelled.
+    """
+    tasks: list[asyncio.Task[C]] = []
+    winner: asyncio.Task[C] | None = None
+    try:
+        winner = await _staggered(tasks, addresses, open_one, final, stagger)
+        await _discard_losers([task for task in tasks if task is not winner], discard)
+    except BaseException:
+        await _discard_losers(tasks, discard)
+        raise
+    if winner is not None:
+        return winner.result()
+    return [error for task in tasks if not task.cancelled() and isinstance(error := task.exception(), Exception)]
+
+
+async def _staggered(
+    tasks: list[asyncio.Task[C]],
+    addresses: Sequence[A],
+    open_one: Callable[[A], Awaitable[C]],
+    final: Callable[[BaseException], bool],
+    stagger: float,
+) -> asyncio.Task[C] | None:
+    """Fill `tasks` in the addresses' order. Returns the winner; None if all have failed or one finally."""
+    waiting: set[asyncio.Task[C]] = set()
+    while waiting or len(tasks) < len(addresses):
+        if len(tasks) < len(addresses):
+            tasks.append(asyncio.ensure_future(open_one(addresses[len(tasks)])))
+            waiting.add(tasks[-1])
+        patience = stagger if len(tasks) < len(addresses) else None
+        done, waiting = await asyncio.wait(waiting, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
+            if task in done and task.exception() is None:
+                return task
+        if any((error := task.exception()) is not None and final(error) for task in done):
+            return None
+    return None
+
+
+async def _discard_losers(tasks: Sequence[asyncio.Task[C]], discard: Callable[[C], Awaitable[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    for result in await asyncio.gather(*tasks, return_exceptions=True):
+        if not isinstance(result, BaseException):
+            await discard(result)

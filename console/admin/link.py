@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct
 
 from console.admin.aside import aside
-from console.admin.connections import BREADTH, Connections
+from console.admin.connections import BREADTH, Connections, first_to_open
 from console.admin.errors import (
     AdminError,
     AuthenticationFailed,
@@ -28,7 +28,6 @@ from console.admin.errors import (
     WrongCluster,
     names_no_broker,
 )
-from console.admin.happy_eyeballs import first_to_open
 from console.admin.link_errors import (
     TurnedAway,
     flood,

@@ -36,7 +36,7 @@ def run_doctor(options: argparse.Namespace) -> int:
             return USAGE
         import asyncio
 
-        from console.admin.happy_eyeballs import ClientLoop
+        from console.admin.client_loop import ClientLoop
         from console.cli.doctor_cluster import cluster_checks
 
         log_in_on_the_way(context)

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from console.admin.client_loop import ClientLoop
 from console.admin.errors import AdminError
-from console.admin.happy_eyeballs import ClientLoop
 from console.admin.link import Link
 from console.admin.metadata_log import ControllerLog, Snapshot
 from console.contexts import ContextError, load, resolve

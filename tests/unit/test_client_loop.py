@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from console.admin.happy_eyeballs import ClientLoop
+from console.admin.client_loop import ClientLoop
 from tests.support.patience import PATIENCE
 
 

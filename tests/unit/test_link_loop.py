@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 import subprocess
 import sys
 import textwrap
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import pytest
+from aiohappyeyeballs import AddrInfoType
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.admin.happy_eyeballs import ClientLoop, by_turns
+from console.admin.client_loop import ClientLoop
 from tests.support.patience import PATIENCE
 
 V4, V6 = socket.AF_INET, socket.AF_INET6
@@ -24,10 +27,32 @@ def info(family: int, address: tuple[object, ...]) -> tuple[int, int, int, str, 
     return (family, socket.SOCK_STREAM, 0, "", address)
 
 
-@given(st.lists(st.sampled_from([V4, V6]), max_size=8))
+class Tried(ClientLoop):
+    """Notes which addresses are tried; each refuses."""
+
+    def __init__(self, addresses: Sequence[AddrInfoType]) -> None:
+        super().__init__()
+        self.addresses = addresses
+        self.tried: list[tuple[int]] = []
+
+    async def _addresses(self, *_: object) -> Sequence[AddrInfoType]:
+        return self.addresses
+
+    async def sock_connect(self, sock: socket.socket, address: Any) -> None:
+        self.tried.append(address)
+        raise ConnectionRefusedError(errno.ECONNREFUSED, f"refused {address}")
+
+
+@given(st.lists(st.sampled_from([V4, V6]), min_size=1, max_size=8))
 def test_families_take_turns_and_nothing_is_lost(families: list[int]) -> None:
     addresses = [info(family, (index,)) for index, family in enumerate(families)]
-    mixed = by_turns(addresses)
+    loop = Tried(addresses)
+    try:
+        with pytest.raises(ConnectionRefusedError):
+            loop.run_until_complete(loop.create_connection(asyncio.Protocol, "host.example", 9))
+    finally:
+        loop.close()
+    mixed = [addresses[address[0]] for address in loop.tried]
     assert sorted(mixed, key=lambda one: one[4][0]) == addresses
     shorter = min(families.count(V4), families.count(V6))
     turns = [one[0] for one in mixed[: 2 * shorter]]
@@ -91,7 +116,7 @@ def test_a_connection_given_up_at_any_moment_leaves_no_socket_open() -> None:
     """Cancelled after one turn of the loop, two, three…, with every warning an error."""
     code = """
         import asyncio, gc, socket
-        from console.admin.happy_eyeballs import ClientLoop
+        from console.admin.client_loop import ClientLoop
         async def give_up(address, turns):
             connecting = asyncio.ensure_future(
                 asyncio.get_running_loop().create_connection(asyncio.Protocol, *address))

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from console.admin.happy_eyeballs import first_to_open
+from console.admin.connections import first_to_open
 from tests.support.patience import PATIENCE
 
 HANGS = "hangs"

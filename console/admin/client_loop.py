@@ -1,0 +1,109 @@
+"""The event loop of the client's thread: for hosts with dead addresses, resolvers that hang, and the way by SSH.
+
+A connection goes to the first of a host's addresses that answers, those of IPv6 and of IPv4 by turns (RFC 8305).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from aiohappyeyeballs import AddrInfoType, start_connection
+
+if TYPE_CHECKING:
+    from console.admin.settings import SshHost
+
+HAPPY_EYEBALLS_DELAY = 0.25
+"""Seconds after which the next address of a host is tried in parallel (RFC 8305)."""
+
+
+class ClientLoop(asyncio.SelectorEventLoop):
+    """An event loop for hosts with dead addresses and for a resolver that hangs.
+
+    via: the SSH host that every connection goes through; None: straight.
+    """
+
+    def __init__(self, via: SshHost | None = None) -> None:
+        super().__init__()
+        self._via = via
+        self._ahead: dict[tuple[str, int], asyncio.Task[socket.socket]] = {}
+
+    def open_ahead(self, host: str, port: int) -> None:
+        """Open a socket that the next connection there takes; it fails with what this fails with."""
+        opening = self.create_task(self._open_socket(host, port), name=f"open ahead {host}:{port}")
+        opening.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._ahead[host, port] = opening
+
+    def close(self) -> None:
+        """Close the loop, and what was opened ahead and never taken."""
+        for opening in self._ahead.values():
+            if opening.done() and not opening.cancelled() and opening.exception() is None:
+                opening.result().close()
+        self._ahead.clear()
+        super().close()
+
+    async def create_connection(
+        self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: Any = None, port: Any = None, **options: Any
+    ) -> Any:
+        """Do as asyncio's, with all addresses of the host tried in a staggered race.
+
+        asyncio tries them one by one, so that an address that drops packets uses up the time-out; its own race (in
+        3.11) leaves a socket open if it is cancelled as it ends.
+        """
+        if host is not None:
+            ahead = self._ahead.pop((host, port), None)
+            options["sock"] = await (ahead or self._open_socket(host, port))
+            if options.get("ssl"):
+                options.setdefault("server_hostname", host)
+        return await super().create_connection(protocol_factory, **options)
+
+    async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> Any:
+        """Do as asyncio's, but in a daemon thread: at exit the interpreter waits for a pool's threads, and a resolver
+        without servers takes many seconds."""
+        answer: asyncio.Future[Any] = self.create_future()
+
+        def look_up() -> None:
+            try:
+                found, error = _resolved(host, port, **options), None
+            except OSError as failed:
+                found, error = None, failed
+            with suppress(RuntimeError):  # the loop is closed
+                self.call_soon_threadsafe(_set_answer, answer, found, error)
+
+        threading.Thread(target=look_up, name="look up", daemon=True).start()
+        return await answer
+
+    async def _open_socket(self, host: str, port: int) -> socket.socket:
+        if self._via is not None:
+            from console.admin.ssh import way
+
+            return await way(self._via).open(host, port)
+        addresses = await self._addresses(host, port)
+        return await start_connection(addresses, happy_eyeballs_delay=HAPPY_EYEBALLS_DELAY, loop=self)
+
+    async def _addresses(self, host: str, port: int) -> Sequence[AddrInfoType]:
+        with suppress(socket.gaierror):  # a numeric address needs no look-up
+            return _resolved(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+        found: Sequence[AddrInfoType] = await self.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return found
+
+
+def _resolved(host: Any, port: Any, **options: Any) -> Sequence[AddrInfoType]:
+    """Do as socket.getaddrinfo. Raises OSError also for what can't be written as a host's name."""
+    try:
+        return socket.getaddrinfo(host, port, **options)
+    except UnicodeError:  # a label of more than 63 characters, or an empty one
+        raise socket.gaierror(socket.EAI_NONAME, "it can't be a host's name") from None
+
+
+def _set_answer(answer: asyncio.Future[Any], found: Any, error: OSError | None) -> None:
+    if answer.done():
+        return
+    if error is not None:
+        answer.set_exception(error)
+    else:
+        answer.set_result(found)
