@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from console.admin.jwt import base64url, checked, no_token, signing_input
+from console.admin.errors import AuthenticationFailed
+from console.admin.jwt import checked, no_token
 from console.admin.settings import SaslSettings
+from console.model.numbers import json_text
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+    from joserfc.jwk import ECKey, RSAKey
 
 EXPIRES_SECONDS, NOT_BEFORE_SECONDS = 300, 60
 """Kafka's defaults (DEFAULT_SASL_OAUTHBEARER_ASSERTION_CLAIM_…)."""
@@ -29,9 +31,6 @@ def assertion(sasl: SaslSettings) -> str:
     options = sasl.options
     if file := options.get("assertion.file"):
         return checked(_read(file, "sasl.oauthbearer.assertion.file").strip(), f"the assertion in {file}")
-    key_file = options.get("assertion.private.key.file", "")
-    algorithm = options.get("assertion.algorithm", "RS256")
-    key = _private_key(key_file, sasl.password.reveal() if sasl.password else None)
     header, claims = _template(options)
     now = int(time.time())
     claims |= {name: options[f"assertion.claim.{name}"] for name in _CLAIMS if f"assertion.claim.{name}" in options}
@@ -42,8 +41,7 @@ def assertion(sasl: SaslSettings) -> str:
     }
     if options.get("assertion.claim.jti.include", "").lower() == "true":
         claims["jti"] = str(uuid.uuid4())
-    signed = signing_input({**header, "alg": algorithm, "typ": "JWT"}, claims)
-    return f"{signed}.{base64url(_signature(signed.encode('ascii'), key, algorithm, key_file))}"
+    return _signed({**header, "alg": options.get("assertion.algorithm", "RS256"), "typ": "JWT"}, claims, sasl)
 
 
 def _template(options: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -55,38 +53,60 @@ def _template(options: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any
         found = json.loads(_read(file, "sasl.oauthbearer.assertion.template.file"))
         return dict(found.get("header", {})), dict(found.get("payload", {}))
     except (ValueError, TypeError, AttributeError, RecursionError):
-        message = f"the assertion's template {file} is not JSON with header and payload"
-        raise no_token(message, "Correct it, or remove sasl.oauthbearer.assertion.template.file.") from None
+        raise _no_template(file, "is not JSON with header and payload") from None
 
 
-def _private_key(file: str, passphrase: str | None) -> PrivateKeyTypes:
+def _no_template(file: str, why: str) -> AuthenticationFailed:
+    remedy = "Correct it, or remove sasl.oauthbearer.assertion.template.file."
+    return no_token(f"the assertion's template {file} {why}", remedy)
+
+
+def _signed(header: dict[str, Any], claims: dict[str, Any], sasl: SaslSettings) -> str:
+    """Return these as a JWT, signed with the settings' key."""
+    from joserfc.errors import InvalidKeyCurveError, JoseError
+    from joserfc.jws import JWSRegistry, serialize_compact
+
+    file, algorithm = sasl.options.get("assertion.private.key.file", ""), header["alg"]
+    key = _private_key(file, sasl.password.reveal() if sasl.password else None, algorithm)
+    # A template's header may have what is registered nowhere.
+    registry = JWSRegistry(algorithms=[algorithm], strict_check_header=False)
+    try:
+        return serialize_compact(header, json_text(claims), key, registry=registry)
+    except InvalidKeyCurveError:
+        raise _not_for(algorithm, file) from None
+    except (JoseError, ValueError, TypeError) as error:
+        raise _no_template(sasl.options.get("assertion.template.file", ""), f"makes no JWT: {error}") from None
+
+
+def _private_key(file: str, passphrase: str | None, algorithm: str) -> RSAKey | ECKey:
+    import warnings
+
     from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    from joserfc.errors import InvalidKeyTypeError, SecurityWarning
+    from joserfc.jwk import ECKey, RSAKey
 
+    # Whether an RSA key is long enough is the provider's to say; standard error may be the screen.
+    warnings.simplefilter("ignore", SecurityWarning)
+    kinds: dict[str, type[RSAKey | ECKey]] = {"RS256": RSAKey, "ES256": ECKey}
     text = _read(file, "sasl.oauthbearer.assertion.private.key.file")
     encrypted = "ENCRYPTED" in text
-    secret = passphrase.encode() if passphrase and encrypted else None
+    secret = passphrase if passphrase and encrypted else None
+    why = "is not a private key in PEM"
     try:
-        return load_pem_private_key(text.encode(), secret)
+        key = kinds[algorithm].import_key(text, password=secret)
+        if key.is_private:
+            return key
+    except (InvalidKeyTypeError, KeyError):
+        raise _not_for(algorithm, file) from None
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        why = "is not a private key in PEM"
         if encrypted:
             why = "does not open with this passphrase" if secret else "is encrypted, and its passphrase is missing"
-        remedy = "Check the file, and sasl.oauthbearer.assertion.private.key.passphrase."
-        raise no_token(f"the assertion's key {file} {why}", remedy) from None
+    remedy = "Check the file, and sasl.oauthbearer.assertion.private.key.passphrase."
+    raise no_token(f"the assertion's key {file} {why}", remedy)
 
 
-def _signature(data: bytes, key: PrivateKeyTypes, algorithm: str, file: str) -> bytes:
-    from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
-    from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
-    from cryptography.hazmat.primitives.hashes import SHA256
-
-    if algorithm == "RS256" and isinstance(key, rsa.RSAPrivateKey):
-        return key.sign(data, padding.PKCS1v15(), SHA256())
-    if algorithm == "ES256" and isinstance(key, ec.EllipticCurvePrivateKey) and key.curve.key_size == 256:
-        r, s = decode_dss_signature(key.sign(data, ec.ECDSA(SHA256())))
-        return r.to_bytes(32, "big") + s.to_bytes(32, "big")
-    raise no_token(
+def _not_for(algorithm: str, file: str) -> AuthenticationFailed:
+    return no_token(
         f"the assertion's key {file} is not one for {algorithm}",
         "RS256 is for RSA, ES256 for the curve P-256: set sasl.oauthbearer.assertion.algorithm.",
     )

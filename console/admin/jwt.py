@@ -1,4 +1,8 @@
-"""JSON Web Tokens (RFC 7519) as a client needs them: what one says of itself, unverified, and making one."""
+"""JSON Web Tokens (RFC 7519) that others verify: what one says of itself, and one without a signature.
+
+joserfc, which makes assertions, does not read them: nothing is verified here, tokens may lack what it asks for and have
+a header of any length, and it takes 40 ms to load.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import base64
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -84,13 +88,8 @@ def is_expired(token: str) -> bool:
 def unsecured_token(subject: str, now: Callable[[], float] = time.time) -> str:
     """Return an unsigned JWT, for brokers that are set up for tests (OAuthBearerUnsecuredJws)."""
     issued = int(now())
-    claims = {"sub": subject, "iat": issued, "exp": issued + UNSECURED_LIFE}
-    return f"{signing_input({'alg': 'none'}, claims)}."
-
-
-def signing_input(header: Mapping[str, Any], claims: Mapping[str, Any]) -> str:
-    """Return header and claims as they are signed (RFC 7515, section 5.1)."""
-    return f"{base64url(json_text(header).encode('ascii'))}.{base64url(json_text(claims).encode('ascii'))}"
+    parts = {"alg": "none"}, {"sub": subject, "iat": issued, "exp": issued + UNSECURED_LIFE}
+    return "".join(f"{base64url(json_text(part).encode('ascii'))}." for part in parts)
 
 
 def base64url(data: bytes) -> str:

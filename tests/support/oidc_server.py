@@ -18,8 +18,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
-
-from console.admin.jwt import base64url, signing_input
+from joserfc import jwt
+from joserfc.jwk import RSAKey
 
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -75,15 +75,12 @@ class OidcServer:
 
     def signed(self, key: rsa.RSAPrivateKey, claims: Mapping[str, Any]) -> str:
         """A token under the present key's id, signed by this key: another one's is a forgery."""
-        text = signing_input({"alg": "RS256", "typ": "JWT", "kid": f"key-{len(self._signing)}"}, claims)
-        return f"{text}.{base64url(key.sign(text.encode(), padding.PKCS1v15(), SHA256()))}"
+        return jwt.encode({"alg": "RS256", "kid": f"key-{len(self._signing)}"}, dict(claims), RSAKey.import_key(key))
 
     def jwks(self) -> dict[str, Any]:
         """The present key."""
-        numbers = self._signing[-1].public_key().public_numbers()
-        n, e = (base64url(each.to_bytes((each.bit_length() + 7) // 8, "big")) for each in (numbers.n, numbers.e))
-        kid = f"key-{len(self._signing)}"
-        return {"keys": [{"kty": "RSA", "use": "sig", "alg": "RS256", "kid": kid, "n": n, "e": e}]}
+        about = {"use": "sig", "alg": "RS256", "kid": f"key-{len(self._signing)}"}
+        return {"keys": [RSAKey.import_key(self._signing[-1]).as_dict(private=False) | about]}
 
     def token(self, authorization: str | None, form: Mapping[str, str]) -> dict[str, Any]:
         """The answer of the token endpoint. Raises Refused."""
