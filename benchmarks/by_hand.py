@@ -1,0 +1,216 @@
+"""What kac does by hand, beside the program or library that does it, too.
+
+``python -m benchmarks.by_hand [--connections 100] [--rounds 5] [--botocore PYTHON]``: connections by way of an SSH host
+on loopback, asked of one ssh by its own protocol, and with a process of ``ssh -W`` for each over the same ssh; with the
+Python of an environment that has botocore, the credentials of the environment and a signature for Amazon MSK, by kac
+and by botocore, in a process that has loaded what both need. CONTRIBUTING says what follows from the figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import resource
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.figures import load, report
+from console.admin.settings import Address, SshHost
+from console.admin.ssh import SshWay
+from tests.support.free_ports import LOOPBACK, free_ports
+
+ROOT = Path(__file__).resolve().parents[1]
+EDGE = SshHost("edge")
+AT_ONCE = 64
+"""Brokers that the client connects to at a time."""
+LOADED = (
+    "import console.admin.connections, console.admin.oauth, console.admin.token_endpoint, console.admin.tls\n"
+    "import console.wire.sasl, console.wire.connection, time\n"
+    "began = time.process_time()\n"
+)
+OURS = (
+    "from console.admin.aws import bearer_token\nfrom console.admin.aws_keys import Ask, keys_of\n"
+    "bearer_token(keys_of(Ask(), None, 5.0), 'eu-central-1', time.time())\n"
+)
+BOTOCORE = (
+    "import botocore.session\nfrom botocore.auth import SigV4QueryAuth\nfrom botocore.awsrequest import AWSRequest\n"
+    "keys = botocore.session.Session().get_credentials().get_frozen_credentials()\n"
+    "request = AWSRequest('GET', 'https://kafka.eu-central-1.amazonaws.com/?Action=kafka-cluster:Connect')\n"
+    "SigV4QueryAuth(keys, 'kafka-cluster', 'eu-central-1', expires=900).add_auth(request)\n"
+)
+
+
+@contextmanager
+def ssh_host() -> Iterator[None]:
+    """Run an sshd on loopback; ``ssh edge`` of this process leads to it."""
+    folder, (port,) = Path(tempfile.mkdtemp(prefix="kac-edge-")), free_ports(1)
+    for name in ("host", "client"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
+    server = f"Port {port}\nListenAddress {LOOPBACK}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/client.pub\n"
+    (folder / "sshd").write_text(server + "StrictModes no\nUsePAM no\n")
+    key = " ".join((folder / "host.pub").read_text().split()[:2])
+    (folder / "known").write_text(f"[{LOOPBACK}]:{port} {key}\n")
+    client = f"Host edge\nHostName {LOOPBACK}\nPort {port}\nIdentityFile {folder}/client\nIdentitiesOnly yes\n"
+    (folder / "config").write_text(f"{client}UserKnownHostsFile {folder}/known\nGlobalKnownHostsFile /dev/null\n")
+    wrapper = folder / "bin" / "ssh"
+    wrapper.parent.mkdir()
+    wrapper.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {folder}/config "$@"\n')
+    wrapper.chmod(0o755)
+    os.environ["PATH"] = f"{wrapper.parent}{os.pathsep}{os.environ['PATH']}"
+    os.environ["XDG_RUNTIME_DIR"] = str(folder)
+    if os.geteuid() == 0:
+        Path("/run/sshd").mkdir(exist_ok=True)  # sshd's own, which a service makes
+    command = [shutil.which("sshd") or "/usr/sbin/sshd", "-D", "-e", "-f", str(folder / "sshd")]
+    sshd = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert sshd.stderr is not None
+    while "listening" not in sshd.stderr.readline() and sshd.poll() is None:
+        pass
+    # What it says further is read, or it would wait for that.
+    threading.Thread(target=sshd.stderr.read, daemon=True).start()
+    try:
+        yield
+    finally:
+        sshd.terminate()
+        sshd.wait()
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def listener() -> Iterator[Address]:
+    """Take connections, and keep them open."""
+    taken = []
+
+    def take() -> None:
+        while True:
+            try:
+                taken.append(server.accept()[0])
+            except OSError:
+                return
+
+    with socket.create_server((LOOPBACK, 0), backlog=512) as server:
+        threading.Thread(target=take, daemon=True).start()
+        yield server.getsockname()
+        server.shutdown(socket.SHUT_RDWR)
+    for connection in taken:
+        connection.close()
+
+
+def processor() -> float:
+    """Return seconds of the processor of this process and of those that it has waited for."""
+    both = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return sum(each.ru_utime + each.ru_stime for each in both)
+
+
+async def opened(count: int, open_one: Callable[[], Awaitable[socket.socket]]) -> tuple[float, list[socket.socket]]:
+    """Open so many connections; the seconds that it took, and they themselves."""
+    began, sockets = time.perf_counter(), []
+    for first in range(0, count, AT_ONCE):
+        sockets += await asyncio.gather(*(open_one() for _ in range(min(AT_ONCE, count - first))))
+    return time.perf_counter() - began, sockets
+
+
+async def by_channels(way: SshWay, address: Address, count: int) -> tuple[float, float, float]:
+    """Open them as kac does: seconds, seconds of the processor, MiB."""
+    began = processor()
+    seconds, sockets = await opened(count, lambda: way.open(*address))
+    for each in sockets:
+        each.close()
+    return seconds, processor() - began, 0.0
+
+
+async def by_processes(way: SshWay, address: Address, count: int) -> tuple[float, float, float]:
+    """Open them with a process each, over the same ssh: seconds, seconds of the processor, MiB."""
+    processes: list[asyncio.subprocess.Process] = []
+    control = str(way._socket())
+    command = ("ssh", "-v", "-S", control, "-o", "ControlMaster=no", "-W", f"{address[0]}:{address[1]}", "edge")
+
+    async def open_one() -> socket.socket:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                *command, stdin=theirs.fileno(), stdout=theirs.fileno(), stderr=asyncio.subprocess.PIPE
+            )
+        processes.append(process)
+        assert process.stderr is not None
+        while line := await process.stderr.readline():
+            if b"master session id" in line:
+                return ours
+        raise OSError("not opened")
+
+    began = processor()
+    seconds, sockets = await opened(count, open_one)
+    mebibytes = sum(proportional(process.pid) for process in processes)
+    for each in sockets:
+        each.close()
+    for process in processes:
+        process.terminate()
+        await process.wait()
+    return seconds, processor() - began, mebibytes
+
+
+def proportional(pid: int) -> float:
+    """Return a process' memory with its part of what it shares, in MiB."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+
+
+def ssh(count: int, rounds: int) -> None:
+    """Measure connections by way of an SSH host."""
+    ways = {"channels of one ssh": by_channels, "a process of ssh -W each": by_processes}
+    with ssh_host(), listener() as address:
+        way = SshWay(EDGE)
+        way.start(ask=False)
+        try:
+            for connections in (1, count):
+                for name, measure in ways.items():
+                    runs = [asyncio.run(measure(way, address, connections)) for _ in range(rounds)]
+                    seconds, cpu, mebibytes = (round(statistics.median(each), 4) for each in zip(*runs, strict=True))
+                    report(f"{connections} connections by SSH: {name}", s=seconds, cpu_s=cpu, mib=mebibytes, **load())
+        finally:
+            way.close()
+
+
+def aws(python: str, rounds: int) -> None:
+    """Measure credentials and a signature for Amazon MSK."""
+    found = "import botocore; print(botocore.__path__[0])"
+    place = Path(
+        subprocess.run([python, "-c", found], capture_output=True, text=True, check=True).stdout.strip()
+    ).parent
+    environ = os.environ | {
+        "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
+        "AWS_SECRET_ACCESS_KEY": "wJalr",
+        "PYTHONPATH": str(ROOT),
+    }
+    for name, code in {"kac": OURS, "botocore": f"import sys; sys.path.append({str(place)!r})\n{BOTOCORE}"}.items():
+        command = [sys.executable, "-c", f"{LOADED}{code}print(1000 * (time.process_time() - began))"]
+        taken = [
+            float(subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout)
+            for _ in range(rounds)
+        ]
+        report(f"a login at Amazon MSK: {name}", cpu_ms=round(statistics.median(taken), 1), **load())
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--connections", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--botocore", help="Python of an environment that has it")
+    options = parser.parse_args()
+    ssh(options.connections, options.rounds)
+    if options.botocore:
+        aws(options.botocore, options.rounds)
+
+
+if __name__ == "__main__":
+    main()
