@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 from benchmarks.embedded import Started
 from benchmarks.figures import load, report, report_ratio
 from benchmarks.scale import PATIENCE, TOPICS, processor_seconds, terminal
-from console.admin.group_lag import look_at_groups
-from console.admin.groups import list_groups
+from console.admin.groups import list_groups, look_at_groups
 from console.admin.link import Link
 from console.admin.routing import ANY, Route
 from console.admin.settings import ConnectionSettings

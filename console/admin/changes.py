@@ -6,7 +6,7 @@ from console.admin.acls import create_acls, delete_acls
 from console.admin.configs import alter_configs
 from console.admin.deletion import delete_records
 from console.admin.features import update_features
-from console.admin.group_offsets import (
+from console.admin.groups import (
     alter_share_group_offsets,
     commit_offsets,
     delete_groups,

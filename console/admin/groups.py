@@ -1,30 +1,67 @@
-"""Groups: their coordinators, listed, and described with their members for all group protocols."""
+"""Groups of all protocols: listed and described with their members, their lag, and their offsets.
+
+The lag is what groups committed against the ends of the partitions, of many groups at once. A look at n groups takes
+one FindCoordinator for each thousand, for each coordinator one describe and one OffsetFetch for so many groups as fit,
+and one ListOffsets for each leader and so many of all their partitions; a partition that several groups read is asked
+for once. What is changed are offsets, committed and deleted (KIP-496), those of share groups (KIP-932), and groups
+themselves, deleted (KIP-229).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple, TypeVar
+from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 from msgspec.structs import replace
 
+from console.admin.delivery import Answer, T, deliver, refused
 from console.admin.errors import (
     NOT_ANSWERED,
     AdminError,
     BrokerError,
+    error_name,
     failure,
     of_all_brokers,
 )
 from console.admin.halving import Halving
 from console.admin.link import Link
+from console.admin.partitions import LATEST, Place, by_topic, offsets_of
 from console.admin.routing import Route, broker, until_settled
-from console.model.cluster import Group, GroupListing, GroupMember, Places, StreamsTasks, Topic
+from console.admin.topics import describe_topics, topic_id_of
+from console.model.changes import (
+    AlterShareGroupOffsets,
+    CommitOffsets,
+    DeleteGroups,
+    DeleteOffsets,
+    DeleteShareGroupOffsets,
+    GroupOffsetTarget,
+    GroupTarget,
+    Outcome,
+    Status,
+)
+from console.model.cluster import (
+    CommittedOffset,
+    Group,
+    GroupLag,
+    GroupListing,
+    GroupLooks,
+    GroupMember,
+    GroupPosition,
+    PartitionLag,
+    Places,
+    StreamsTasks,
+    Topic,
+)
 from console.model.coordinators import OFFSETS
 from console.model.failure import Failure
+from console.model.snapshot import TopicPartition
+from console.model.topic_readers import TopicReaders
 
 SETTLE_SECONDS = 10.0
 """Seconds of retries while a group's coordinator moves or loads."""
@@ -36,6 +73,8 @@ SINGLE_AT_ONCE = 8
 DESCRIBED_AT_ONCE = 100
 """Groups of one describe. An answer of 100 MiB is read: each may have a megabyte of members and assignments."""
 
+OF_GROUPS, OF_TRANSACTIONS = 0, 1
+"""What a coordinator is of (FindCoordinatorRequest.CoordinatorType)."""
 NO_TYPES: Mapping[str, str] = MappingProxyType({})
 _VERSION_SIZE = 2
 COORDINATOR_MOVES = frozenset(
@@ -47,72 +86,84 @@ _NOT_OF_THIS_KIND = frozenset({ErrorCode.group_id_not_found, ErrorCode.unsupport
 _DEAD = "Dead"
 _NAMED = 3
 
-T = TypeVar("T")
+Item = TypeVar("Item")
 
 log = logging.getLogger(__name__)
 
 
-OF_GROUPS, OF_TRANSACTIONS = 0, 1
-"""What a coordinator is of (FindCoordinatorRequest.CoordinatorType)."""
+# Listing.
 
 
-async def find_coordinators(
-    link: Link, names: Iterable[str], of: int = OF_GROUPS
-) -> tuple[dict[str, int], dict[str, Failure]]:
-    """Return group, or transactional id -> its coordinator's broker id, and name -> failure for those without one.
-    Raises AdminError."""
-    wanted = tuple(dict.fromkeys(names))
-    found: dict[str, int | Failure] = {}
-    halving = Halving()
+async def list_groups(link: Link, states: Sequence[str] = ()) -> GroupListing:
+    """Return all groups of all brokers (KIP-518, KIP-848). A broker that can't be reached is the failure ``broker N``;
+    groups whose coordinator's partition has no leader are in no list, and the failure is that of the topic.
 
-    async def ask(some: Sequence[str]) -> Mapping[str, int | Failure]:
-        answer = await until_settled(
-            partial(_coordinators, link, some, of),
-            lambda answer: any(code in COORDINATOR_MOVES for _, code, _ in answer.values()),
+    states: only groups in one of these states, by Kafka's names; brokers before 2.6 list all.
+    Raises AdminError if the cluster can't be reached at all, and the first broker's error if no broker can list: that
+    is not an empty list.
+    """
+    ids = sorted((await link.refresh()).brokers)
+    asked = asyncio.gather(*(_groups_at(link, broker_id, tuple(states)) for broker_id in ids))
+    answers, topic = await asyncio.gather(asked, _topic_of_offsets(link))
+    parts, failures = of_all_brokers(dict(zip(ids, answers, strict=True)))
+    groups = {group.name: group for part in parts for group in part}
+    return GroupListing(dict(sorted(groups.items())), {**failures, **_unled(topic)}, topic)
+
+
+async def _topic_of_offsets(link: Link) -> Topic | None:
+    """Return the topic of the coordinators; None where there is none, or it may not be described."""
+    try:
+        return (await describe_topics(link, [OFFSETS])).topics.get(OFFSETS)
+    except AdminError as error:
+        log.info("%s: %s", OFFSETS, error.failure)
+        return None
+
+
+def _unled(topic: Topic | None) -> dict[str, Failure]:
+    """Return why some groups are in no broker's list."""
+    down = [each.number for each in topic.partitions if each.leader < 0] if topic is not None else []
+    if topic is None or not down:
+        return {}
+    few = ", ".join(map(str, down[:_NAMED])) + (f" and {len(down) - _NAMED} more" if down[_NAMED:] else "")
+    text = f"{len(down)} of {len(topic.partitions)} partitions have no leader ({few}): their groups can't be listed"
+    return {OFFSETS: Failure("COORDINATOR_NOT_AVAILABLE", text, "Bring back a replica of them.")}
+
+
+async def _groups_at(link: Link, broker_id: int, states: tuple[str, ...]) -> list[Group] | AdminError:
+    def build(kio: ModuleType) -> Any:
+        from console.wire.schemas import for_version
+
+        return for_version(kio.ListGroupsRequest, states_filter=states)
+
+    try:
+        response = await until_settled(
+            lambda: link.call("list_groups", build, to=broker(broker_id)),
+            lambda answer: answer.error_code in COORDINATOR_MOVES,
             within=SETTLE_SECONDS,
         )
-        return {name: failure(code, message) if code else node for name, (node, code, message) in answer.items()}
-
-    for some in parts(wanted, FOUND_AT_ONCE):
-        found |= await halving.read(some, ask)
-    return (
-        {name: node for name, node in found.items() if not isinstance(node, Failure)},
-        {name: why for name, why in found.items() if isinstance(why, Failure)},
-    )
+    except AdminError as error:
+        return error
+    # A broker that can never be a coordinator returns this error each time.
+    if response.error_code:
+        return BrokerError(failure(response.error_code))
+    return listed_groups(response, broker_id)
 
 
-async def _coordinators(link: Link, names: Sequence[str], of: int) -> dict[str, tuple[int, int, str | None]]:
-    """Name -> (broker id, error code, message). Several names in one request from version 4 on (KIP-699)."""
-    from console.wire.schemas import for_version
-
-    if (await link.version("find_coordinator") or 0) >= 4:
-        response = await link.call(
-            "find_coordinator", lambda kio: kio.FindCoordinatorRequest(key_type=of, coordinator_keys=tuple(names))
+def listed_groups(response: Any, broker_id: int) -> list[Group]:
+    """Return the groups of a ListGroups response, any version. Before version 5 all groups are classic."""
+    return [
+        Group(
+            group.group_id,
+            getattr(group, "group_state", ""),
+            getattr(group, "group_type", "") or "classic",
+            group.protocol_type,
+            broker_id,
         )
-        return {c.key: (c.node_id, c.error_code, c.error_message) for c in response.coordinators}
-    few = asyncio.Semaphore(SINGLE_AT_ONCE)
-
-    async def one(name: str) -> tuple[int, int, str | None]:
-        async with few:
-            response = await link.call(
-                "find_coordinator", lambda kio: for_version(kio.FindCoordinatorRequest, key=name, key_type=of)
-            )
-        return response.node_id, response.error_code, getattr(response, "error_message", None)
-
-    return dict(zip(names, await asyncio.gather(*map(one, names)), strict=True))
+        for group in response.groups
+    ]
 
 
-def parts(items: Sequence[T], most: int) -> Iterator[Sequence[T]]:
-    """Return the items in parts of at most so many, each for a request."""
-    return (items[start : start + most] for start in range(0, len(items), most))
-
-
-def by_coordinator(coordinators: Mapping[str, int]) -> dict[int, list[str]]:
-    """Return broker id -> the groups that it coordinates."""
-    found: dict[int, list[str]] = {}
-    for name, broker_id in coordinators.items():
-        found.setdefault(broker_id, []).append(name)
-    return found
+# Describing.
 
 
 async def describe_groups(link: Link, names: Sequence[str], types: Mapping[str, str] = NO_TYPES) -> GroupListing:
@@ -382,75 +433,827 @@ _PROTOCOLS = (
 )
 
 
-# Listing.
+# Lag.
+
+FETCHED_AT_ONCE = 50
+"""Groups of one OffsetFetch; the answer has all their partitions, 20 bytes each."""
+IDS_AT_ONCE = 1_000
+"""Topic ids of one Metadata."""
+SHARE_OFFSETS, SHARE_OFFSETS_SINCE = "describe_share_group_offsets", "4.1"
+SHARE = "share"
+"""The type of share groups."""
+_SEVERAL_GROUPS = 8
+ABSENT = "GROUP_ID_NOT_FOUND"
 
 
-async def list_groups(link: Link, states: Sequence[str] = ()) -> GroupListing:
-    """Return all groups of all brokers (KIP-518, KIP-848). A broker that can't be reached is the failure ``broker N``;
-    groups whose coordinator's partition has no leader are in no list, and the failure is that of the topic.
+async def look_at_groups(link: Link, names: Sequence[str], types: Mapping[str, str] = NO_TYPES) -> GroupLooks:
+    """Return the members and the lag of each group, or why they could not be read. Raises AdminError.
 
-    states: only groups in one of these states, by Kafka's names; brokers before 2.6 list all.
-    Raises AdminError if the cluster can't be reached at all, and the first broker's error if no broker can list: that
-    is not an empty list.
+    types: as in `describe_groups`.
     """
-    ids = sorted((await link.refresh()).brokers)
-    asked = asyncio.gather(*(_groups_at(link, broker_id, tuple(states)) for broker_id in ids))
-    answers, topic = await asyncio.gather(asked, _topic_of_offsets(link))
-    parts, failures = of_all_brokers(dict(zip(ids, answers, strict=True)))
-    groups = {group.name: group for part in parts for group in part}
-    return GroupListing(dict(sorted(groups.items())), {**failures, **_unled(topic)}, topic)
+    coordinators, missing = await find_coordinators(link, names)
+    described = await describe_at_coordinators(link, coordinators, missing, types)
+    groups = described.groups
+    shares = {name for name, group in groups.items() if group.type == SHARE}
+    fetched = await asyncio.gather(
+        *(
+            _positions_at(link, broker_id, [name for name in mine if (name in shares) is is_share], is_share)
+            for broker_id, mine in by_coordinator(coordinators).items()
+            for is_share in (False, True)
+        )
+    )
+    answers = {name: answer for part in fetched for name, answer in part.items()}
+    topics = await _topics_of(link, answers)
+    dead = {
+        name: dead_group(name, coordinators[name])
+        for name, why in described.failures.items()
+        if why.name == ABSENT and any(each.offset is not None for each in _told(answers.get(name)))
+    }
+    groups = {**groups, **dead}
+    found: dict[str, _Committed] = {}
+    failures = dict(missing)
+    for name, answer in answers.items():
+        if isinstance(answer, Failure):
+            failures[name] = answer
+        elif name not in groups and not answer:
+            failures[name] = described.failures[name]
+        else:
+            found[name] = _committed(answer, topics)
+    places = {name: _places(at, groups.get(name)) for name, at in found.items()}
+    ends = await offsets_of(link, dict.fromkeys((place for each in places.values() for place in each), LATEST))
+    lags_found = {name: _lag(places[name], committed, ends, groups.get(name)) for name, committed in found.items()}
+    undescribed = {name: why for name, why in described.failures.items() if name not in dead}
+    return GroupLooks(groups, lags_found, undescribed, failures)
 
 
-async def _topic_of_offsets(link: Link) -> Topic | None:
-    """Return the topic of the coordinators; None where there is none, or it may not be described."""
-    from console.admin.topics import describe_topics
+def _told(answer: Sequence[_Position] | Failure | None) -> Sequence[_Position]:
+    return () if answer is None or isinstance(answer, Failure) else answer
 
+
+async def group_lag(link: Link, name: str) -> GroupLag:
+    """Return the lag of a group for each partition with a committed offset or an assignment, sorted.
+
+    Partitions that could not be read are in the failures. Raises BrokerError if none could be, and other
+    AdminErrors.
+    """
+    looks = await look_at_groups(link, [name])
+    if name not in looks.lags:
+        raise BrokerError(looks.lag_failures[name])
+    return looks.lags[name]
+
+
+class _Position(NamedTuple):
+    """A group's place in a partition, of a topic by name or id. offset: None for none; lag: -1 if the coordinator does
+    not say it. code, message: why it can't be read."""
+
+    topic: str | UUID
+    partition: int
+    offset: CommittedOffset | None
+    lag: int = -1
+    code: int = 0
+    message: str | None = None
+
+
+_Positions = Mapping[str, Sequence[_Position] | Failure]
+"""Group -> its positions, or why they could not be read."""
+
+
+class _Committed(NamedTuple):
+    """Offsets of a group, the lags that the coordinator says, and what could not be read."""
+
+    offsets: dict[Place, CommittedOffset]
+    lags: dict[Place, int]
+    problems: list[Failure]
+
+
+async def committed_offsets(
+    link: Link, group: str, coordinator: int
+) -> tuple[dict[Place, CommittedOffset], list[Failure]]:
+    """Return (topic, partition) -> what was committed, and the failures of the others. Raises AdminError."""
+    return await _offsets_of_one(link, group, coordinator, is_share=False)
+
+
+async def share_group_offsets(
+    link: Link, group: str, coordinator: int
+) -> tuple[dict[Place, CommittedOffset], list[Failure]]:
+    """Return (topic, partition) -> where a share group's records in flight begin, and the failures of the others.
+    Partitions that no member has used are missing. Raises AdminError; Unsupported before Kafka 4.1."""
+    return await _offsets_of_one(link, group, coordinator, is_share=True)
+
+
+async def _offsets_of_one(
+    link: Link, group: str, coordinator: int, *, is_share: bool
+) -> tuple[dict[Place, CommittedOffset], list[Failure]]:
+    if is_share:
+        await link.require(SHARE_OFFSETS, 0, SHARE_OFFSETS_SINCE, broker(coordinator))
+    answers = await _positions_at(link, coordinator, [group], is_share)
+    answer = answers[group]
+    if isinstance(answer, Failure):
+        raise BrokerError(answer)
+    found = _committed(answer, await _topics_of(link, answers))
+    return found.offsets, found.problems
+
+
+def _committed(positions: Iterable[_Position], topics: Mapping[UUID, str]) -> _Committed:
+    found = _Committed({}, {}, [])
+    for at in positions:
+        name = topics.get(at.topic, "") if isinstance(at.topic, UUID) else at.topic
+        if at.code:
+            found.problems.append(failure(at.code, at.message or f"{name or 'a deleted topic'}-{at.partition}"))
+        elif at.offset is not None and name:
+            found.offsets[name, at.partition] = at.offset
+            if at.lag >= 0:
+                found.lags[name, at.partition] = at.lag
+    return found
+
+
+def _places(committed: _Committed, group: Group | None) -> Places:
+    members = (group and group.members) or ()
+    return tuple(sorted(committed.offsets.keys() | {place for member in members for place in member.assignment}))
+
+
+def _lag(places: Places, committed: _Committed, ends: Mapping[Place, int | Failure], group: Group | None) -> GroupLag:
+    is_share = group is not None and group.type == SHARE
+    members: dict[Place, str] = {}
+    for member in (group and group.members) or ():
+        for place in member.assignment:
+            members.setdefault(place, member.member_id)
+    known: dict[Place, int] = {}
+    missing: dict[Failure, None] = {}
+    for place in places:
+        match ends.get(place):
+            case int(end):
+                known[place] = end
+            case Failure() as why:
+                missing[why] = None
+    offsets = {place: each.offset for place, each in committed.offsets.items()}
+    rows = lags(places, offsets, known, members, committed.lags if is_share else None)
+    return GroupLag(rows, (*committed.problems, *missing))
+
+
+def lags(
+    places: Places,
+    committed: Mapping[Place, int],
+    ends: Mapping[Place, int],
+    members: Mapping[Place, str],
+    told: Mapping[Place, int] | None = None,
+) -> tuple[PartitionLag, ...]:
+    """Return a row for each partition. The lag is -1 if the committed offset or the end is unknown, else at least 0.
+
+    told: the lags of a share group, where it is not the distance to the end: records after its start offset may be
+    acknowledged already.
+    """
+    rows = []
+    for place in places:
+        at, end = committed.get(place, -1), ends.get(place, -1)
+        lag = max(0, end - at) if at >= 0 and end >= 0 else -1
+        if told is not None:
+            lag = told.get(place, -1)
+        rows.append(PartitionLag(*place, at, end, lag, members.get(place, "")))
+    return tuple(rows)
+
+
+# What coordinators answer of offsets.
+
+
+async def _positions_at(link: Link, broker_id: int, names: Sequence[str], is_share: bool) -> _Positions:
+    """Return the positions of groups of one coordinator; a lost connection is the failure of those that it left."""
+    found: dict[str, Sequence[_Position] | Failure] = {}
+    if not names:
+        return found
+    ask = _share_offsets if is_share else _fetched
     try:
-        return (await describe_topics(link, [OFFSETS])).topics.get(OFFSETS)
+        several = is_share or (await link.version("offset_fetch", broker(broker_id)) or 0) >= _SEVERAL_GROUPS
+        few = asyncio.Semaphore(1 if several else SINGLE_AT_ONCE)
+        halving = Halving()
+
+        async def settled(some: Sequence[str]) -> _Positions:
+            return await _settled(link, broker_id, some, ask)
+
+        async def read(some: Sequence[str]) -> _Positions:
+            async with few:
+                return await halving.read(some, settled)
+
+        for answer in await asyncio.gather(*map(read, parts(names, FETCHED_AT_ONCE if several else 1))):
+            found |= answer
     except AdminError as error:
-        log.info("%s: %s", OFFSETS, error.failure)
-        return None
+        found |= {name: error.failure for name in names if name not in found}
+    return found
 
 
-def _unled(topic: Topic | None) -> dict[str, Failure]:
-    """Return why some groups are in no broker's list."""
-    down = [each.number for each in topic.partitions if each.leader < 0] if topic is not None else []
-    if topic is None or not down:
-        return {}
-    few = ", ".join(map(str, down[:_NAMED])) + (f" and {len(down) - _NAMED} more" if down[_NAMED:] else "")
-    text = f"{len(down)} of {len(topic.partitions)} partitions have no leader ({few}): their groups can't be listed"
-    return {OFFSETS: Failure("COORDINATOR_NOT_AVAILABLE", text, "Bring back a replica of them.")}
+_Answers = dict[str, tuple[Failure | None, Sequence[_Position]]]
+"""Group -> why its coordinator refuses it, and its positions."""
 
 
-async def _groups_at(link: Link, broker_id: int, states: tuple[str, ...]) -> list[Group] | AdminError:
+async def _settled(
+    link: Link, broker_id: int, names: Sequence[str], ask: Callable[[Link, int, Sequence[str]], Awaitable[_Answers]]
+) -> _Positions:
+    """Return the answers for some groups; those whose coordinator moves, or that have unstable offsets, are asked
+    again."""
+    found: _Answers = {}
+
+    def moving() -> list[str]:
+        return [name for name in names if name in found and (why := found[name][0]) and why.name in _UNSETTLED]
+
+    async def again() -> list[str]:
+        found.update(await ask(link, broker_id, moving() if found else names))
+        return moving()
+
+    await until_settled(again, bool, within=SETTLE_SECONDS)
+    missing = failure(ErrorCode.unknown_server_error, "the coordinator's answer leaves the group out")
+    return {name: why or positions for name in names for why, positions in (found.get(name, (missing, ())),)}
+
+
+_UNSETTLED = frozenset(error_name(code) for code in (*COORDINATOR_MOVES, ErrorCode.unstable_offset_commit))
+
+
+async def _fetched(link: Link, broker_id: int, names: Sequence[str]) -> _Answers:
+    """Send OffsetFetch; of one group before version 8 (KIP-709)."""
+
     def build(kio: ModuleType) -> Any:
         from console.wire.schemas import for_version
 
-        return for_version(kio.ListGroupsRequest, states_filter=states)
+        if kio.OffsetFetchRequest.__version__ >= _SEVERAL_GROUPS:
+            groups = tuple(for_version(kio.OffsetFetchRequestGroup, group_id=name, topics=None) for name in names)
+            return kio.OffsetFetchRequest(groups=groups, require_stable=False)
+        return for_version(kio.OffsetFetchRequest, group_id=names[0], topics=None, require_stable=False)
 
-    try:
-        response = await until_settled(
-            lambda: link.call("list_groups", build, to=broker(broker_id)),
-            lambda answer: answer.error_code in COORDINATOR_MOVES,
-            within=SETTLE_SECONDS,
-        )
-    except AdminError as error:
-        return error
-    # A broker that can never be a coordinator returns this error each time.
-    if response.error_code:
-        return BrokerError(failure(response.error_code))
-    return listed_groups(response, broker_id)
+    response = await link.call("offset_fetch", build, to=broker(broker_id))
+    if hasattr(response, "groups"):
+        return {group.group_id: (_refusal(group.error_code), _fetched_of(group.topics)) for group in response.groups}
+    return {names[0]: (_refusal(getattr(response, "error_code", 0)), _fetched_of(response.topics))}
 
 
-def listed_groups(response: Any, broker_id: int) -> list[Group]:
-    """Return the groups of a ListGroups response, any version. Before version 5 all groups are classic."""
+def _refusal(code: int, message: str | None = None) -> Failure | None:
+    return failure(code, message) if code else None
+
+
+def _fetched_of(topics: Iterable[Any]) -> list[_Position]:
+    """Return the offsets of an answer: topics have ids instead of names since version 10 (KIP-848)."""
     return [
-        Group(
-            group.group_id,
-            getattr(group, "group_state", ""),
-            getattr(group, "group_type", "") or "classic",
-            group.protocol_type,
-            broker_id,
+        _Position(
+            topic.topic_id if hasattr(topic, "topic_id") else topic.name,
+            each.partition_index,
+            CommittedOffset(each.committed_offset, getattr(each, "committed_leader_epoch", -1), each.metadata or "")
+            if each.committed_offset >= 0
+            else None,
+            code=each.error_code,
+        )
+        for topic in topics
+        for each in topic.partitions
+    ]
+
+
+async def _share_offsets(link: Link, broker_id: int, names: Sequence[str]) -> _Answers:
+    """Send DescribeShareGroupOffsets (KIP-932), with lags since version 1 (KIP-1226)."""
+
+    def build(kio: ModuleType) -> Any:
+        group = kio.DescribeShareGroupOffsetsRequestGroup
+        return kio.DescribeShareGroupOffsetsRequest(groups=tuple(group(group_id=name, topics=None) for name in names))
+
+    response = await link.call(SHARE_OFFSETS, build, to=broker(broker_id))
+    return {
+        group.group_id: (
+            _refusal(group.error_code, group.error_message),
+            [
+                _Position(
+                    topic.topic_name,
+                    each.partition_index,
+                    CommittedOffset(each.start_offset, each.leader_epoch) if each.start_offset >= 0 else None,
+                    getattr(each, "lag", -1),
+                    each.error_code,
+                    each.error_message,
+                )
+                for topic in group.topics
+                for each in topic.partitions
+            ],
         )
         for group in response.groups
-    ]
+    }
+
+
+async def _topics_of(link: Link, answers: _Positions) -> dict[UUID, str]:
+    """Return the names of the topics that are named by id."""
+    positions = (each for each in answers.values() if not isinstance(each, Failure))
+    return await _topic_names(link, {at.topic for each in positions for at in each if isinstance(at.topic, UUID)})
+
+
+async def _topic_names(link: Link, topic_ids: Iterable[UUID]) -> dict[UUID, str]:
+    """Return topic id -> name. A deleted topic is missing."""
+    names: dict[UUID, str] = {}
+    for some in parts(sorted(topic_ids), IDS_AT_ONCE):
+
+        def build(kio: ModuleType, some: Sequence[UUID] = some) -> Any:
+            from console.wire.schemas import for_version
+
+            return for_version(
+                kio.MetadataRequest,
+                topics=tuple(kio.MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in some),
+                allow_auto_topic_creation=False,
+                include_cluster_authorized_operations=False,
+                include_topic_authorized_operations=False,
+            )
+
+        response = await link.call("metadata", build)
+        names |= {topic.topic_id: topic.name for topic in response.topics if topic.name and not topic.error_code}
+    return names
+
+
+# Where a group stands.
+
+_AT_ONCE = 16
+"""Groups whose offsets are read at the same time."""
+
+
+async def group_position(link: Link, name: str) -> GroupPosition:
+    """Read one group. Raises BrokerError if the brokers refuse it, and other AdminErrors."""
+    found, failures = await group_positions(link, [name])
+    if name in failures:
+        raise BrokerError(failures[name])
+    return found[name]
+
+
+async def group_positions(link: Link, names: Iterable[str]) -> tuple[dict[str, GroupPosition], dict[str, Failure]]:
+    """Return groups with their members and offsets, and why others could not be read. Raises AdminError."""
+    wanted = tuple(dict.fromkeys(names))
+    coordinators, failures = await find_coordinators(link, wanted)
+    listing = await describe_groups(link, list(coordinators))
+    few = asyncio.Semaphore(_AT_ONCE)
+    found: dict[str, GroupPosition] = {}
+
+    async def dead(name: str) -> GroupPosition:
+        """Return a group that its coordinator does not know is there all the same where it has offsets."""
+        try:
+            async with few:
+                committed, problems = await committed_offsets(link, name, coordinators[name])
+        except BrokerError as error:
+            log.info("offsets of group %s, which there is not: %s", name, error.failure)
+            return GroupPosition(None, {})
+        if not committed:
+            return GroupPosition(None, {})
+        return GroupPosition(dead_group(name, coordinators[name]), dict(sorted(committed.items())), tuple(problems))
+
+    async def read(name: str) -> None:
+        group = listing.groups.get(name)
+        if group is None:
+            why = listing.failures[name]
+            if why.name == ABSENT:
+                found[name] = await dead(name)
+            else:
+                failures[name] = why
+            return
+        offsets = share_group_offsets if group.type == SHARE else committed_offsets
+        try:
+            async with few:
+                committed, problems = await offsets(link, name, coordinators[name])
+        except BrokerError as error:
+            failures[name] = error.failure
+        else:
+            found[name] = GroupPosition(group, dict(sorted(committed.items())), tuple(problems))
+
+    await asyncio.gather(*map(read, coordinators))
+    return found, failures
+
+
+# Changes.
+# None of these APIs has a validate-only form.
+
+_JOINED = frozenset(
+    {
+        ErrorCode.unknown_member_id,
+        ErrorCode.non_empty_group,
+        ErrorCode.rebalance_in_progress,
+        ErrorCode.illegal_generation,
+        ErrorCode.stale_member_epoch,
+    }
+)
+"""What coordinators answer to a change of a group that has members."""
+
+
+async def commit_offsets(link: Link, request: CommitOffsets, *, validate_only: bool) -> tuple[Outcome, ...]:
+    """Return one outcome for each partition. The brokers refuse it while the group has members: it is sent without a
+    member id and generation. Raises AdminError if nothing was sent."""
+    if validate_only:
+        return _unchecked(request.offsets)
+    ids = await _topic_ids(link, request)
+    outcomes = {
+        target: refused(target, "UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {target.topic}", "Check the name.")
+        for target in request.offsets
+        if target.topic not in ids
+    }
+
+    async def send(targets: Sequence[GroupOffsetTarget]) -> Mapping[GroupOffsetTarget, Answer]:
+        def build(kio: ModuleType) -> Any:
+            from console.wire.schemas import for_version
+
+            def partition(target: GroupOffsetTarget) -> Any:
+                offset = request.offsets[target]
+                return for_version(
+                    kio.OffsetCommitRequestPartition,
+                    partition_index=target.number,
+                    committed_offset=offset.offset,
+                    committed_leader_epoch=offset.leader_epoch,
+                    committed_metadata=offset.metadata,
+                )
+
+            return for_version(
+                kio.OffsetCommitRequest,
+                group_id=request.group,
+                generation_id_or_member_epoch=-1,
+                member_id="",
+                topics=tuple(
+                    for_version(
+                        kio.OffsetCommitRequestTopic,
+                        name=topic,
+                        topic_id=ids[topic],
+                        partitions=tuple(map(partition, mine)),
+                    )
+                    for topic, mine in _targets_by_topic(targets).items()
+                ),
+            )
+
+        names = {each: topic for topic, each in ids.items()}
+        response = await _at_coordinator(link, "offset_commit", request.group, build, _partition_codes)
+        return {
+            GroupOffsetTarget(
+                request.group,
+                names.get(topic.topic_id, "") if hasattr(topic, "topic_id") else topic.name,
+                each.partition_index,
+            ): _explained(request.group, each.error_code)
+            for topic in response.topics
+            for each in topic.partitions
+        }
+
+    async def describe_again(targets: Sequence[GroupOffsetTarget]) -> Mapping[GroupOffsetTarget, Status]:
+        known = await _offsets_of(link, request.group, committed_offsets)
+        return {target: _status(offset_at(known, target, request.offsets[target])) for target in targets}
+
+    sound = [target for target in request.offsets if target not in outcomes]
+    outcomes |= await deliver(link.settings, sound, send, describe_again, validate_only=False)
+    return tuple(outcomes[target] for target in request.offsets)
+
+
+async def delete_offsets(link: Link, request: DeleteOffsets, *, validate_only: bool) -> tuple[Outcome, ...]:
+    """Return one outcome for each partition. Raises Unsupported before Kafka 2.4, and AdminError if nothing was
+    sent."""
+    if validate_only:
+        return _unchecked(request.targets)
+
+    async def send(targets: Sequence[GroupOffsetTarget]) -> Mapping[GroupOffsetTarget, Answer]:
+        def build(kio: ModuleType) -> Any:
+            return kio.OffsetDeleteRequest(
+                group_id=request.group,
+                topics=tuple(
+                    kio.OffsetDeleteRequestTopic(
+                        name=topic,
+                        partitions=tuple(kio.OffsetDeleteRequestPartition(partition_index=each) for each in numbers),
+                    )
+                    for topic, numbers in by_topic((target.topic, target.number) for target in targets).items()
+                ),
+            )
+
+        response = await _at_coordinator(link, "offset_delete", request.group, build, _top_codes, since="2.4")
+        if response.error_code:
+            return dict.fromkeys(targets, _explained(request.group, response.error_code))
+        return {
+            GroupOffsetTarget(request.group, topic.name, each.partition_index): _explained(
+                request.group, each.error_code
+            )
+            for topic in response.topics
+            for each in topic.partitions
+        }
+
+    async def describe_again(targets: Sequence[GroupOffsetTarget]) -> Mapping[GroupOffsetTarget, Status]:
+        known = await _offsets_of(link, request.group, committed_offsets)
+        return {target: _status((target.topic, target.number) not in known) for target in targets}
+
+    outcomes = await deliver(link.settings, request.targets, send, describe_again, validate_only=False)
+    return tuple(outcomes[target] for target in request.targets)
+
+
+async def alter_share_group_offsets(
+    link: Link, request: AlterShareGroupOffsets, *, validate_only: bool
+) -> tuple[Outcome, ...]:
+    """Return one outcome for each partition. Brokers begin its records in flight again at the offset, with their
+    delivery counts. Raises Unsupported before Kafka 4.1, and AdminError if nothing was sent."""
+    if validate_only:
+        return _unchecked(request.offsets)
+
+    async def send(targets: Sequence[GroupOffsetTarget]) -> Mapping[GroupOffsetTarget, Answer]:
+        def build(kio: ModuleType) -> Any:
+            return kio.AlterShareGroupOffsetsRequest(
+                group_id=request.group,
+                topics=tuple(
+                    kio.AlterShareGroupOffsetsRequestTopic(
+                        topic_name=topic,
+                        partitions=tuple(
+                            kio.AlterShareGroupOffsetsRequestPartition(
+                                partition_index=target.number, start_offset=request.offsets[target]
+                            )
+                            for target in mine
+                        ),
+                    )
+                    for topic, mine in _targets_by_topic(targets).items()
+                ),
+            )
+
+        response = await _at_coordinator(
+            link, "alter_share_group_offsets", request.group, build, _top_codes, since=SHARE_OFFSETS_SINCE
+        )
+        if response.error_code:
+            answer = _explained(request.group, response.error_code, response.error_message)
+            return dict.fromkeys(targets, answer)
+        return {
+            GroupOffsetTarget(request.group, topic.topic_name, each.partition_index): _explained(
+                request.group, each.error_code, each.error_message
+            )
+            for topic in response.responses
+            for each in topic.partitions
+        }
+
+    async def describe_again(targets: Sequence[GroupOffsetTarget]) -> Mapping[GroupOffsetTarget, Status]:
+        known = await _offsets_of(link, request.group, share_group_offsets)
+        wanted = {target: CommittedOffset(request.offsets[target]) for target in targets}
+        return {target: _status(offset_at(known, target, wanted[target])) for target in targets}
+
+    outcomes = await deliver(link.settings, request.offsets, send, describe_again, validate_only=False)
+    return tuple(outcomes[target] for target in request.offsets)
+
+
+async def delete_share_group_offsets(
+    link: Link, request: DeleteShareGroupOffsets, *, validate_only: bool
+) -> tuple[Outcome, ...]:
+    """Return one outcome for each partition. A topic of which the group has an offset that is not named is refused:
+    brokers delete those of whole topics. Raises Unsupported before Kafka 4.1, and AdminError if nothing was sent."""
+    if validate_only:
+        return _unchecked(request.targets)
+    known = await _offsets_of(link, request.group, share_group_offsets)
+    named = {(target.topic, target.number) for target in request.targets}
+    in_part = {topic for topic, number in known if (topic, number) not in named}
+    message = "brokers delete a share group's offsets of a whole topic, and this names a part of it"
+    remedy = "Delete those of the topic, or reset each to where it should begin."
+    outcomes = {
+        target: refused(target, "WHOLE_TOPICS_ONLY", message, remedy)
+        for target in request.targets
+        if target.topic in in_part
+    }
+
+    async def send(targets: Sequence[GroupOffsetTarget]) -> Mapping[GroupOffsetTarget, Answer]:
+        topics = dict.fromkeys(target.topic for target in targets)
+
+        def build(kio: ModuleType) -> Any:
+            return kio.DeleteShareGroupOffsetsRequest(
+                group_id=request.group,
+                topics=tuple(kio.DeleteShareGroupOffsetsRequestTopic(topic_name=topic) for topic in topics),
+            )
+
+        response = await _at_coordinator(
+            link, "delete_share_group_offsets", request.group, build, _top_codes, since=SHARE_OFFSETS_SINCE
+        )
+        if response.error_code:
+            answer = _explained(request.group, response.error_code, response.error_message)
+            return dict.fromkeys(targets, answer)
+        of_topic = {
+            each.topic_name: _explained(request.group, each.error_code, each.error_message)
+            for each in response.responses
+        }
+        return {target: of_topic[target.topic] for target in targets if target.topic in of_topic}
+
+    async def describe_again(targets: Sequence[GroupOffsetTarget]) -> Mapping[GroupOffsetTarget, Status]:
+        now = await _offsets_of(link, request.group, share_group_offsets)
+        return {target: _status((target.topic, target.number) not in now) for target in targets}
+
+    sound = [target for target in request.targets if target not in outcomes]
+    outcomes |= await deliver(link.settings, sound, send, describe_again, validate_only=False)
+    return tuple(outcomes[target] for target in request.targets)
+
+
+async def delete_groups(link: Link, request: DeleteGroups, *, validate_only: bool) -> tuple[Outcome, ...]:
+    """Return one outcome for each group, of all kinds. One request to each coordinator. Raises AdminError if nothing
+    was sent."""
+    targets = [GroupTarget(name) for name in dict.fromkeys(request.names)]
+    if validate_only:
+        return _unchecked(targets)
+    coordinators, failures = await find_coordinators(link, request.names)
+    outcomes = {GroupTarget(name): Outcome(GroupTarget(name), Status.FAILED, why) for name, why in failures.items()}
+    by_broker: dict[int, list[GroupTarget]] = {}
+    for target in targets:
+        if target.name in coordinators:
+            by_broker.setdefault(coordinators[target.name], []).append(target)
+    parts = await asyncio.gather(*(_delete_at(link, mine) for mine in by_broker.values()))
+    for part in parts:
+        outcomes |= part
+    return tuple(outcomes[target] for target in targets)
+
+
+async def _delete_at(link: Link, targets: Sequence[GroupTarget]) -> dict[GroupTarget, Outcome]:
+    """Delete groups of one coordinator; if they move meanwhile, all of them as the first one."""
+
+    async def send(some: Sequence[GroupTarget]) -> Mapping[GroupTarget, Answer]:
+        def build(kio: ModuleType) -> Any:
+            return kio.DeleteGroupsRequest(groups_names=tuple(target.name for target in some))
+
+        def codes(response: Any) -> Iterable[int]:
+            return (each.error_code for each in response.results)
+
+        response = await _at_coordinator(link, "delete_groups", some[0].name, build, codes, since="1.1")
+        return {GroupTarget(each.group_id): _explained(each.group_id, each.error_code) for each in response.results}
+
+    async def describe_again(some: Sequence[GroupTarget]) -> Mapping[GroupTarget, Status]:
+        positions, _ = await group_positions(link, [target.name for target in some])
+        return {target: _status(positions[target.name].group is None) for target in some if target.name in positions}
+
+    return await deliver(link.settings, targets, send, describe_again, validate_only=False)
+
+
+def offset_at(
+    known: Mapping[TopicPartition, CommittedOffset], target: GroupOffsetTarget, wanted: CommittedOffset
+) -> bool:
+    """Return whether a group has this offset with this text; an epoch that was not committed may have been added."""
+    there = known.get((target.topic, target.number))
+    return there is not None and (there.offset, there.metadata) == (wanted.offset, wanted.metadata)
+
+
+def _unchecked(targets: Iterable[T]) -> tuple[Outcome, ...]:
+    return tuple(Outcome(target, Status.UNCHECKED) for target in dict.fromkeys(targets))
+
+
+def _status(is_so: bool) -> Status:
+    return Status.APPLIED if is_so else Status.NOT_APPLIED
+
+
+def _explained(group: str, code: int, message: str | None = None) -> Answer:
+    """Return a coordinator's answer; where it refuses a group with members, and says no more than a code, with
+    words."""
+    if code in _JOINED:
+        return ErrorCode.non_empty_group, f"group {group} has members now ({error_name(code)}): one has joined"
+    return code, message
+
+
+def _targets_by_topic(targets: Iterable[GroupOffsetTarget]) -> dict[str, list[GroupOffsetTarget]]:
+    found: dict[str, list[GroupOffsetTarget]] = {}
+    for target in targets:
+        found.setdefault(target.topic, []).append(target)
+    return found
+
+
+def _top_codes(response: Any) -> Iterable[int]:
+    return (response.error_code,)
+
+
+def _partition_codes(response: Any) -> Iterable[int]:
+    return (each.error_code for topic in response.topics for each in topic.partitions)
+
+
+async def _at_coordinator(
+    link: Link,
+    api: str,
+    group: str,
+    build: Callable[[ModuleType], Any],
+    codes: Callable[[Any], Iterable[int]],
+    *,
+    since: str = "",
+) -> Any:
+    """Return the answer of the group's coordinator to a change. One that refuses all of it because the group has moved
+    has applied nothing, so that it is sent to the next coordinator."""
+
+    async def once() -> Any:
+        coordinators, failures = await find_coordinators(link, [group])
+        if group not in coordinators:
+            raise BrokerError(failures[group])
+        to = broker(coordinators[group])
+        await link.require(api, 0, since, to)
+        return await link.call(api, build, to=to, change=True)
+
+    def moved(response: Any) -> bool:
+        found = set(codes(response))
+        return bool(found) and found <= COORDINATOR_MOVES
+
+    return await until_settled(once, moved, within=SETTLE_SECONDS)
+
+
+async def _offsets_of(
+    link: Link,
+    group: str,
+    read: Callable[[Link, str, int], Awaitable[tuple[dict[TopicPartition, CommittedOffset], list[Failure]]]],
+) -> dict[TopicPartition, CommittedOffset]:
+    """Return what a group holds now. Raises BrokerError if some of it can't be read: what is missing may be there."""
+    coordinators, failures = await find_coordinators(link, [group])
+    if group not in coordinators:
+        raise BrokerError(failures[group])
+    found, problems = await read(link, group, coordinators[group])
+    if problems:
+        raise BrokerError(problems[0])
+    return found
+
+
+async def _topic_ids(link: Link, request: CommitOffsets) -> dict[str, UUID | None]:
+    """Return topic -> its id, by which OffsetCommit names it since version 10 (KIP-848); None where brokers have none.
+    Topics that do not exist are missing."""
+    known: dict[str, UUID | None] = {name: topic_id_of(text) for name, text in request.topic_ids.items()}
+    unknown = list(dict.fromkeys(target.topic for target in request.offsets if target.topic not in known))
+    listing = await describe_topics(link, unknown)
+    for name, topic in listing.topics.items():
+        known[name] = topic_id_of(topic.topic_id) if topic.topic_id is not None else None
+    return known
+
+
+# How far groups have read topics.
+
+_Read = tuple[Mapping[TopicPartition, CommittedOffset], list[Failure]]
+
+
+async def topic_readers(link: Link, topics: Collection[str], most: int) -> dict[str, TopicReaders]:
+    """Return topic -> how far groups have read it. Of more than `most` groups, the first by name are asked for.
+
+    Groups that the principal may not describe are missing without an error. Raises AdminError if the cluster is lost.
+    """
+    try:
+        listing = await list_groups(link)
+    except BrokerError as error:
+        return {topic: TopicReaders({}, 0, 0, str(error.failure)) for topic in topics}
+    groups = [listing.groups[name] for name in sorted(listing.groups)]
+    asked = groups[:most]
+    coordinators, lost = await find_coordinators(link, [group.name for group in asked])
+    few = asyncio.Semaphore(_AT_ONCE)
+
+    async def read(group: Group) -> _Read:
+        offsets_of = share_group_offsets if group.type == SHARE else committed_offsets
+        async with few:
+            try:
+                return await offsets_of(link, group.name, coordinators[group.name])
+            except AdminError as error:
+                return {}, [error.failure]
+
+    found = [group for group in asked if group.name in coordinators]
+    offsets = await asyncio.gather(*map(read, found))
+    problems = [*listing.failures.values(), *lost.values(), *(each for _, failures in offsets for each in failures)]
+    problem = str(problems[0]) if problems else ""
+    committed: dict[str, dict[tuple[str, int], int]] = {topic: {} for topic in topics}
+    for group, (known, _) in zip(found, offsets, strict=True):
+        for (topic, partition), at in known.items():
+            if topic in committed:
+                committed[topic][group.name, partition] = at.offset
+    return {topic: TopicReaders(each, len(groups), len(asked), problem) for topic, each in committed.items()}
+
+
+# Coordinators.
+
+
+async def find_coordinators(
+    link: Link, names: Iterable[str], of: int = OF_GROUPS
+) -> tuple[dict[str, int], dict[str, Failure]]:
+    """Return group, or transactional id -> its coordinator's broker id, and name -> failure for those without one.
+    Raises AdminError."""
+    wanted = tuple(dict.fromkeys(names))
+    found: dict[str, int | Failure] = {}
+    halving = Halving()
+
+    async def ask(some: Sequence[str]) -> Mapping[str, int | Failure]:
+        answer = await until_settled(
+            partial(_coordinators, link, some, of),
+            lambda answer: any(code in COORDINATOR_MOVES for _, code, _ in answer.values()),
+            within=SETTLE_SECONDS,
+        )
+        return {name: failure(code, message) if code else node for name, (node, code, message) in answer.items()}
+
+    for some in parts(wanted, FOUND_AT_ONCE):
+        found |= await halving.read(some, ask)
+    return (
+        {name: node for name, node in found.items() if not isinstance(node, Failure)},
+        {name: why for name, why in found.items() if isinstance(why, Failure)},
+    )
+
+
+async def _coordinators(link: Link, names: Sequence[str], of: int) -> dict[str, tuple[int, int, str | None]]:
+    """Name -> (broker id, error code, message). Several names in one request from version 4 on (KIP-699)."""
+    from console.wire.schemas import for_version
+
+    if (await link.version("find_coordinator") or 0) >= 4:
+        response = await link.call(
+            "find_coordinator", lambda kio: kio.FindCoordinatorRequest(key_type=of, coordinator_keys=tuple(names))
+        )
+        return {c.key: (c.node_id, c.error_code, c.error_message) for c in response.coordinators}
+    few = asyncio.Semaphore(SINGLE_AT_ONCE)
+
+    async def one(name: str) -> tuple[int, int, str | None]:
+        async with few:
+            response = await link.call(
+                "find_coordinator", lambda kio: for_version(kio.FindCoordinatorRequest, key=name, key_type=of)
+            )
+        return response.node_id, response.error_code, getattr(response, "error_message", None)
+
+    return dict(zip(names, await asyncio.gather(*map(one, names)), strict=True))
+
+
+def parts(items: Sequence[Item], most: int) -> Iterator[Sequence[Item]]:
+    """Return the items in parts of at most so many, each for a request."""
+    return (items[start : start + most] for start in range(0, len(items), most))
+
+
+def by_coordinator(coordinators: Mapping[str, int]) -> dict[int, list[str]]:
+    """Return broker id -> the groups that it coordinates."""
+    found: dict[int, list[str]] = {}
+    for name, broker_id in coordinators.items():
+        found.setdefault(broker_id, []).append(name)
+    return found

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from kio.schema.errors import ErrorCode
 
 from console.admin.errors import AdminError, BrokerError, failure
-from console.admin.group_offsets import group_position
+from console.admin.groups import group_position
 from console.admin.link import Link
 from console.admin.partitions import EARLIEST, LATEST, Place, list_offsets
 from console.admin.record_scan import Budget, Scan, Wanted, merged, scan_of, take

@@ -349,11 +349,10 @@ async def _logs(session: Session, targets: Sequence[LogTarget]) -> Update:
 
 
 async def _groups(session: Session, targets: Sequence[GroupTarget | GroupOffsetTarget]) -> Update:
-    from console.admin import group_offsets
-    from console.admin.group_lag import look_at_groups
+    from console.admin.groups import group_positions, look_at_groups
 
     names = list(dict.fromkeys(t.name if isinstance(t, GroupTarget) else t.group for t in targets))
-    positions, _ = await session.client.run(group_offsets.group_positions, names)
+    positions, _ = await session.client.run(group_positions, names)
     there = {name for name, position in positions.items() if position.group is not None}
     shown = [name for name in names if name in session.snapshot.lags and name in there]
     looks = await session.client.run(look_at_groups, shown) if shown else None

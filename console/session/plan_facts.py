@@ -123,7 +123,7 @@ async def _topic_sizes(session: Session, topics: Iterable[str]) -> dict[str, int
 
 async def _readers(session: Session, topics: frozenset[str]) -> Mapping[str, TopicReaders]:
     """How far groups have read these topics."""
-    from console.admin.readers import topic_readers
+    from console.admin.groups import topic_readers
 
     return await session.client.run(topic_readers, topics, READ_GROUPS) if topics else {}
 

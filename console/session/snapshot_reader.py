@@ -387,13 +387,13 @@ class SnapshotReader:
 
     async def look_at_groups(self, names: Sequence[str]) -> None:
         """Read the members and the lag of groups, with as few requests as they take. Of very many, some at a time."""
-        from console.admin import group_lag
+        from console.admin import groups
 
         for start in range(0, len(names), GROUPS_AT_ONCE):
             some = names[start : start + GROUPS_AT_ONCE]
             known = self.snapshot.groups
             types = {name: known[name].type for name in some if name in known}
-            looks = await self._part("lags", self.client.run(group_lag.look_at_groups, some, types))
+            looks = await self._part("lags", self.client.run(groups.look_at_groups, some, types))
             if looks is None:
                 continue
             at, before = self.clock.now(), self.snapshot.lag_trends
@@ -411,9 +411,9 @@ class SnapshotReader:
 
     async def read_group_positions(self, names: Sequence[str]) -> None:
         """Read the members and offsets of groups; a group that does not exist is known as such."""
-        from console.admin import group_offsets
+        from console.admin import groups
 
-        found, failures = await self.client.run(group_offsets.group_positions, names)
+        found, failures = await self.client.run(groups.group_positions, names)
         known = refresh.with_group_positions(self.snapshot, names, found, self.clock.now())
         part = [(name, each) for name, position in found.items() for each in position.failures]
         self._learn(refresh.with_failures(known, "group_positions", [*failures.items(), *part]), "groups")

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 
-from console.admin.group_offsets import group_position
-from console.admin.groups import find_coordinators
+from console.admin.groups import find_coordinators, group_position
 from console.admin.link import Link
 from console.admin.routing import broker, until_settled
 from console.admin.settings import ConnectionSettings

@@ -13,7 +13,7 @@ from console.admin import cluster as log_dirs
 from console.admin.changes import send
 from console.admin.config_resources import list_config_resources
 from console.admin.errors import Unsupported
-from console.admin.group_lag import group_lag
+from console.admin.groups import group_lag
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.model.acl import Acl

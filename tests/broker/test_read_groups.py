@@ -12,8 +12,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-u
 
 from console.admin import groups
 from console.admin.errors import BrokerError
-from console.admin.group_lag import group_lag
-from console.admin.groups import find_coordinators
+from console.admin.groups import find_coordinators, group_lag
 from console.admin.link import Link
 from console.admin.routing import broker, until_settled
 from console.admin.settings import ConnectionSettings

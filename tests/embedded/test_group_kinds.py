@@ -8,8 +8,14 @@ from typing import Any
 
 import pytest
 
-from console.admin.group_lag import FETCHED_AT_ONCE, group_lag, look_at_groups
-from console.admin.groups import DESCRIBED_AT_ONCE, describe_groups, list_groups
+from console.admin.groups import (
+    DESCRIBED_AT_ONCE,
+    FETCHED_AT_ONCE,
+    describe_groups,
+    group_lag,
+    list_groups,
+    look_at_groups,
+)
 from console.admin.link import Link
 from console.admin.partitions import PARTITIONS_AT_ONCE
 from console.admin.settings import ConnectionSettings

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from console.admin.client import AdminClient
-from console.admin.group_lag import group_lag
-from console.admin.groups import describe_groups, list_groups
+from console.admin.groups import describe_groups, group_lag, list_groups
 from console.admin.settings import ConnectionSettings
 from console.embedded.brokers import EmbeddedCluster, run_in_thread
 from console.embedded.clock import ManualClock

@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.admin.configs import describe_configs
-from console.admin.group_lag import look_at_groups
-from console.admin.groups import describe_groups, find_coordinators
+from console.admin.groups import describe_groups, find_coordinators, look_at_groups
 from console.admin.link import Link
 from console.admin.log_offsets import log_offsets
 from console.admin.partitions import LATEST, leaders_of, offsets_of

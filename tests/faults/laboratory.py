@@ -16,7 +16,7 @@ from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.errors import AdminError
-from console.admin.group_offsets import group_positions
+from console.admin.groups import group_positions
 from console.admin.partitions import log_ranges
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.admin.topics import describe_topics

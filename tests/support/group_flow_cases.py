@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from console.admin.client import AdminClient
-from console.admin.group_lag import group_lag
+from console.admin.groups import group_lag
 from console.language.errors import CommandError
 from console.model.changes import Status
 from console.model.cluster import CommittedOffset

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 from aiokafka.structs import OffsetAndMetadata  # type: ignore[import-untyped]
 
-from console.admin import group_offsets
 from console.admin.client import AdminClient
+from console.admin.groups import group_positions
 from console.contexts.context import Context
 from console.language.grammar import parse
 from console.language.interpret import to_edits
@@ -61,7 +61,7 @@ async def revert(client: AdminClient, report: ApplyReport) -> tuple[RevertReport
 
 async def position(client: AdminClient, group: str) -> GroupPosition:
     """Where a group stands, read anew."""
-    found, failures = await client.run(group_offsets.group_positions, [group])
+    found, failures = await client.run(group_positions, [group])
     assert not failures, failures
     return found[group]
 

@@ -98,7 +98,7 @@ async def describe(command: Running, session: Session) -> int:
 
 async def _described(command: Running, session: Session, name: str) -> tuple[Lines, bool]:
     from console.admin.errors import AdminError
-    from console.admin.group_offsets import group_position
+    from console.admin.groups import group_position
     from console.admin.partitions import LATEST, list_offsets
 
     given = command.given

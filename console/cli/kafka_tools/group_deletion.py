@@ -61,7 +61,7 @@ async def _why_not(session: Session, name: str) -> Failure | None:
 
 
 async def _position(session: Session, name: str) -> GroupPosition:
-    from console.admin.group_offsets import group_position
+    from console.admin.groups import group_position
 
     return await session.client.run(group_position, name)
 

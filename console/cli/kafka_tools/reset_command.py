@@ -164,7 +164,7 @@ class Failed(Exception):
 
 async def _wanted(session: Session, asked: Reset, name: str, *, all_topics: bool) -> tuple[GroupPosition, Wanted]:
     """Where a group is, and its new offsets. Raises NotReset, Failed, OptionsError, AdminError."""
-    from console.admin.group_offsets import group_position
+    from console.admin.groups import group_position
 
     position = await session.client.run(group_position, name)
     if problem := not_inactive(position.group):
