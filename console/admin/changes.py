@@ -14,13 +14,13 @@ from console.admin.groups import (
     delete_share_group_offsets,
 )
 from console.admin.link import Link
-from console.admin.open_transactions import abort_transaction
 from console.admin.partitions import alter_reassignments, elect_leaders
 from console.admin.quotas import alter_quotas
 from console.admin.registration import unregister_broker
 from console.admin.replica_dirs import alter_replica_dirs
 from console.admin.scram import alter_scram
 from console.admin.topics import Progress, create_partitions, create_topics, delete_topics
+from console.admin.transactions import abort_transaction
 from console.model import changes
 from console.model.changes import ChangeRequest, Outcome
 

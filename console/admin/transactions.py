@@ -1,28 +1,345 @@
-"""Transactions (KIP-98, KIP-664): listed, described, found where they hang, and ended there."""
+"""Transactions (KIP-98, KIP-664): those that are open, as leaders and coordinators say, with what can't be seen; one
+that hangs ended; and all, listed and described.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from console.admin.acls import describe_acls
+from console.admin.configs import describe_configs
+from console.admin.delivery import Answer, deliver, refused
 from console.admin.errors import AdminError, BrokerError, failure, of_all_brokers
-from console.admin.groups import OF_TRANSACTIONS, SETTLE_SECONDS, find_coordinators
+from console.admin.groups import COORDINATOR_MOVES, OF_TRANSACTIONS, SETTLE_SECONDS, find_coordinators, parts
 from console.admin.halving import Halving
 from console.admin.link import Link
-from console.admin.partitions import by_topic, leaders_of, place_text
+from console.admin.partitions import LATEST, by_topic, leaders_of, list_offsets, place_text
 from console.admin.routing import broker, until_settled
+from console.admin.topics import describe_topics
+from console.model.acl import AclFilter
+from console.model.changes import AbortTransaction, Outcome, ProducerTarget, Status
+from console.model.codes import AclResourceType, PatternType
+from console.model.config import broker_resource
+from console.model.coordinators import TRANSACTIONS
 from console.model.failure import Failure
 from console.model.transactions import (
+    DEFAULT_MAX_TIMEOUT_MS,
+    NO_ONES,
+    UNFINISHED,
+    OpenTransaction,
     Place,
     Producer,
     ProducerListing,
+    StableOffsets,
+    Standing,
     Transaction,
     TransactionListing,
+    Transactions,
+    verdict,
 )
+
+MAX_PATTERNS = 1_000
+"""Names in ACLs on transactional ids that are tried, each on each broker, before all ids count as describable."""
+
+OFFSETS_AT_ONCE = 5_000
+"""Partitions whose offsets are asked for at once."""
+MOST_RUNNING = 1_000
+"""Unfinished transactions that are described though no partition has records of them."""
+
+_ABORT_RIGHT = "Ask an administrator of the cluster for an ACL: ALTER or CLUSTER_ACTION on CLUSTER kafka-cluster."
+_MAX_TIMEOUT = "transaction.max.timeout.ms"
+
+
+async def stable_offsets(
+    link: Link, places: Iterable[Place]
+) -> tuple[dict[Place, StableOffsets], dict[Place, Failure]]:
+    """Return the last stable offset and the high watermark of each partition, or its failure. Two requests to each
+    leader for each `OFFSETS_AT_ONCE` partitions.
+
+    The stable ones are read first: where they are behind, they were behind already before the others were read.
+    """
+    found: dict[Place, StableOffsets] = {}
+    failures: dict[Place, Failure] = {}
+    for chunk in parts(tuple(dict.fromkeys(places)), OFFSETS_AT_ONCE):
+        stable, unstable = await list_offsets(link, dict.fromkeys(chunk, LATEST), stable=True)
+        ends, endless = await list_offsets(link, dict.fromkeys(stable, LATEST))
+        why = {problem.message: problem for problem in (*endless, *unstable)}
+        other = next(iter(why.values()), Failure("UNKNOWN_SERVER_ERROR", "the leader did not answer"))
+        for place in chunk:
+            if place in ends:
+                found[place] = StableOffsets(stable[place], ends[place])
+            else:
+                failures[place] = why.get(f"{place[0]}-{place[1]}", other)
+    return found, failures
+
+
+async def look_at_transactions(link: Link, places: Iterable[Place]) -> Transactions:
+    """Return the open transactions of these partitions, with what says whether they hang
+    (`model.transactions.verdict`).
+
+    An open transaction holds the last stable offset below the high watermark, so producers are described only where it
+    is there. They are described again once the coordinators have answered: a transaction that was the same both times
+    was open all the while. Raises Unsupported before Kafka 3.0, and AdminError if the cluster can't be reached.
+    """
+    offsets, failures = await stable_offsets(link, places)
+    waiting = [place for place, each in offsets.items() if each.waiting]
+    (before, known), limit = await asyncio.gather(_asked(link, waiting), _max_timeout(link))
+    listing, gaps = known
+    open_ = list(_open(before))
+    doubtful = {each.place for each in open_ if not _is_kept(each, listing)}
+    if doubtful:
+        gaps = (*gaps, *await _hidden(link))
+        after = set(_open(await describe_producers(link, doubtful)))
+        open_ = [each._replace(confirmed=_as_found(each) in map(_as_found, after)) for each in open_]
+    return Transactions(
+        offsets,
+        tuple(sorted(open_, key=lambda each: (each.place, each.producer.start_offset))),
+        listing.transactions,
+        {**failures, **before.failures},
+        gaps if doubtful else (),
+        DEFAULT_MAX_TIMEOUT_MS if limit is None else limit,
+        limit is not None,
+        link.now_ms(),
+    )
+
+
+def _as_found(each: OpenTransaction) -> tuple[Place, int, int, int]:
+    return each.place, each.producer.id, each.producer.epoch, each.producer.start_offset
+
+
+def _open(listing: ProducerListing) -> Iterable[OpenTransaction]:
+    return (
+        OpenTransaction(*place, producer)
+        for place, producers in listing.producers.items()
+        for producer in producers
+        if producer.start_offset >= 0
+    )
+
+
+def _is_kept(each: OpenTransaction, listing: TransactionListing) -> bool:
+    return any(
+        known.producer_id == each.producer.id and known.partitions is not None and each.place in known.partitions
+        for known in listing.transactions.values()
+    )
+
+
+async def _asked(
+    link: Link, waiting: Sequence[Place]
+) -> tuple[ProducerListing, tuple[TransactionListing, tuple[Failure, ...]]]:
+    """Return the producers of the partitions, and after them what the coordinators know, with what they may have left
+    out."""
+    producers = await describe_producers(link, waiting)
+    ids = {each.producer.id for each in _open(producers)}
+    before = await _coordinators(link)
+    listing = await list_transactions(link)
+    gaps = [
+        Failure(why.name, f"{who} did not list its transactions: {why.message or why.name}", why.remedy)
+        for who, why in listing.failures.items()
+    ]
+    known = listing.transactions.values()
+    running = [each.id for each in known if each.state in UNFINISHED][:MOST_RUNNING]
+    wanted = [*(each.id for each in known if each.producer_id in ids), *running]
+    described = await describe_transactions(link, wanted)
+    gaps += _unled(before, await _coordinators(link))
+    return producers, (
+        TransactionListing({**listing.transactions, **described.transactions}, described.failures),
+        tuple(gaps),
+    )
+
+
+async def _coordinators(link: Link) -> Mapping[int, tuple[int, int]] | Failure:
+    """Return partition of the transaction log -> its leader and leader epoch; empty if there is no such topic."""
+    listing = await describe_topics(link, [TRANSACTIONS])
+    topic = listing.topics.get(TRANSACTIONS)
+    if topic is not None:
+        return {each.number: (each.leader, each.leader_epoch) for each in topic.partitions}
+    why = listing.failures.get(TRANSACTIONS)
+    return {} if why is None or why.name == "UNKNOWN_TOPIC_OR_PARTITION" else why
+
+
+def _unled(
+    before: Mapping[int, tuple[int, int]] | Failure, after: Mapping[int, tuple[int, int]] | Failure
+) -> list[Failure]:
+    """Return why some coordinator may not have been asked."""
+    if isinstance(before, Failure) or isinstance(after, Failure):
+        why = before if isinstance(before, Failure) else after
+        assert isinstance(why, Failure)
+        text = f"whether every coordinator was asked can't be seen: {TRANSACTIONS} may not be described"
+        return [Failure(why.name, text, f"Grant DESCRIBE on topic {TRANSACTIONS}, then refresh.")]
+    down = sorted(number for number, (leader, _) in after.items() if leader < 0)
+    if down:
+        text = f"{len(down)} partitions of {TRANSACTIONS} have no leader, so their transactions can't be listed"
+        return [Failure("COORDINATOR_NOT_AVAILABLE", text, "Bring their brokers back, then refresh.")]
+    if before != after:
+        return [Failure("NOT_COORDINATOR", "coordinators moved while they were asked", "Refresh.")]
+    return []
+
+
+async def _hidden(link: Link) -> list[Failure]:
+    """Return why brokers may have left out transactional ids that this principal may not describe; empty if it may all.
+
+    Brokers don't say what they leave out, so it is tried. The ACLs on transactional ids divide all ids into classes,
+    which an authorizer treats alike by Kafka's rules (StandardAuthorizer, AclAuthorizer): each name that an ACL has,
+    the other ids below each of its prefixes, and all others. DescribeTransactions of one id of each class says whether
+    it may be described, creates nothing, and is answered by any broker, so each broker is asked: one that allows all
+    of them allows every id.
+    """
+    try:
+        acls = await describe_acls(link, AclFilter(resource_type=AclResourceType.parse("TRANSACTIONAL_ID")))
+    except BrokerError as error:
+        if error.failure.name != "SECURITY_DISABLED":
+            text = "whether all transactional ids may be described can't be known: the ACLs can't be read"
+            return [Failure(error.failure.name, text, _HOW_TO_KNOW)]
+        acls = ()
+    names = {(acl.resource_name, acl.pattern_type) for acl in acls}
+    if len(names) > MAX_PATTERNS:
+        text = f"there are ACLs for {len(names):,} names of transactional ids, of which {MAX_PATTERNS:,} can be tried"
+        return [Failure("TOO_MANY", text, "Look with Kafka's own command, as a super user.")]
+    other = _no_ones({name for name, _ in names})
+    tried = [other, *(name if pattern == PatternType.parse("LITERAL") else name + other for name, pattern in names)]
+    brokers = sorted((await link.nodes()).brokers)
+    answers = await asyncio.gather(*(_refused(link, id_, tried) for id_ in brokers))
+    for broker_id, answer in zip(brokers, answers, strict=True):
+        if isinstance(answer, Failure):
+            return [Failure(answer.name, f"broker {broker_id} does not say what it leaves out: {answer}", "Refresh.")]
+        if answer:
+            text = "this principal may not describe all transactional ids, and those it may not are left out"
+            return [Failure("TRANSACTIONAL_ID_AUTHORIZATION_FAILED", text, _HOW_TO_KNOW)]
+    return []
+
+
+def _no_ones(names: Collection[str]) -> str:
+    """Return an id that no ACL names, and below no prefix that one has. Always the same one where there is none like
+    it, so that a record has the answer that its replay asks for."""
+    free = (each for each in NO_ONES if not any(name.startswith(each[0]) for name in names))
+    return next(free, secrets.token_hex(16))
+
+
+_HOW_TO_KNOW = (
+    "Connect as a principal with DESCRIBE on all transactional ids ('*') and on the cluster, or as a super user; then "
+    "refresh."
+)
+
+
+async def _refused(link: Link, broker_id: int, ids: Sequence[str]) -> bool | Failure:
+    """Return whether the broker refuses to describe one of the ids to this principal."""
+    for chunk in parts(ids, IDS_AT_ONCE):
+        try:
+            response = await describe_ids(link, broker_id, chunk)
+        except AdminError as error:
+            return error.failure
+        codes = {each.error_code for each in response.transaction_states}
+        if ErrorCode.transactional_id_authorization_failed in codes:
+            return True
+    return False
+
+
+async def _max_timeout(link: Link) -> int | None:
+    """Return the highest transaction.max.timeout.ms of the brokers, milliseconds; None if a broker does not say."""
+    brokers = sorted((await link.nodes()).brokers)
+    try:
+        listing = await describe_configs(link, map(broker_resource, brokers), keys=[_MAX_TIMEOUT], synonyms=False)
+    except AdminError:
+        return None
+    values = [entry.value for configs in listing.sets.values() if (entry := configs.get(_MAX_TIMEOUT)) is not None]
+    if len(values) < len(brokers) or not all(value is not None and value.isdigit() for value in values):
+        return None
+    return max((int(value) for value in values if value is not None), default=None)
+
+
+# Ending one.
+
+
+async def abort_transaction(link: Link, request: AbortTransaction, *, validate_only: bool) -> tuple[Outcome, ...]:
+    """Return one outcome: an abort marker for the producer's open transaction is written into the partition, by its
+    leader.
+
+    It is looked at right before, for a check too, and nothing is sent unless it is the transaction that was meant and
+    hangs. The marker has the producer's epoch and the coordinator's as the leader knows them (0 for -1, as Kafka's
+    command sends), and transaction version 0. The protocol has no check of it. Needs Alter or ClusterAction on the
+    cluster. Raises Unsupported before Kafka 3.0, and AdminError if nothing was sent.
+    """
+    target = request.target
+    kept_back = _kept_back(request, await look_at_transactions(link, [(target.topic, target.number)]))
+    if kept_back is not None:
+        return (kept_back,)
+    if validate_only:
+        return (Outcome(target, Status.UNCHECKED),)
+    by_broker, leaderless = await leaders_of(link, [(target.topic, target.number)])
+    if leaderless:
+        return (Outcome(target, Status.FAILED, next(iter(leaderless.values()))),)
+    leader = next(iter(by_broker))
+
+    def build(kio: ModuleType) -> Any:
+        from console.wire.schemas import for_version
+
+        marker = for_version(
+            kio.WritableTxnMarker,
+            producer_id=target.producer_id,
+            producer_epoch=request.producer_epoch,
+            transaction_result=False,
+            topics=(kio.WritableTxnMarkerTopic(name=target.topic, partition_indexes=(target.number,)),),
+            coordinator_epoch=max(0, request.coordinator_epoch),
+            transaction_version=0,
+        )
+        return kio.WriteTxnMarkersRequest(markers=(marker,))
+
+    async def send(_targets: Sequence[ProducerTarget]) -> Mapping[ProducerTarget, Answer]:
+        response = await link.call("write_txn_markers", build, to=broker(leader), change=True)
+        return {
+            ProducerTarget(topic.name, part.partition_index, int(marker.producer_id)): (part.error_code, None)
+            for marker in response.markers
+            for topic in marker.topics
+            for part in topic.partitions
+        }
+
+    async def describe_again(_targets: Sequence[ProducerTarget]) -> Mapping[ProducerTarget, Status]:
+        listing = await describe_producers(link, [(target.topic, target.number)])
+        return {target: ended(request, listing)}
+
+    outcomes = await deliver(link.settings, [target], send, describe_again, validate_only=False)
+    return (with_right_named(outcomes[target]),)
+
+
+def _kept_back(request: AbortTransaction, seen: Transactions) -> Outcome | None:
+    """Return why the marker must not be written; None if it may."""
+    target = request.target
+    place = target.topic, target.number
+    if place in seen.failures:
+        return Outcome(target, Status.FAILED, seen.failures[place])
+    found = seen.found(*place, target.producer_id)
+    if found is None or found.producer.start_offset != request.start_offset:
+        text = f"the transaction of producer {target.producer_id} has ended since: nothing was sent"
+        return Outcome(target, Status.NOT_APPLIED, Failure("NOT_OPEN", text, "Discard the edit."))
+    judged = verdict(found, seen)
+    if judged.standing is Standing.HANGS and found.producer.epoch == request.producer_epoch:
+        return None
+    return refused(target, "NOT_HANGING", f"nothing was sent: {judged.why}", judged.remedy or "Discard the edit.")
+
+
+def ended(request: AbortTransaction, listing: ProducerListing) -> Status:
+    """Return whether the transaction is no longer open. A producer that the leader has forgotten has none."""
+    target = request.target
+    producers = listing.producers.get((target.topic, target.number))
+    if producers is None:
+        return Status.UNKNOWN
+    still = any(each.id == target.producer_id and each.start_offset == request.start_offset for each in producers)
+    return Status.NOT_APPLIED if still else Status.APPLIED
+
+
+def with_right_named(outcome: Outcome) -> Outcome:
+    """Return the outcome, with the right that is missing where the broker refused for want of one."""
+    problem = outcome.failure
+    if problem is None or problem.name != "CLUSTER_AUTHORIZATION_FAILED":
+        return outcome
+    return Outcome(outcome.target, outcome.status, Failure(problem.name, problem.message, _ABORT_RIGHT))
+
 
 PARTITIONS_AT_ONCE = 500
 """Partitions in one DescribeProducers, as many as Kafka's own command asks for."""
@@ -30,12 +347,7 @@ IDS_AT_ONCE = 500
 """Transactional ids in one FindCoordinator and in one DescribeTransactions."""
 
 _NEEDS = "3.0"
-_COORDINATOR_MOVES = frozenset(
-    {ErrorCode.coordinator_load_in_progress, ErrorCode.coordinator_not_available, ErrorCode.not_coordinator}
-)
-T = TypeVar("T")
-
-# -- producers ---------------------------------------------------------------------------------------------------------
+# Producers, as partitions' leaders know them.
 
 
 async def describe_producers(link: Link, places: Iterable[Place], replica: int | None = None) -> ProducerListing:
@@ -76,7 +388,7 @@ async def _producers_at(link: Link, broker_id: int, places: Sequence[Place]) -> 
             for part in topic.partitions
         }
 
-    for chunk in chunks(places, PARTITIONS_AT_ONCE):
+    for chunk in parts(places, PARTITIONS_AT_ONCE):
         try:
             answer = await halving.read(chunk, ask)
         except AdminError as error:
@@ -110,7 +422,7 @@ def _producer(state: Any) -> Producer:
     )
 
 
-# -- coordinators ------------------------------------------------------------------------------------------------------
+# What coordinators know.
 
 
 async def list_transactions(
@@ -135,8 +447,8 @@ async def list_transactions(
     answers = await asyncio.gather(
         *(_listed_at(link, id_, least, needs, (states, tuple(producer_ids), longer_than_ms, pattern)) for id_ in ids)
     )
-    parts, failures = of_all_brokers(dict(zip(ids, answers, strict=True)))
-    found = {each.id: each for part in parts for each in part}
+    listed, failures = of_all_brokers(dict(zip(ids, answers, strict=True)))
+    found = {each.id: each for part in listed for each in part}
     return TransactionListing(dict(sorted(found.items())), failures)
 
 
@@ -164,7 +476,7 @@ async def _listed_at(
         await link.require("list_transactions", least, needs, broker(broker_id))
         response = await until_settled(
             lambda: link.call("list_transactions", build, to=broker(broker_id)),
-            lambda answer: answer.error_code in _COORDINATOR_MOVES,
+            lambda answer: answer.error_code in COORDINATOR_MOVES,
             within=SETTLE_SECONDS,
         )
     except AdminError as error:
@@ -188,14 +500,14 @@ async def describe_transactions(link: Link, ids: Iterable[str]) -> TransactionLi
     await link.require("describe_transactions", 0, _NEEDS)
     found: dict[str, Transaction] = {}
     failures: dict[str, Failure] = {}
-    for chunk in chunks(tuple(dict.fromkeys(ids)), IDS_AT_ONCE):
+    for chunk in parts(tuple(dict.fromkeys(ids)), IDS_AT_ONCE):
         coordinators, without = await find_coordinators(link, chunk, OF_TRANSACTIONS)
         by_broker: dict[int, list[str]] = {}
         for id_, broker_id in coordinators.items():
             by_broker.setdefault(broker_id, []).append(id_)
-        parts = await asyncio.gather(*(_described_at(link, broker_id, mine) for broker_id, mine in by_broker.items()))
+        answers = await asyncio.gather(*(_described_at(link, broker_id, mine) for broker_id, mine in by_broker.items()))
         failures.update(without)
-        for part in parts:
+        for part in answers:
             found.update(part.transactions)
             failures.update(part.failures)
     return TransactionListing(found, failures)
@@ -205,7 +517,7 @@ async def _described_at(link: Link, broker_id: int, ids: Sequence[str]) -> Trans
     async def ask(some: Sequence[str]) -> Mapping[str, Transaction | Failure]:
         response = await until_settled(
             lambda: describe_ids(link, broker_id, some),
-            lambda answer: any(each.error_code in _COORDINATOR_MOVES for each in answer.transaction_states),
+            lambda answer: any(each.error_code in COORDINATOR_MOVES for each in answer.transaction_states),
             within=SETTLE_SECONDS,
         )
         return {
@@ -245,8 +557,3 @@ def _described(state: Any, coordinator: int) -> Transaction:
         state.transaction_start_time,
         frozenset((topic.topic, number) for topic in state.topics for number in topic.partitions),
     )
-
-
-def chunks(items: Sequence[T], size: int) -> list[Sequence[T]]:
-    """Return the items in parts of at most this size."""
-    return [items[start : start + size] for start in range(0, len(items), size)]

@@ -375,7 +375,7 @@ async def _brokers(session: Session, _targets: Sequence[BrokerTarget]) -> Update
 
 
 async def _transactions(session: Session, targets: Sequence[ProducerTarget]) -> Update:
-    from console.admin.open_transactions import look_at_transactions
+    from console.admin.transactions import look_at_transactions
 
     asked = list(dict.fromkeys((target.topic, target.number) for target in targets))
     look = await _allowed(session.client.run(look_at_transactions, asked))

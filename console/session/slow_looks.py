@@ -218,7 +218,7 @@ class SlowLooks:
 
     async def _read_transactions(self) -> None:
         """Look into the partitions whose last stable offset stands still, after each read of it."""
-        from console.admin import open_transactions
+        from console.admin import transactions
         from console.admin.errors import AdminError
         from console.model.transactions import NOTHING_SEEN
 
@@ -229,7 +229,7 @@ class SlowLooks:
         seen = NOTHING_SEEN
         if places:
             try:
-                seen = await self._session.client.run(open_transactions.look_at_transactions, places)
+                seen = await self._session.client.run(transactions.look_at_transactions, places)
             except AdminError as error:
                 seen = replace(NOTHING_SEEN, failures=dict.fromkeys(places, error.failure))
         self.facts = replace(self.facts, transactions=seen, open_before=opened(self.facts.transactions))

@@ -475,9 +475,9 @@ class SnapshotReader:
 
     async def read_transactions(self, places: Sequence[tuple[str, int]]) -> None:
         """Read the open transactions of partitions, and what says whether they hang."""
-        from console.admin import open_transactions
+        from console.admin import transactions
 
-        look = await self._part("transactions", self.client.run(open_transactions.look_at_transactions, places))
+        look = await self._part("transactions", self.client.run(transactions.look_at_transactions, places))
         self._learn(refresh.with_transactions(self.snapshot, places, look, self.clock.now()), "transactions")
 
     async def read_reassignments(self) -> None:

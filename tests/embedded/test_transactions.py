@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from console.admin.link import Link
-from console.admin.open_transactions import MAX_PATTERNS, look_at_transactions
 from console.admin.settings import ConnectionSettings, SaslSettings
+from console.admin.transactions import MAX_PATTERNS, look_at_transactions
 from console.embedded import state_file
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.faults import Cut, Fault, Moment

@@ -203,7 +203,7 @@ async def find_hanging(command: Running, session: Session) -> int:
 
 
 async def _own_rule(command: Running, session: Session, places: Sequence[Place]) -> int:
-    from console.admin.open_transactions import look_at_transactions
+    from console.admin.transactions import look_at_transactions
 
     seen = await session.client.run(look_at_transactions, places)
     columns = ("Topic", "Partition", "ProducerId", "StartOffset", "Standing", "Why")
