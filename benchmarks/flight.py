@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.figures import load, report, report_ratio
-from console.admin import log_offsets, topics
+from console.admin import partitions, topics
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.contexts import Context
@@ -47,7 +47,7 @@ PATIENT = 600.0
 _LIMITS = {
     triage_looks: ("ANSWER_SECONDS", "FIRST_ANSWER_SECONDS", "SHORT_SECONDS"),
     slow_looks: ("VIEW_SECONDS",),
-    log_offsets: ("ANSWER_SECONDS",),
+    partitions: ("LEADER_SECONDS",),
     topics: ("ANSWER_SECONDS",),
 }
 MOST_AN_HOUR = 2 << 20

@@ -1,9 +1,11 @@
-"""Partitions: leader elections (KIP-183, KIP-460), reassignments (KIP-455) and offsets by time (KIP-79)."""
+"""Partitions: leader elections (KIP-183, KIP-460), reassignments (KIP-455), records deleted (KIP-107), offsets by time
+(KIP-79), and where very many logs begin and end.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from types import ModuleType
 from typing import Any, TypeVar
@@ -17,17 +19,27 @@ from console.admin.halving import Halving
 from console.admin.link import Link
 from console.admin.routing import CONTROLLER, broker
 from console.admin.topics import ANSWER_SECONDS, describe_topics
-from console.model.changes import AlterReassignments, ElectLeaders, MoveTarget, Outcome, PartitionTarget, Status, Target
+from console.model.changes import (
+    AlterReassignments,
+    DeleteRecords,
+    ElectLeaders,
+    LogTarget,
+    MoveTarget,
+    Outcome,
+    PartitionTarget,
+    Status,
+    Target,
+)
 from console.model.cluster import LogRange, LogSpan, Partition, Reassignment
 from console.model.failure import Failure
-
-# Neither ElectLeaders nor AlterPartitionReassignments has a validate-only form.
-
+from console.model.log_course import LogOffsets, Newest
 
 T = TypeVar("T", bound=Target)
 
 Place = tuple[str, int]
 """A topic and the number of a partition of it, to read."""
+
+# Neither ElectLeaders nor AlterPartitionReassignments has a validate-only form.
 
 
 async def elect_leaders(link: Link, request: ElectLeaders, *, validate_only: bool) -> tuple[Outcome, ...]:
@@ -223,6 +235,96 @@ async def _described(link: Link, places: Iterable[Place]) -> dict[Place, Partiti
     return {
         (topic.name, partition.number): partition for topic in listing.topics.values() for partition in topic.partitions
     }
+
+
+# Records before an offset, deleted.
+
+
+async def delete_records(link: Link, request: DeleteRecords, *, validate_only: bool) -> tuple[Outcome, ...]:
+    """Return one outcome for each partition; a check is UNCHECKED. One request to each leader, at once.
+
+    A leader waits until its followers have deleted them too. Raises Unsupported before Kafka 0.11, and AdminError if
+    nothing was sent.
+    """
+    if validate_only:
+        return tuple(Outcome(target, Status.UNCHECKED) for target in request.before)
+    outcomes: dict[LogTarget, Outcome] = {}
+    left = tuple(request.before)
+    for last in (False, True):  # those that a broker does not lead are sent once more, to the new leader
+        if not left:
+            break
+        leaders, leaderless = await leaders_of(link, [(target.topic, target.number) for target in left])
+        led = {leader: [LogTarget(*place) for place in places] for leader, places in leaders.items()}
+        answers = await asyncio.gather(*(_delete_at(link, leader, mine, request) for leader, mine in led.items()))
+        found = {target: outcome for answer in answers for target, outcome in answer.items()}
+        moved = tuple(target for target, outcome in found.items() if not last and _is_moved(outcome))
+        outcomes |= found
+        outcomes |= {
+            LogTarget(*place): Outcome(LogTarget(*place), Status.FAILED, why) for place, why in leaderless.items()
+        }
+        left = moved
+    return tuple(outcomes[target] for target in request.before)
+
+
+def _is_moved(outcome: Outcome) -> bool:
+    """Return whether a broker refused it that does not lead the partition."""
+    names = {failure(code).name for code in _LEADER_MOVED}
+    return outcome.status is Status.FAILED and outcome.failure is not None and outcome.failure.name in names
+
+
+async def _delete_at(
+    link: Link, leader: int, targets: Sequence[LogTarget], request: DeleteRecords
+) -> dict[LogTarget, Outcome]:
+    async def send(some: Sequence[LogTarget]) -> Mapping[LogTarget, Answer]:
+        def build(kio: ModuleType) -> Any:
+            return kio.DeleteRecordsRequest(
+                topics=tuple(
+                    kio.DeleteRecordsTopic(
+                        name=topic,
+                        partitions=tuple(
+                            kio.DeleteRecordsPartition(
+                                partition_index=number, offset=request.before[LogTarget(topic, number)]
+                            )
+                            for number in numbers
+                        ),
+                    )
+                    for topic, numbers in by_topic((target.topic, target.number) for target in some).items()
+                ),
+                timeout=timedelta(milliseconds=request.timeout_ms),
+            )
+
+        timeout = max(link.settings.request_timeout, request.timeout_ms / 1000 + ANSWER_SECONDS)
+        response = await link.call("delete_records", build, to=broker(leader), timeout=timeout, change=True)
+        return {
+            LogTarget(topic.name, part.partition_index): (part.error_code, _why_kept(topic.name, part.error_code))
+            for topic in response.topics
+            for part in topic.partitions
+        }
+
+    async def describe_again(some: Sequence[LogTarget]) -> Mapping[LogTarget, Status]:
+        starts, _ = await list_offsets(link, dict.fromkeys(((each.topic, each.number) for each in some), EARLIEST))
+        return {each: deleted(request.before[each], starts.get((each.topic, each.number))) for each in some}
+
+    try:
+        return await deliver(link.settings, targets, send, describe_again, validate_only=False)
+    except AdminError as error:  # not sent to this leader; others may have theirs
+        return {target: Outcome(target, Status.FAILED, error.failure) for target in targets}
+
+
+def _why_kept(topic: str, code: int) -> str | None:
+    """Return what brokers leave out: their answers have no texts."""
+    if code == ErrorCode.topic_authorization_failed:
+        return f"deleting records needs DELETE on topic {topic}"
+    if code == ErrorCode.policy_violation:
+        return f"cleanup.policy of {topic} has no delete in it"
+    return None
+
+
+def deleted(before: int, start: int | None) -> Status:
+    """Return whether a log begins at the wanted offset or later, None for an unknown beginning."""
+    if start is None:
+        return Status.UNKNOWN
+    return Status.APPLIED if start >= before else Status.NOT_APPLIED
 
 
 # Offsets by time, each from the partition's leader.
@@ -435,3 +537,131 @@ def place_text(place: Place) -> str:
 
 def _failure_of(place: Place, code: int) -> Failure:
     return failure(code, place_text(place))
+
+
+# Where logs begin, end and are stable, and their newest records: of very many partitions, from leaders that are known.
+# What a leader does not answer is missing: the next round asks again.
+
+MAX_TIMESTAMP = -3
+"""The special timestamp of ListOffsets for the record with the highest timestamp (KIP-734)."""
+MAX_TIMESTAMP_SINCE = 7
+"""The first version of ListOffsets with it, Kafka 3.0: older brokers take it for a time."""
+LEADER_SECONDS = 5.0
+"""Seconds that a leader has for one request."""
+REFUSED = (-1, -2)
+"""What a partition has that its broker refuses by itself, as another one leads it: no error of the batch."""
+
+Said = TypeVar("Said")
+
+
+async def log_offsets(link: Link, led: Mapping[int, Sequence[Place]], *, stable: bool) -> dict[Place, LogOffsets]:
+    """Return (topic, partition) -> its offsets, for the partitions that each broker leads. stable: ask for the last
+    stable offsets too. Two or three requests to each leader for so many partitions as fit. Raises nothing but what
+    cancels."""
+
+    async def at_leader(leader: int, places: Sequence[Place]) -> dict[Place, LogOffsets]:
+        # The stable one first: where it is behind, it was behind already before the end was read.
+        held = await _timed_offsets(link, leader, places, LATEST, stable=True) if stable else {}
+        starts = await _timed_offsets(link, leader, places, EARLIEST)
+        ends = await _timed_offsets(link, leader, places, LATEST)
+        return {
+            place: LogOffsets(starts[place][1], held[place][1] if stable else end, end)
+            for place, (_, end) in ends.items()
+            if place in starts and (not stable or place in held)
+        }
+
+    return await _of_leaders(led, at_leader)
+
+
+async def held_back(link: Link, led: Mapping[int, Sequence[Place]]) -> frozenset[Place]:
+    """Return the partitions, of those that each broker leads, in which records wait for an open transaction."""
+
+    async def at_leader(leader: int, places: Sequence[Place]) -> dict[Place, int]:
+        # The stable ones first: where they are behind, they were behind already before the others were read.
+        stable = await _timed_offsets(link, leader, places, LATEST, stable=True)
+        ends = await _timed_offsets(link, leader, places, LATEST)
+        return {place: end for place, (_, end) in ends.items() if place in stable and stable[place][1] < end}
+
+    return frozenset(await _of_leaders(led, at_leader))
+
+
+async def newest_records(link: Link, led: Mapping[int, Sequence[Place]]) -> dict[Place, Newest]:
+    """Return (topic, partition) -> the record with the highest timestamp, for the partitions that each broker leads;
+    empty ones are missing, as are all of a broker before Kafka 3.0."""
+
+    async def at_leader(leader: int, places: Sequence[Place]) -> dict[Place, Newest]:
+        version = await link.version("list_offsets", broker(leader))
+        if version is None or version < MAX_TIMESTAMP_SINCE:
+            return {}
+        found = await _timed_offsets(link, leader, places, MAX_TIMESTAMP)
+        return {place: Newest(*each) for place, each in found.items() if each[1] >= 0}
+
+    return await _of_leaders(led, at_leader)
+
+
+async def _of_leaders(
+    led: Mapping[int, Sequence[Place]], ask: Callable[[int, Sequence[Place]], Awaitable[dict[Place, Said]]]
+) -> dict[Place, Said]:
+    async def answered(leader: int, places: Sequence[Place]) -> dict[Place, Said]:
+        found: dict[Place, Said] = {}
+        try:
+            for start in range(0, len(places), PARTITIONS_AT_ONCE):
+                found.update(await ask(leader, places[start : start + PARTITIONS_AT_ONCE]))
+        except AdminError:
+            return found
+        return found
+
+    parts = await asyncio.gather(*(answered(leader, places) for leader, places in led.items()))
+    return {place: each for part in parts for place, each in part.items()}
+
+
+async def _timed_offsets(
+    link: Link, leader: int, places: Sequence[Place], timestamp: int, *, stable: bool = False
+) -> dict[Place, tuple[int, int]]:
+    """Return (topic, partition) -> (timestamp, offset), of those without an error. Raises AdminError."""
+
+    async def ask(some: Sequence[Place]) -> Mapping[Place, tuple[int, int] | Failure]:
+        return await _timed_answer(link, leader, some, timestamp, stable)
+
+    found = await Halving(place_text).read(places, ask)
+    return {place: each for place, each in found.items() if not isinstance(each, Failure) and each != REFUSED}
+
+
+async def _timed_answer(
+    link: Link, leader: int, places: Sequence[Place], timestamp: int, stable: bool
+) -> dict[Place, tuple[int, int] | Failure]:
+    """Read one answer: (timestamp, offset), `REFUSED`, or why there is none."""
+
+    def build(kio: ModuleType) -> Any:
+        from datetime import timedelta
+
+        from console.wire.schemas import for_version
+
+        topics = (
+            kio.ListOffsetsTopic(
+                name=name,
+                partitions=tuple(
+                    for_version(kio.ListOffsetsPartition, partition_index=number, timestamp=timestamp)
+                    for number in numbers
+                ),
+            )
+            for name, numbers in by_topic(places).items()
+        )
+        return for_version(
+            kio.ListOffsetsRequest,
+            replica_id=CONSUMER,
+            isolation_level=int(stable),
+            topics=tuple(topics),
+            timeout=timedelta(seconds=LEADER_SECONDS),
+        )
+
+    response = await link.call("list_offsets", build, to=broker(leader), timeout=LEADER_SECONDS)
+    return {
+        (topic.name, part.partition_index): (part.timestamp, part.offset)
+        if not part.error_code
+        else failure(part.error_code)
+        if part.error_code == ErrorCode.unknown_server_error
+        else REFUSED
+        for topic in response.topics
+        for part in topic.partitions
+    }

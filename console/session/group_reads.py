@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 async def read_held_offsets(session: Session, groups: Iterable[str]) -> None:
     """Read the open transactions of the partitions that these groups' offsets are in, where any holds some. What
     brokers refuse is left out: it is asked for the forecast alone."""
-    from console.admin import log_offsets, topics
+    from console.admin import partitions, topics
     from console.admin.errors import BrokerError
 
     try:
@@ -33,7 +33,7 @@ async def read_held_offsets(session: Session, groups: Iterable[str]) -> None:
         for number in sorted({partition_of(group, len(known.partitions)) for group in groups}):
             led.setdefault(known.partitions[number].leader, []).append((OFFSETS, number))
         led.pop(-1, None)
-        held = sorted(await session.client.run(log_offsets.held_back, led))
+        held = sorted(await session.client.run(partitions.held_back, led))
     except BrokerError as error:
         log.info("whether a transaction holds offsets: %s", error.failure)
         return

@@ -93,7 +93,7 @@ class RecordedSlowLooks(SlowLooks):
 
     async def _read_logs(self) -> None:
         """Read the offsets of the logs for which the beginning and the end were answered."""
-        from console.admin import log_offsets
+        from console.admin import partitions
 
         ends = []
         for asked, track in self._asked_since(self._logs_ms):
@@ -107,7 +107,7 @@ class RecordedSlowLooks(SlowLooks):
                 self._taken[end] = self._tape.at_ms
                 # Just as it was asked: an answer that is put together from others takes a hundred times as long.
                 led = {end.node: end.places}
-                found |= await self._session.client.run(log_offsets.log_offsets, led, stable=stable)
+                found |= await self._session.client.run(partitions.log_offsets, led, stable=stable)
         if found:
             self.keep_logs(found)
         await self._read_named_configs()
@@ -134,13 +134,13 @@ class RecordedSlowLooks(SlowLooks):
 
     async def _read_newest(self) -> None:
         """Read the newest records of the logs that were asked for them."""
-        from console.admin import log_offsets
+        from console.admin import partitions
 
         since, self._newest_ms = self._newest_ms, self._tape.at_ms
         for asked, _ in self._asked_since(since):
             if asked.timestamp == MAX_TIMESTAMP:
                 led = {asked.node: asked.places}
-                self.keep_newest(await self._session.client.run(log_offsets.newest_records, led))
+                self.keep_newest(await self._session.client.run(partitions.newest_records, led))
 
     async def _read_transactions(self) -> None:
         """Look into the partitions whose last stable offset stands still, once that was answered."""

@@ -13,7 +13,7 @@ async def replica_logs_of(
     run: Callable[..., Awaitable[Any]], snapshot: Snapshot, places: Iterable[TopicPartition]
 ) -> Callable[[Snapshot], Snapshot]:
     """Ask what the replicas of partitions hold. Returns what puts it into a snapshot. run: a client's."""
-    from console.admin.replica_logs import replica_logs
+    from console.admin.replicas import replica_logs
     from console.model.elections import partition_in
 
     replicas: dict[TopicPartition, tuple[int, ...]] = {}

@@ -162,12 +162,12 @@ class SlowLooks:
     async def _read_logs(self) -> None:
         """Read where logs begin, end and are stable: of those that groups read, those that stand still, and of the
         others the next ones in turn. Stable offsets are asked for where the cluster has transactions."""
-        from console.admin import log_offsets
+        from console.admin import partitions
 
         topics = self._session.snapshot.topics
         places = self._next_logs()
         stable = TRANSACTIONS_TOPIC in topics or not any(topic.internal for topic in topics.values())
-        found = await self._session.client.run(log_offsets.log_offsets, self._led(places), stable=stable)
+        found = await self._session.client.run(partitions.log_offsets, self._led(places), stable=stable)
         self.keep_logs(found)
         jumped = {(each.topic, each.partition) for each in self.facts.logs.jumps if each.at == self.facts.logs.at}
         if jumped:
@@ -239,7 +239,7 @@ class SlowLooks:
 
     async def _read_newest(self) -> None:
         """Read the newest records of logs that have some, of each hourly."""
-        from console.admin import log_offsets
+        from console.admin import partitions
 
         now, logs = self._session.clock.monotonic(), self.facts.logs.logs
         again = now - NEWEST_AGAIN
@@ -249,7 +249,7 @@ class SlowLooks:
         ][:NEWEST_AT_ONCE]
         if not due:
             return
-        found = await self._session.client.run(log_offsets.newest_records, self._led(due))
+        found = await self._session.client.run(partitions.newest_records, self._led(due))
         self._newest_at |= dict.fromkeys(due, now)
         self.keep_newest(found)
 

@@ -14,7 +14,7 @@ from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 from console.admin import partitions, topics
 from console.admin.changes import send
 from console.admin.client import AdminClient
-from console.admin.replica_logs import replica_logs
+from console.admin.replicas import replica_logs
 from console.admin.routing import until_settled
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from console.admin.configs import describe_configs
 from console.admin.groups import describe_groups, find_coordinators, look_at_groups
 from console.admin.link import Link
-from console.admin.log_offsets import log_offsets
-from console.admin.partitions import LATEST, leaders_of, offsets_of
-from console.admin.replica_logs import replica_logs
+from console.admin.partitions import LATEST, leaders_of, log_offsets, offsets_of
+from console.admin.replicas import replica_logs
 from console.admin.settings import ConnectionSettings
 from console.admin.topics import describe_topics
 from console.admin.transactions import describe_producers
