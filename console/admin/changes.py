@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from console.admin.acls import create_acls, delete_acls
+from console.admin.cluster import unregister_broker
 from console.admin.configs import alter_configs
 from console.admin.features import update_features
 from console.admin.groups import (
@@ -15,7 +16,6 @@ from console.admin.groups import (
 from console.admin.link import Link
 from console.admin.partitions import alter_reassignments, delete_records, elect_leaders
 from console.admin.quotas import alter_quotas
-from console.admin.registration import unregister_broker
 from console.admin.replicas import alter_replica_dirs
 from console.admin.scram import alter_scram
 from console.admin.topics import Progress, create_partitions, create_topics, delete_topics

@@ -1,4 +1,5 @@
-"""Configs of every kind of resource: described in chunks, several in flight, and altered.
+"""Configs of every kind of resource: described in chunks, several in flight, and altered; resources that are listed as
+having some (KIP-1142).
 
 DescribeConfigs (KIP-133, KIP-226, KIP-569) is decoded straight into the model while the next chunk is on its way.
 Changes go by IncrementalAlterConfigs (KIP-339), and by AlterConfigs (KIP-133) where a broker has nothing else.
@@ -14,11 +15,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from console.admin.aside import aside
 from console.admin.delivery import Answer, configs_verdict, deliver, list_items, refused
 from console.admin.errors import (
     AdminError,
     BadAnswer,
+    BrokerError,
     Disconnected,
     RequestTimedOut,
     UnknownBroker,
@@ -27,13 +28,14 @@ from console.admin.errors import (
 )
 from console.admin.gc_pause import gc_paused
 from console.admin.halving import Halving
-from console.admin.link import Link
+from console.admin.link import Link, aside
 from console.admin.link_errors import wrong_broker
 from console.admin.routing import ANY, Route, broker
 from console.model.broker_keys import as_altered
 from console.model.changes import AlterConfigs, ConfigOp, Outcome, Status
 from console.model.codes import APPEND, BROKER, DELETE, SET, ResourceType
 from console.model.config import ConfigListing, ConfigResource, ConfigSet
+from console.model.entity_types import BY_NUMBER
 from console.model.failure import Failure
 from console.model.numbers import long_number
 from console.model.secret import Secret
@@ -474,3 +476,39 @@ def _answers(response: Any) -> dict[ConfigResource, Answer]:
         )
         for result in response.responses
     }
+
+
+# What has configs and is listed by no other API.
+
+_FIRST, _SINCE = next(
+    (ResourceType(number), each.listed.since)
+    for number, each in BY_NUMBER.items()
+    if each.listed is not None and each.listed.version == 0
+)
+"""The only type that version 0 lists, without saying so, and the release from which on it does."""
+
+
+async def list_config_resources(link: Link, types: Iterable[ResourceType | int]) -> tuple[ConfigResource, ...]:
+    """Return the resources of these types that have configs (KIP-1142), sorted.
+
+    Before Kafka 4.1 brokers list one type only (KIP-1000), so other types give no resources.
+    Raises Unsupported before Kafka 3.7, and other AdminErrors.
+    """
+    wanted = tuple(dict.fromkeys(map(ResourceType, types)))
+    version = await link.require("list_config_resources", 0, _SINCE)
+    if version == 0 and _FIRST not in wanted:
+        return ()
+
+    def build(kio: ModuleType) -> Any:
+        from console.wire.schemas import for_version
+
+        return for_version(kio.ListConfigResourcesRequest, resource_types=wanted)
+
+    response = await link.call("list_config_resources", build)
+    if response.error_code:
+        raise BrokerError(failure(response.error_code))
+    found = (
+        ConfigResource(ResourceType(getattr(item, "resource_type", _FIRST)), item.resource_name)
+        for item in response.config_resources
+    )
+    return tuple(sorted(each for each in found if each.is_cluster_default or each.type.entity.names.allows(each.name)))

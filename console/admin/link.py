@@ -1,4 +1,4 @@
-"""Requests to one cluster: the connection, the API version, retries."""
+"""Requests to one cluster: the connection, the API version, retries, decoding, and which brokers are silent."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from console.admin.aside import aside
 from console.admin.connections import BREADTH, Connections, first_to_open
 from console.admin.errors import (
     AdminError,
@@ -60,6 +59,7 @@ if TYPE_CHECKING:
     from console.flight.tap import Tap
     from console.wire.aiokafka_request import AiokafkaRequest, Exchange, RawResponse
     from console.wire.connection import Connection
+
 
 Build = Callable[[ModuleType], Any]
 Ask = Callable[[str, Build], Awaitable[Any]]
@@ -246,8 +246,6 @@ class Link:
         to see whether the cluster is up. Connections to silent brokers are taken out of use. Raises AdminError if the
         brokers are unknown, or none answers.
         """
-        from console.admin.silence import silent_nodes  # needed only once a broker may be silent
-
         try:
             async with asyncio.timeout(within):
                 nodes = dict(sorted((await self.nodes()).brokers.items())[:BREADTH])
@@ -526,3 +524,59 @@ def decode(raw: RawResponse) -> Any:
     except MalformedFrame as error:
         problem = Failure("BAD_ANSWER", f"the answer to {raw.api} can't be read: {error}", "Please report this.")
         raise BadAnswer(problem) from error
+
+
+# Which of several brokers do not answer: all are asked at once, and one that answers shortens the time of the rest.
+
+OTHERS_SECONDS, OTHERS_TIMES = 2.5, 3
+"""The seconds, and the times what the first broker took to answer, in which the others have to once one has: logins
+over a slow line are slow for all."""
+
+
+async def silent_nodes(
+    nodes: Mapping[int, Address],
+    ask: Callable[[Address], Awaitable[None]],
+    failed: Callable[[Address, AdminError, float], AdminError],
+    within: float,
+) -> dict[int, AdminError]:
+    """Return the errors of those that do not answer within so many seconds, or far sooner where another has.
+
+    ask: asks one, and raises AdminError. failed: gets what was not answered in time, and gives the error of it.
+    """
+    loop = asyncio.get_running_loop()
+    began, limit = loop.time(), within
+    limits: dict[Address, asyncio.Timeout] = {}
+
+    async def reason(address: Address) -> AdminError | None:
+        nonlocal limit
+        try:
+            async with asyncio.timeout_at(began + limit) as limits[address]:
+                await ask(address)
+        except TimeoutError:
+            return failed(address, no_answer([address], limit), limit)
+        except AdminError as error:
+            return error
+        finally:
+            del limits[address]
+        sooner = max(OTHERS_SECONDS, OTHERS_TIMES * (loop.time() - began))
+        if sooner < limit:
+            limit = sooner
+            for each in limits.values():
+                each.reschedule(began + limit)
+        return None
+
+    reasons = await asyncio.gather(*map(reason, nodes.values()))
+    return {id_: why for id_, why in zip(nodes, reasons, strict=True) if why is not None}
+
+
+# Decoding beside the client's loop.
+
+T = TypeVar("T")
+
+LONG = 1 << 20
+"""Bytes of an answer that is decoded in a thread of its own: the client's other requests go on meanwhile."""
+
+
+async def aside(size: int, decoding: Callable[[], T]) -> T:
+    """Return what is decoded of so many bytes."""
+    return decoding() if size < LONG else await asyncio.to_thread(decoding)

@@ -9,12 +9,11 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from console.admin.aside import aside
 from console.admin.delivery import Answer, deliver, refused
 from console.admin.errors import BadAnswer, BrokerError, Unsupported, failure
 from console.admin.gc_pause import gc_paused
 from console.admin.halving import each_of
-from console.admin.link import Link
+from console.admin.link import Link, aside
 from console.admin.routing import CONTROLLER
 from console.model.changes import AlterQuotas, Outcome, Status
 from console.model.failure import Failure

@@ -490,7 +490,7 @@ class SnapshotReader:
 
     async def list_resources(self, types: Iterable[int]) -> tuple[ConfigResource, ...]:
         """Return resources with configs that no other API lists, and groups that have some."""
-        from console.admin.config_resources import list_config_resources
+        from console.admin.configs import list_config_resources
 
         found = await self._part("resources", self.client.run(list_config_resources, tuple(types)))
         return found or ()

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.admin import changes, cluster, configs, quotas, scram
-from console.admin.config_resources import list_config_resources
+from console.admin.configs import list_config_resources
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.cli.kafka_configs.command import ConfigsCommand

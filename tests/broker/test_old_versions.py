@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-u
 from console.admin import acls, cluster, configs, groups, partitions, quotas, scram, topics
 from console.admin import cluster as log_dirs
 from console.admin.changes import send
-from console.admin.config_resources import list_config_resources
+from console.admin.configs import list_config_resources
 from console.admin.errors import Unsupported
 from console.admin.groups import group_lag
 from console.admin.link import Link

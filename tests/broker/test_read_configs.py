@@ -6,7 +6,7 @@ import asyncio
 import re
 
 from console.admin import configs
-from console.admin.config_resources import list_config_resources
+from console.admin.configs import list_config_resources
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.model.changes import (

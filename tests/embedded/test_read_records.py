@@ -11,9 +11,8 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 
 from console.admin import records as reading
-from console.admin.aside import LONG, aside
 from console.admin.errors import BrokerError
-from console.admin.link import Link
+from console.admin.link import LONG, Link, aside
 from console.admin.records import read_records
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import parse_bootstrap

@@ -175,7 +175,7 @@ def _found(listing: ConfigListing, type_: str, name: str, resource: ConfigResour
 async def _all_names(client: Client, type_: str) -> tuple[str, ...]:
     """The names of all entities of a type, sorted; with the brokers their default, last."""
     from console.admin import cluster, groups, topics
-    from console.admin.config_resources import list_config_resources
+    from console.admin.configs import list_config_resources
 
     if type_ == TOPICS:
         return tuple(sorted((await client.run(topics.describe_topics)).topics))
@@ -192,7 +192,7 @@ async def _all_names(client: Client, type_: str) -> tuple[str, ...]:
 
 
 async def _group_resources(client: Client) -> Iterable[ConfigResource]:
-    from console.admin.config_resources import list_config_resources
+    from console.admin.configs import list_config_resources
     from console.admin.errors import Unsupported
 
     try:
