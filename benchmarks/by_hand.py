@@ -34,7 +34,7 @@ EDGE = SshHost("edge")
 AT_ONCE = 64
 """Brokers that the client connects to at a time."""
 LOADED = (
-    "import console.admin.connections, console.admin.oauth, console.admin.token_endpoint, console.admin.tls\n"
+    "import console.admin.connections, console.admin.oauth, console.admin.tls\n"
     "import console.wire.sasl, console.wire.connection, time\n"
     "began = time.process_time()\n"
 )

@@ -212,7 +212,7 @@ def _answered(url: str, headers: Mapping[str, str], limit: float, form: bytes | 
     from urllib.error import HTTPError
     from urllib.request import ProxyHandler, Request, build_opener
 
-    from console.admin.token_endpoint import no_redirects
+    from console.admin.oauth import no_redirects
 
     handlers = [no_redirects(), *([] if urlsplit(url).scheme == "https" else [ProxyHandler({})])]
     try:
@@ -300,7 +300,7 @@ def _fetched(url: str, headers: Mapping[str, str], limit: float, method: str = "
     from http.client import HTTPException
     from urllib.request import ProxyHandler, Request, build_opener
 
-    from console.admin.token_endpoint import no_redirects
+    from console.admin.oauth import no_redirects
 
     request = Request(url, headers=dict(headers), method=method)  # noqa: S310 checked, or AWS' own
     try:

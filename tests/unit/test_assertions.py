@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from console.admin.assertions import assertion
 from console.admin.errors import AuthenticationFailed
+from console.admin.oauth import assertion
 from console.admin.settings import SaslSettings
 from console.model.secret import Secret
 from tests.support.patience import PATIENCE
@@ -116,7 +116,7 @@ def test_a_short_key_is_the_provider_s_to_refuse(tmp_path: Path) -> None:
     short = rsa.generate_private_key(65537, 1024)
     sasl = settings(tmp_path, pem(short))
     code = (
-        "import sys\nfrom console.admin.assertions import assertion\nfrom console.admin.settings import SaslSettings\n"
+        "import sys\nfrom console.admin.oauth import assertion\nfrom console.admin.settings import SaslSettings\n"
         "print(assertion(SaslSettings('OAUTHBEARER', options={'assertion.private.key.file': sys.argv[1]})))\n"
     )
     command = [sys.executable, "-c", code, sasl.options["assertion.private.key.file"]]

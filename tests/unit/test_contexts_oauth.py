@@ -21,9 +21,8 @@ import pytest
 from console.admin.connections import sasl_login
 from console.admin.errors import AdminError, AuthenticationFailed, TlsFailed, Unreachable
 from console.admin.jwt import Token, life_of, no_token, unsecured_token
-from console.admin.oauth import TokenProvider, token_provider
+from console.admin.oauth import LONGEST_LIFE, TokenProvider, token_provider
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
-from console.admin.token_endpoint import LONGEST_LIFE
 from console.model.secret import Secret
 from console.wire import kerberos
 from console.wire.sasl import Login

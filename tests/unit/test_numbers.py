@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from console.admin.token_endpoint import _timeout
+from console.admin.oauth import _timeout
 from console.cli.kafka_configs.alter import _quota
 from console.cli.kafka_configs.command_line import UsageError
 from console.cli.main import COMMANDS, command_parser
