@@ -11,11 +11,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from urllib.parse import quote
 
-from console.admin.aws_keys import keys_of, region_of
-from console.admin.aws_services import Ask, AwsKeys, Role, of_role
+from console.admin.aws_keys import ALGORITHM, Ask, AwsKeys, Role, keys_of, of_role, region_of, signature
 from console.admin.errors import Unreachable
 from console.admin.jwt import base64url, no_token
-from console.model.aws_signature import ALGORITHM, signature
 from console.model.failure import Failure
 from console.model.numbers import json_text
 from console.wire.sasl import SaslStep

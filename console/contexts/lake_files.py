@@ -33,8 +33,7 @@ def lake_files(where: str, environ: Mapping[str, str] = os.environ) -> Filesyste
     at = urlsplit(where)
     if at.scheme not in ("s3", "s3a"):
         return None
-    from console.admin.aws_keys import region_of
-    from console.admin.aws_services import Ask
+    from console.admin.aws_keys import Ask, region_of
     from console.pipeline.errors import PACKAGE, LakeError
     from console.safe_files import private_folder
 
@@ -65,8 +64,7 @@ class _Keys:
 
     def __call__(self) -> S3Keys:
         """LakeError: there are none."""
-        from console.admin.aws_keys import keys_of
-        from console.admin.aws_services import Ask
+        from console.admin.aws_keys import Ask, keys_of
         from console.admin.errors import AdminError
         from console.pipeline.errors import StoreError
         from console.pipeline.s3 import S3Keys

@@ -22,8 +22,7 @@ from hypothesis import strategies as st
 from kafka.net.sasl.msk import AwsMskIamClient  # type: ignore[import-untyped]
 
 from console.admin.aws import AwsLogin, AwsTokens, IamAuthenticator, bearer_token, mechanism_payload
-from console.admin.aws_keys import keys_of, region_of
-from console.admin.aws_services import Ask, AwsKeys, _token_service
+from console.admin.aws_keys import Ask, AwsKeys, _token_service, keys_of, region_of
 from console.admin.connections import sasl_login
 from console.admin.errors import AdminError, AuthenticationFailed
 from console.admin.link import Link

@@ -15,8 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from console.admin.aws import AwsLogin, role_in
-from console.admin.aws_keys import keys_of
-from console.admin.aws_services import Ask, AwsKeys, signed_form
+from console.admin.aws_keys import Ask, AwsKeys, keys_of, signed_form
 from console.model.secret import Secret
 from tests.support.msk_signer import official_credentials
 from tests.unit.test_aws import SECRET, refusal, served

@@ -15,7 +15,7 @@ from struct import Struct
 
 import pytest
 
-from console.admin.aws_services import _element
+from console.admin.aws_keys import _element
 from console.admin.errors import MOST_WORDS, failure
 from console.admin.settings import SshHost
 from console.admin.ssh import ssh_failed

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from console.admin.aws import AwsLogin
-from console.admin.aws_services import Ask, _fetched
+from console.admin.aws_keys import Ask, _fetched
 from console.admin.certificates import shown_certificates
 from console.admin.client import AdminClient
 from console.admin.errors import AdminError
