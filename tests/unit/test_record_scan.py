@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.admin.record_scan import FIRST_STRETCH, Budget, merged, scan_of, take
+from console.admin.records import FIRST_STRETCH, Budget, merged, scan_of, take
 from console.model.records import (
     MOST_BYTES,
     MOST_LOOKED_AT,
