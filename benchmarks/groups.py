@@ -21,8 +21,7 @@ from benchmarks.embedded import Started
 from benchmarks.figures import load, report, report_ratio
 from benchmarks.scale import PATIENCE, TOPICS, processor_seconds, terminal
 from console.admin.groups import list_groups, look_at_groups
-from console.admin.link import Link
-from console.admin.routing import ANY, Route
+from console.admin.link import ANY, Link, Route
 from console.admin.settings import ConnectionSettings
 from console.model import snapshot as refresh
 from console.model.snapshot import Snapshot

@@ -12,8 +12,7 @@ from console.admin.delivery import Answer, deliver, refuse_duplicates
 from console.admin.errors import BadAnswer, BrokerError, Unsupported, failure
 from console.admin.gc_pause import gc_paused
 from console.admin.halving import each_of
-from console.admin.link import Link
-from console.admin.routing import CONTROLLER
+from console.admin.link import CONTROLLER, Link
 from console.model.acl import Acl, AclFilter, beyond_one, filter_for
 from console.model.changes import CreateAcls, DeleteAcls, Outcome, Status
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission

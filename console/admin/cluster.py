@@ -14,8 +14,7 @@ from kio.schema.errors import ErrorCode
 from console.admin.delivery import Answer, deliver
 from console.admin.errors import AdminError, BadAnswer, BrokerError, NothingListens, failure, names_no_broker
 from console.admin.gc_pause import gc_paused
-from console.admin.link import Link, metadata_of_no_topic
-from console.admin.routing import CONTROLLER, broker, until_settled
+from console.admin.link import CONTROLLER, Link, broker, metadata_of_no_topic, until_settled
 from console.admin.topics import topic_id_text
 from console.model.changes import BrokerTarget, Outcome, Status, UnregisterBroker
 from console.model.cluster import (

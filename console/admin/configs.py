@@ -28,9 +28,8 @@ from console.admin.errors import (
 )
 from console.admin.gc_pause import gc_paused
 from console.admin.halving import Halving
-from console.admin.link import Link, aside
+from console.admin.link import ANY, Link, Route, aside, broker
 from console.admin.link_errors import wrong_broker
-from console.admin.routing import ANY, Route, broker
 from console.model.broker_keys import as_altered
 from console.model.changes import AlterConfigs, ConfigOp, Outcome, Status
 from console.model.codes import APPEND, BROKER, DELETE, SET, ResourceType

@@ -10,7 +10,7 @@ from typing import TypeVar
 from kio.schema.errors import ErrorCode
 
 from console.admin.errors import AdminError, OutcomeUnknown, failure
-from console.admin.routing import delays
+from console.admin.link import delays
 from console.admin.settings import ConnectionSettings
 from console.model.changes import ConfigOp, Outcome, Status, Target
 from console.model.codes import APPEND, DELETE, SET, ConfigType

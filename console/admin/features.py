@@ -13,8 +13,7 @@ from kio.schema.errors import ErrorCode
 from console.admin.cluster import ask_versions, broker_version, describe_cluster, describe_quorum
 from console.admin.delivery import Answer, deliver
 from console.admin.errors import AdminError, failure
-from console.admin.link import Link
-from console.admin.routing import CONTROLLER, broker
+from console.admin.link import CONTROLLER, Link, broker
 from console.admin.topics import ANSWER_SECONDS
 from console.model.changes import FeatureTarget, Outcome, Status, UpdateFeatures
 from console.model.cluster import Broker, ClusterFeatures, NodeFeatures, VoterEndpoint

@@ -30,9 +30,8 @@ from console.admin.errors import (
     of_all_brokers,
 )
 from console.admin.halving import Halving
-from console.admin.link import Link
+from console.admin.link import Link, Route, broker, until_settled
 from console.admin.partitions import LATEST, Place, by_topic, offsets_of
-from console.admin.routing import Route, broker, until_settled
 from console.admin.topics import describe_topics, topic_id_of
 from console.model.changes import (
     AlterShareGroupOffsets,

@@ -16,8 +16,7 @@ from console.admin.cluster import describe_cluster
 from console.admin.delivery import Answer, deliver, refuse_duplicates
 from console.admin.errors import AdminError, BrokerError, error_name, failure
 from console.admin.halving import Halving
-from console.admin.link import Link
-from console.admin.routing import CONTROLLER, broker
+from console.admin.link import CONTROLLER, Link, broker
 from console.admin.topics import ANSWER_SECONDS, describe_topics
 from console.model.changes import (
     AlterReassignments,

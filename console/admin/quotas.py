@@ -13,8 +13,7 @@ from console.admin.delivery import Answer, deliver, refused
 from console.admin.errors import BadAnswer, BrokerError, Unsupported, failure
 from console.admin.gc_pause import gc_paused
 from console.admin.halving import each_of
-from console.admin.link import Link, aside
-from console.admin.routing import CONTROLLER
+from console.admin.link import CONTROLLER, Link, aside
 from console.model.changes import AlterQuotas, Outcome, Status
 from console.model.failure import Failure
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues, filter_for_entity

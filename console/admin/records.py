@@ -17,9 +17,8 @@ from kio.schema.errors import ErrorCode
 
 from console.admin.errors import AdminError, BrokerError, failure
 from console.admin.groups import group_position
-from console.admin.link import Link
+from console.admin.link import Link, broker, delays
 from console.admin.partitions import EARLIEST, LATEST, Place, list_offsets
-from console.admin.routing import broker, delays
 from console.admin.topics import describe_topics, topic_id_of
 from console.model.cluster import Topic
 from console.model.failure import Failure

@@ -15,9 +15,8 @@ from console.admin.cluster import describe_log_dirs
 from console.admin.delivery import Answer, deliver
 from console.admin.errors import AdminError, failure
 from console.admin.halving import Halving
-from console.admin.link import Link
+from console.admin.link import ANY, Link, broker
 from console.admin.partitions import ANY_REPLICA, LATEST, Place, by_topic, offsets_at_broker
-from console.admin.routing import ANY, broker
 from console.model.changes import AlterReplicaDirs, Outcome, ReplicaTarget, Status
 from console.model.cluster import LogDir, ReplicaLogs
 from console.model.failure import Failure

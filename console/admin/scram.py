@@ -18,8 +18,7 @@ from kio.schema.errors import ErrorCode
 from console.admin.cluster import describe_cluster
 from console.admin.delivery import Answer, deliver, refused
 from console.admin.errors import AdminError, BrokerError, failure
-from console.admin.link import Link
-from console.admin.routing import CONTROLLER, until_settled
+from console.admin.link import CONTROLLER, Link, until_settled
 from console.model.changes import AlterScram, Outcome, ScramUser, Status
 from console.model.cluster import ScramCredential, ScramListing
 from console.model.codes import ScramMechanism

@@ -25,8 +25,7 @@ from console.admin.errors import (
     names_no_broker,
 )
 from console.admin.gc_pause import gc_paused
-from console.admin.link import Link
-from console.admin.routing import ANY, CONTROLLER, Route, delays
+from console.admin.link import ANY, CONTROLLER, Link, Route, delays
 from console.model.changes import CreatePartitions, CreateTopics, DeleteTopics, NewTopic, Outcome, Status, TopicTarget
 from console.model.cluster import Partition, Topic, TopicListing
 from console.model.failure import Failure

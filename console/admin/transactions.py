@@ -18,9 +18,8 @@ from console.admin.delivery import Answer, deliver, refused
 from console.admin.errors import AdminError, BrokerError, failure, of_all_brokers
 from console.admin.groups import COORDINATOR_MOVES, OF_TRANSACTIONS, SETTLE_SECONDS, find_coordinators, parts
 from console.admin.halving import Halving
-from console.admin.link import Link
+from console.admin.link import Link, broker, until_settled
 from console.admin.partitions import LATEST, by_topic, leaders_of, list_offsets, place_text
-from console.admin.routing import broker, until_settled
 from console.admin.topics import describe_topics
 from console.model.acl import AclFilter
 from console.model.changes import AbortTransaction, Outcome, ProducerTarget, Status

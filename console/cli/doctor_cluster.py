@@ -347,7 +347,7 @@ async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
 async def _round_trip(link: Link, broker_id: int) -> float:
     """Seconds of one request on an open connection."""
     from console.admin.cluster import ask_versions
-    from console.admin.routing import broker
+    from console.admin.link import broker
 
     await link.call("api_versions", ask_versions, to=broker(broker_id))
     begun = time.monotonic()

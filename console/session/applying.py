@@ -102,7 +102,7 @@ async def facts_of(session: Session, plan: Plan, configs: Mapping[ConfigResource
 
 async def _probe(link: Link, named: frozenset[int]) -> tuple[frozenset[int], bool]:
     from console.admin.errors import AdminError
-    from console.admin.routing import ANY, broker
+    from console.admin.link import ANY, broker
 
     api = "incremental_alter_configs"
 

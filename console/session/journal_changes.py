@@ -120,7 +120,7 @@ async def settle_unfinished(session: Session, past: History) -> tuple[Found, ...
     What is not found stays unknown: its request may still be on its way. Requests that were sent right before are
     waited for, at most `IN_FLIGHT` seconds in all. Raises AdminError if the cluster is lost.
     """
-    from console.admin.routing import delays
+    from console.admin.link import delays
 
     open_ = past.unfinished()
     if not open_:

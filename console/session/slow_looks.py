@@ -306,7 +306,7 @@ class SlowLooks:
     async def compare_view(self, broker_id: int, asked: Sequence[Topic]) -> None:
         """Ask a broker for topics, and keep where it differs from what is known of them."""
         from console.admin.errors import AdminError
-        from console.admin.routing import broker
+        from console.admin.link import broker
         from console.admin.topics import describe_topics
 
         try:

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from console.admin import acls, cluster, partitions, quotas, scram, topics
 from console.admin.changes import send
 from console.admin.errors import AuthenticationFailed
-from console.admin.link import Link
-from console.admin.routing import until_settled
+from console.admin.link import Link, until_settled
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.model.acl import Acl
 from console.model.changes import (

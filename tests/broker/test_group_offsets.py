@@ -13,8 +13,7 @@ import pytest
 
 from console.admin.client import AdminClient
 from console.admin.groups import find_coordinators
-from console.admin.link import Link
-from console.admin.routing import broker, until_settled
+from console.admin.link import Link, broker, until_settled
 from console.admin.settings import ConnectionSettings
 from console.answers.plan_results import runbook_commands
 from console.model.cluster import CommittedOffset

@@ -14,8 +14,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 
 from console.admin.groups import find_coordinators, group_position
-from console.admin.link import Link
-from console.admin.routing import broker, until_settled
+from console.admin.link import Link, broker, until_settled
 from console.admin.settings import ConnectionSettings
 from console.admin.topics import describe_topics, topic_id_of
 from console.wire.schemas import for_version

@@ -18,9 +18,8 @@ from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 
 from console.admin.configs import alter_configs
 from console.admin.features import describe_features
-from console.admin.link import Link
+from console.admin.link import Link, until_settled
 from console.admin.partitions import alter_reassignments, list_reassignments, log_ranges
-from console.admin.routing import until_settled
 from console.admin.settings import ConnectionSettings
 from console.admin.topics import describe_topics
 from console.model.changes import AlterConfigs, AlterReassignments, ConfigOp, CreateTopics, MoveTarget, NewTopic

@@ -23,8 +23,7 @@ from console.admin.errors import (
     UnknownBroker,
     Unreachable,
 )
-from console.admin.link import Link
-from console.admin.routing import ANY, CONTROLLER, broker
+from console.admin.link import ANY, CONTROLLER, Link, broker
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.model.secret import Secret
 from console.wire.schemas import for_version, version_range

@@ -13,7 +13,7 @@ from aiokafka import AIOKafkaProducer
 from console.admin import partitions, topics
 from console.admin.changes import send
 from console.admin.client import AdminClient
-from console.admin.routing import until_settled
+from console.admin.link import until_settled
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
 from console.language.grammar import parse

@@ -17,7 +17,7 @@ from console.admin import partitions, topics
 from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.errors import AdminError
-from console.admin.routing import until_settled
+from console.admin.link import until_settled
 from console.admin.settings import ConnectionSettings
 from console.model.changes import CreateTopics, NewTopic
 from tests.support.forked_runs import ForkedRuns

@@ -13,8 +13,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-u
 from console.admin import groups
 from console.admin.errors import BrokerError
 from console.admin.groups import find_coordinators, group_lag
-from console.admin.link import Link
-from console.admin.routing import broker, until_settled
+from console.admin.link import Link, broker, until_settled
 from console.admin.settings import ConnectionSettings
 from console.model.cluster import PartitionLag
 from console.wire.schemas import for_version

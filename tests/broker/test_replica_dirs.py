@@ -13,7 +13,7 @@ from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.cluster import describe_log_dirs
-from console.admin.routing import until_settled
+from console.admin.link import until_settled
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import run_in_thread

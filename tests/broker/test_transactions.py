@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from console.admin.configs import alter_configs
-from console.admin.link import Link
-from console.admin.routing import until_settled
+from console.admin.link import Link, until_settled
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.admin.transactions import describe_transactions, list_transactions, look_at_transactions
 from console.model.acl import Acl

@@ -15,9 +15,8 @@ from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.cluster import describe_log_dirs
 from console.admin.configs import alter_configs
-from console.admin.link import Link
+from console.admin.link import Link, until_settled
 from console.admin.partitions import elect_leaders
-from console.admin.routing import until_settled
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.flight.anonymous import Anonymous, Pseudonyms
 from console.flight.answer import HANDSHAKE

@@ -15,8 +15,7 @@ import pytest
 from console.admin.configs import describe_configs
 from console.admin.connections import BREADTH, MAX_OPEN
 from console.admin.errors import AdminError, NotKafkaBroker, OutcomeUnknown
-from console.admin.link import Link
-from console.admin.routing import broker
+from console.admin.link import Link, broker
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.model.config import broker_resource

@@ -26,8 +26,7 @@ from console.admin.errors import (
     Unreachable,
     Unsupported,
 )
-from console.admin.link import Link
-from console.admin.routing import ANY, CONTROLLER, broker
+from console.admin.link import ANY, CONTROLLER, Link, broker
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.model.secret import Secret
 from console.wire.schemas import for_version

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.admin.routing import delays, until_settled
+from console.admin.link import delays, until_settled
 
 
 @given(st.floats(0.001, 1), st.floats(1, 10), st.lists(st.floats(0, 1), min_size=1, max_size=20))
