@@ -128,6 +128,7 @@ def test_killed_at_every_write_a_lake_has_everything_once(two: Two) -> None:
 @pytest.mark.timeout(7200)
 def test_killed_at_a_hundred_moments_a_lake_has_everything_once(two: Two) -> None:
     dice = random.Random(4711)
+    two.go_on()
     for _ in range(100):
         two.go_on(dice.randrange(2))
         run = begun(two.disturbed, two.site)
