@@ -371,7 +371,6 @@ ADDRESS = QuotaEntity.of({"ip": "1.2.3.4"})
                 quotas_of=frozenset({filter_for_entity(ADDRESS), filter_for_name("ip", None)}),
             ),
         ),
-        ("allow User:a READ on topic t", Needs(frozenset({"acls"}))),
         ("plan", NOTHING),
         ("apply --yes", NOTHING),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import grimp
 import pytest
 
 from console.model.codes import ResourceType
@@ -213,3 +215,70 @@ def test_a_new_verb_is_known_everywhere(spoken: Said, step: str, code: int, word
 
 def test_a_new_verb_that_takes_away_is_proposed_for_one_slip_alone(spoken: Said) -> None:
     assert "did you mean 'touch'?" not in spoken["tch"][1]
+
+
+# A test of one verb stands in `tests/language/verbs/test_<its module>.py`; the other tests of the language speak `set`.
+
+REGISTRY = "console.language.verbs"
+SPOKEN = "alter"
+SEED = 4
+OPTIONS = "-q -p no:cacheprovider -p no:xdist --tb=no -rfE --continue-on-collection-errors"
+
+
+def modules_of_verbs() -> set[str]:
+    return {path.stem for path in (ROOT / "console/language/verbs").glob("*.py")} - {"__init__"}
+
+
+def stood_on() -> set[str]:
+    """The modules of verbs that something of the product imports, beside the registry."""
+    imports = grimp.build_graph("console", cache_dir=None)
+    return {
+        verb
+        for verb in modules_of_verbs()
+        if imports.find_modules_that_directly_import(f"{REGISTRY}.{verb}") - {REGISTRY}
+    }
+
+
+def without(verb: str, tree: Path) -> set[str]:
+    """The modules of tests of the language that fail in a copy of the tree without a verb."""
+    copy_of_product(tree)
+    shutil.copytree(ROOT / "tests", tree / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tree)
+    (tree / f"console/language/verbs/{verb}.py").unlink()
+    registry = tree / throwaway_verb.REGISTRY
+    lines = registry.read_text().splitlines(keepends=True)
+    kept = [line for line in lines if line not in (f"    {verb},\n", f"    *{verb}.VERBS,\n")]
+    assert len(lines) - len(kept) == 2
+    registry.write_text("".join(kept))
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", *OPTIONS.split(), "tests/language"],
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": str(tree)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert re.search(r"^\d+ passed, |, \d+ passed", ran.stdout, re.MULTILINE), ran.stdout[-2_000:] + ran.stderr
+    return set(re.findall(r"^(?:FAILED|ERROR) ([^\s:]+)", ran.stdout, re.MULTILINE))
+
+
+def test_a_verb_that_nothing_stands_on_has_its_own_tests() -> None:
+    free = modules_of_verbs() - stood_on()
+    assert len(free) > 10
+    assert {f"test_{verb}.py" for verb in free - {SPOKEN}} <= {
+        path.name for path in (ROOT / "tests/language/verbs").iterdir()
+    }
+
+
+@pytest.mark.slow
+def test_without_a_verb_its_tests_alone_fail(tmp_path: Path) -> None:
+    verb = random.Random(SEED).choice(sorted(modules_of_verbs() - stood_on() - {SPOKEN}))
+    assert without(verb, tmp_path) == {f"tests/language/verbs/test_{verb}.py"}
+
+
+@pytest.mark.long
+def test_without_any_verb_its_tests_alone_fail(tmp_path: Path) -> None:
+    free = modules_of_verbs() - stood_on() - {SPOKEN}
+    found = {verb: without(verb, tmp_path / verb) for verb in sorted(free)}
+    assert found == {verb: {f"tests/language/verbs/test_{verb}.py"} for verb in free}

@@ -2,46 +2,21 @@ import pytest
 
 from console.language.errors import ParseError
 from console.language.grammar import parse
-from console.language.statements import Asked, Assign, Entity, FieldFilter, FromFile, Glob, Key, Name, Where
+from console.language.statements import Asked, Assign, Entity, FieldFilter, FromFile, Glob, Key, Where
 from console.language.unparse import unparse
 from console.language.verbs import VERBS, verbs_for
-from console.language.verbs.access import Access
 from console.language.verbs.alter import Alter
 from console.language.verbs.apply import Apply
-from console.language.verbs.create import Create
 from console.language.verbs.discard import Discard
 from console.language.verbs.effective import EffectiveQuota
 from console.language.verbs.history import History
 from console.language.verbs.listing import KINDS, List
 from console.language.verbs.panes import View
 from console.language.verbs.plan import ShowPlan
-from console.language.verbs.scram import ScramDelete, ScramSet
 from console.language.verbs.show import Show
-from console.language.verbs.unset import Unset
-from console.model.acl import PREFIXED
-from console.model.codes import AclOperation, AclResourceType, Permission, ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
-
-
-def one(text, where=Where.RUN):
-    (statement,) = parse(text, where)
-    return statement
-
-
-def wrong(text, where=Where.RUN):
-    with pytest.raises(ParseError) as caught:
-        parse(text, where)
-    return caught.value
-
-
-def assigned(text):
-    return {assign.key.name: assign.value for assign in one(text).assigns}
-
-
-def user(name, **more):
-    return QuotaEntity.of({"user": name, **{key.replace("_", "-"): value for key, value in more.items()}})
-
+from tests.language.said import assigned, one, user, wrong
 
 # -- scripts and words -------------------------------------------------------------------------------------------------
 
@@ -153,26 +128,25 @@ def test_a_broker_is_a_number_or_the_default(name):
 
 
 def test_a_key_knows_whether_it_was_written_plainly():
-    (plain, quoted, half) = one("unset topic a k 'k' k''").keys
+    (plain, quoted, half) = one("show topic a k 'k' k''").keys
     assert (plain.quoted, quoted.quoted, half.quoted) == (False, True, True)
     for key in ("k", "'k'", "k''", "#", "@"):
-        (before,) = one(f"unset topic a {key}").keys
-        (after,) = one(unparse(one(f"unset topic a {key}"))).keys
+        (before,) = one(f"show topic a {key}").keys
+        (after,) = one(unparse(one(f"show topic a {key}"))).keys
         assert before.quoted == after.quoted
 
 
 def test_the_selected_entity_is_meant_only_where_no_entity_keyword_follows():
     assert one("set retention.ms=1d") == Alter("set", None, (Assign(Key("retention.ms"), "1d"),))
-    assert one("unset 'topic' retention.ms") == Unset(None, (Key("topic", True), Key("retention.ms")))
+    assert one("show 'topic' retention.ms") == Show(None, (Key("topic", True), Key("retention.ms")))
     assert one("show") == Show(None)
     assert one("show retention.ms").keys == (Key("retention.ms"),)
-    assert wrong("unset topic retention.ms").expected == ("a KEY",)
     assert wrong("show topic").column == len("show topic") + 1
 
 
 def test_after_a_user_only_an_unquoted_client_goes_on():
-    assert one("unset user alice 'client'") == Unset(Entity(user("alice")), (Key("client", True),))
-    assert one("unset user alice client c k") == Unset(Entity(user("alice", client_id="c")), (Key("k"),))
+    assert one("show user alice 'client'") == Show(Entity(user("alice")), (Key("client", True),))
+    assert one("show user alice client c k") == Show(Entity(user("alice", client_id="c")), (Key("k"),))
 
 
 # -- statements --------------------------------------------------------------------------------------------------------
@@ -242,108 +216,6 @@ def test_a_comparison_that_is_none_is_refused_with_the_one_that_is_meant(filters
     assert form in wrong(f"list topics {filters}").hint
 
 
-def test_create_topic():
-    assert one("create topic a partitions=3 replication=2 k=v timeout=30s l=@f") == Create(
-        Name("a"), 3, 2, (), 30_000, (Assign(Key("k"), "v"), Assign(Key("l"), FromFile("f")))
-    )
-    assert one("create topic a assign=1:2,2:3").assignments == ((1, 2), (2, 3))
-    assert one("create topic a 'partitions'=x").configs == (Assign(Key("partitions", True), "x"),)
-
-
-@pytest.mark.parametrize(
-    ("assigns", "at"),
-    [
-        ("partitions=0", "0"),
-        ("partitions=x", "x"),
-        ("partitions=", "partitions"),
-        ("replication=40000", "40000"),
-        ("partitions=1 partitions=2", "partitions=2"),
-        ("assign=1:2 partitions=1", "partitions"),
-        ("assign=1:2 replication=1", "replication"),
-        ("assign=1:,2", "1:"),
-        ("assign=1:1", "1:1"),
-        ("assign=a", "a"),
-        ("timeout=5", "5"),
-        ("timeout=99d", "99d"),
-    ],
-)
-def test_create_topic_names_its_mistakes(assigns, at):
-    text = f"create topic t {assigns}"
-    assert wrong(text).column == text.rindex(at, len("create topic t ")) + 1
-
-
-def test_create_topic_wants_an_assignment():
-    assert wrong("create topic a").column == len("create topic a") + 1
-
-
-def test_grow_and_delete():
-    assert one("grow topic a partitions=4").partitions == 4
-    assert one("delete topic delete").name == Name("delete")
-    assert wrong("grow topic a").column == len("grow topic a") + 1
-    assert wrong("delete topic").column == len("delete topic") + 1
-    assert wrong("delete topic a b").column == len("delete topic a ") + 1
-
-
-def test_access():
-    topic, cluster = AclResourceType(2), AclResourceType(4)
-    read, write = AclOperation(3), AclOperation(4)
-    allow, deny = Permission(3), Permission(2)
-    assert one("allow User:a READ,write on topic t") == Access(False, allow, "User:a", (read, write), topic, "t")
-    assert one("deny User:a READ on topic t prefixed from 10.0.0.1") == Access(
-        False, deny, "User:a", (read,), topic, "t", PREFIXED, "10.0.0.1"
-    )
-    assert one("revoke deny User:* READ on topic 'prefixed'") == Access(
-        True, deny, "User:*", (read,), topic, "prefixed"
-    )
-    assert one("allow User:a READ on cluster") == Access(False, allow, "User:a", (read,), cluster, None)
-    assert one("allow User:a READ on topic prefixed prefixed").pattern == PREFIXED
-    assert one("allow User:a READ on transactional-id x").resource_type == AclResourceType(5)
-
-
-@pytest.mark.parametrize(
-    ("text", "at"),
-    [
-        ("allow a READ on topic t", "a READ"),
-        ("allow User:a REED on topic t", "REED"),
-        ("allow User:a READ,,WRITE on topic t", "READ"),
-        ("allow User:a READ, WRITE on topic t", "READ,"),
-        ("allow User:a ANY on topic t", "ANY"),
-        ("allow User:a READ topic t", "topic"),
-        ("allow User:a READ on tpic t", "tpic"),
-        ("allow User:a READ on topic <default>", "<default>"),
-        ("allow User:a READ on cluster x", "x"),
-        ("allow User:a READ on topic t from", "^"),
-        ("revoke User:a READ on topic t", "User:a"),
-    ],
-)
-def test_access_names_its_mistakes(text, at):
-    assert wrong(text).column == (len(text) if at == "^" else text.index(at)) + 1
-
-
-def test_scram():
-    sha512 = ScramMechanism(2)
-    assert one("scram set a SCRAM-SHA-512 password=?") == ScramSet("a", sha512, Asked())
-    assert one("scram set a scram-sha-512 iterations=8192 password=@f") == ScramSet("a", sha512, FromFile("f"), 8192)
-    assert one("scram set a SCRAM-SHA-512 password=@f iterations=8192").iterations == 8192
-    assert one("scram delete a SCRAM-SHA-512") == ScramDelete("a", sha512)
-
-
-@pytest.mark.parametrize(
-    "tail",
-    [
-        "password=hunter2",
-        "iterations=5000 password=hunter2",
-        "password='?'hunter2",
-        "password= hunter2",
-        "password=? hunter2",
-    ],
-)
-def test_a_password_is_never_bare_and_never_repeated(tail):
-    error = wrong(f"scram set a SCRAM-SHA-512 {tail}")
-    assert "hunter2" not in str(error)
-    assert error.hint or error.message
-
-
 def test_what_follows_a_secret_key_is_never_repeated():
     assert "hunter2" not in str(wrong("set broker 1 sasl.jaas.config= hunter2"))
 
@@ -393,9 +265,7 @@ def test_views_belong_to_the_bar_and_the_shell():
         ("sett topic a k=v", "'set'"),
         ("list topcs", "'topics'"),
         ("set topik a k=v", "'topic'"),
-        ("allow User:a REED on topic t", "'READ'"),
         ("apply --yess", "'--yes'"),
-        ("scram dlete a SCRAM-SHA-256", "'delete'"),
     ],
 )
 def test_the_nearest_word_is_offered(text, hint):

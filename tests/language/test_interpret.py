@@ -4,56 +4,23 @@ import pytest
 
 from console.language.errors import CommandError
 from console.language.grammar import parse
-from console.language.interpret import to_edits
 from console.language.secret_values import nobody_to_ask, read_secret_file, resolve_secrets
 from console.language.statements import FromFile
 from console.language.verbs import kind_of
-from console.model.acl import Acl
-from console.model.changes import NewTopic, ScramUser
-from console.model.codes import (
-    CLIENT_METRICS,
-    AclOperation,
-    AclResourceType,
-    PatternType,
-    Permission,
-    ScramMechanism,
-)
+from console.model.changes import NewTopic
+from console.model.codes import CLIENT_METRICS
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot, with_failures
-from console.plan.edits import (
-    AddAcl,
-    AppendConfig,
-    CreateTopic,
-    DeleteScram,
-    DeleteTopic,
-    GrowTopic,
-    RemoveAcl,
-    SetConfig,
-    SetQuota,
-    SubtractConfig,
-    UnsetConfig,
-    UnsetQuota,
-    UpsertScram,
-)
+from console.plan.edits import AppendConfig, CreateTopic, SetConfig, SetQuota, SubtractConfig
 from console.plan.plan import EMPTY, stage
+from tests.language.said import edits, refused
 from tests.unit.command_cluster import LOGGER_1, SNAPSHOT
 
 ORDERS = topic_resource("orders")
 ALICE = QuotaEntity.of({"user": "alice"})
-
-
-def edits(text, snapshot=SNAPSHOT, **more):
-    (statement,) = parse(text)
-    return to_edits(statement, snapshot, **more)
-
-
-def refused(text, snapshot=SNAPSHOT, **more):
-    with pytest.raises(CommandError) as caught:
-        edits(text, snapshot, **more)
-    return caught.value
 
 
 # -- configs -----------------------------------------------------------------------------------------------------------
@@ -81,7 +48,6 @@ def refused(text, snapshot=SNAPSHOT, **more):
         ("set logger 1 kafka.server.KafkaApis=DEBUG", SetConfig(LOGGER_1, "kafka.server.KafkaApis", "DEBUG")),
         ("append topic orders cleanup.policy=compact", AppendConfig(ORDERS, "cleanup.policy", "compact")),
         ("subtract topic orders cleanup.policy=delete", SubtractConfig(ORDERS, "cleanup.policy", "delete")),
-        ("unset topic orders retention.ms", UnsetConfig(ORDERS, "retention.ms")),
     ],
 )
 def test_config_statements(text, expected):
@@ -98,7 +64,6 @@ def test_one_statement_gives_an_edit_for_each_key():
     [
         ("set topic orders retention.m=1", "retention.m", "did you mean 'retention.ms'?"),
         ("set topic orders 'retention.m'=1", "'retention.m'", "did you mean 'retention.ms'?"),
-        ("unset topic orders retension.ms", "retension.ms", "did you mean 'retention.ms'?"),
         ("set topic orders retention.ms=soon", "soon", "whole number"),
         ("set topic orders preallocate=yes", "yes", "true or false"),
         ("set topic orders max.message.bytes=3000000000", "3000000000", "INT"),
@@ -149,13 +114,11 @@ def test_a_topic_that_could_not_be_described_says_why():
 
 def test_the_selected_entity_stands_in_for_one_that_is_left_out():
     assert edits("set retention.ms=1", selected=ORDERS) == (SetConfig(ORDERS, "retention.ms", "1"),)
-    assert edits("unset producer_byte_rate", selected=ALICE) == (UnsetQuota(ALICE, "producer_byte_rate"),)
     assert "none is selected" in refused("set retention.ms=1").message
-    assert "did you mean 'topic'?" in refused("unset topik orders retention.ms").hint
 
 
 def test_a_topic_that_the_plan_creates_can_be_configured():
-    plan = stage(EMPTY, edits("create topic new partitions=1"), SNAPSHOT).plan
+    plan = stage(EMPTY, (CreateTopic(NewTopic("new", 1)),), SNAPSHOT).plan
     assert edits("set topic new retention.ms=1d", plan=plan) == (
         SetConfig(topic_resource("new"), "retention.ms", "86400000"),
     )
@@ -186,7 +149,6 @@ def test_hostile_names_are_shown_harmless():
             "set ip <default> connection_creation_rate=20",
             SetQuota(QuotaEntity.of({"ip": None}), "connection_creation_rate", 20.0),
         ),
-        ("unset user alice producer_byte_rate", UnsetQuota(ALICE, "producer_byte_rate")),
     ],
 )
 def test_quota_statements(text, expected):
@@ -203,73 +165,12 @@ def test_quota_statements(text, expected):
         ("set user alice producer_byte_rate=much", "much", "number"),
         ("set user alice producer_byte_rate=@f", "@f", "can't be a secret"),
         ("append user alice producer_byte_rate=1", "append", "no lists"),
-        ("unset user alice nothing", "nothing", "producer_byte_rate"),
     ],
 )
 def test_what_is_wrong_with_a_quota_is_named_where_it_stands(text, at, words):
     error = refused(text)
     assert words in str(error)
     assert error.column == text.rindex(at) + 1
-
-
-def test_a_quota_that_another_broker_keeps_can_be_removed():
-    odd = QuotaEntity.of({"user": "alice"})
-    snapshot = Snapshot(quotas={odd: {"odd_rate": 1.0}})
-    assert edits("unset user alice odd_rate", snapshot) == (UnsetQuota(odd, "odd_rate"),)
-
-
-# -- topics ------------------------------------------------------------------------------------------------------------
-
-
-def test_create_topic():
-    found = edits("create topic new partitions=3 replication=2 retention.ms=1d timeout=45s")
-    assert found == (CreateTopic(NewTopic("new", 3, 2, (), {"retention.ms": "86400000"}, 45_000)),)
-    assert edits("create topic new assign=1:2,2:3") == (CreateTopic(NewTopic("new", assignments=((1, 2), (2, 3)))),)
-
-
-def test_create_topic_checks_brokers_and_keys():
-    assert "there is no broker 9" in refused("create topic new assign=1:9").message
-    assert "did you mean 'retention.ms'?" in refused("create topic new retention.m=1").hint
-
-
-def test_grow_and_delete():
-    assert edits("grow topic orders partitions=24") == (GrowTopic("orders", 24),)
-    assert edits("delete topic orders") == (DeleteTopic("orders"),)
-    assert "did you mean 'orders'?" in refused("delete topic ordrs").hint
-
-
-# -- ACLs and SCRAM ----------------------------------------------------------------------------------------------------
-
-
-def test_access_gives_a_binding_for_each_operation():
-    found = edits("allow User:a READ,WRITE on topic svc. prefixed from 10.0.0.1")
-    assert [edit.acl.operation.name for edit in found] == ["READ", "WRITE"]
-    assert found[0] == AddAcl(
-        Acl(AclResourceType(2), "svc.", PatternType(4), "User:a", "10.0.0.1", AclOperation(3), Permission(3))
-    )
-    (gone,) = edits("revoke deny User:a ALTER on cluster")
-    assert gone == RemoveAcl(
-        Acl(AclResourceType(4), "kafka-cluster", PatternType(3), "User:a", "*", AclOperation(7), Permission(2))
-    )
-
-
-def test_an_operation_that_a_resource_has_not_is_refused_but_can_be_revoked():
-    error = refused("allow User:a READ on cluster")
-    assert "READ" in error.message
-    assert "IDEMPOTENT_WRITE" in error.hint
-    assert error.column == 14
-    assert edits("revoke allow User:a READ on cluster")
-
-
-def test_scram():
-    user = ScramUser("alice", ScramMechanism(2))
-    secret = Secret("hunter2")
-    assert edits("scram set alice SCRAM-SHA-512 password=?", secrets={"password": secret}) == (
-        UpsertScram(user, 4096, secret),
-    )
-    (found,) = edits("scram set alice SCRAM-SHA-512 iterations=8192 password=@f", secrets={"password": secret})
-    assert found.iterations == 8192
-    assert edits("scram delete alice SCRAM-SHA-512") == (DeleteScram(user),)
 
 
 # -- secrets -----------------------------------------------------------------------------------------------------------
@@ -310,7 +211,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
 
 
 def test_where_nobody_can_be_asked_the_file_is_offered():
-    (statement,) = parse("scram set alice SCRAM-SHA-256 password=?")
+    (statement,) = parse("set broker 1 ssl.key.password=?")
     (slot,) = kind_of(statement).secrets(statement)
-    assert slot.prompt == "SCRAM-SHA-256 password of alice"
-    assert "password=@FILE" in str(nobody_to_ask(slot))
+    assert slot.prompt == "broker 1 ssl.key.password"
+    assert "ssl.key.password=@FILE" in str(nobody_to_ask(slot))

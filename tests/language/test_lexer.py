@@ -3,13 +3,13 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pygments.token import Comment, Error, Keyword, Literal, Name, Operator, Punctuation, String
+from pygments.token import Comment, Error, Keyword, Name, Operator, Punctuation, String
 
 from console.language.lexer import TOKENS, CommandLexer
 from console.language.reader import Role
 from console.language.secret_values import redact
 from console.language.statements import Where
-from tests.unit.test_grammar_laws import ANY_TEXT
+from tests.language.strategies import ANY_TEXT
 
 
 def tokens(text, **options):
@@ -35,18 +35,6 @@ def test_every_role_has_a_token():
                 (String, "1d"),
                 (Keyword.Pseudo, "for"),
                 (String, "1h"),
-            ],
-        ),
-        (
-            "scram set a SCRAM-SHA-256 password=?",
-            [
-                (Keyword, "scram"),
-                (Keyword.Pseudo, "set"),
-                (Name.Entity, "a"),
-                (String, "SCRAM-SHA-256"),
-                (Name.Attribute, "password"),
-                (Operator, "="),
-                (Literal.Secret, "?"),
             ],
         ),
         ("# note\ncheck", [(Comment, "# note"), (Keyword, "check")]),

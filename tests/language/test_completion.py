@@ -18,20 +18,11 @@ from console.model.codes import DYNAMIC_TOPIC_CONFIG
 from console.model.config import CLUSTER_DEFAULT, ConfigSet, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
+from tests.language.said import at, texts
+from tests.language.strategies import ANY_TEXT
 from tests.unit.command_cluster import LONG, RETENTION_DOCS, SNAPSHOT, entry, topic
-from tests.unit.test_grammar_laws import ANY_TEXT
 
 ALL_VERBS = [verb.name for verb in verbs_for(Where.BAR)]
-
-
-def at(text, snapshot=SNAPSHOT, **more):
-    """Completions where ``|`` stands."""
-    cursor = text.index("|")
-    return Completer(contexts=("prod", "dev")).complete(text.replace("|", ""), cursor, snapshot, **more)
-
-
-def texts(text, snapshot=SNAPSHOT, **more):
-    return [completion.text for completion in at(text, snapshot, **more)]
 
 
 def put(text, chosen, snapshot=SNAPSHOT):
@@ -70,20 +61,9 @@ def put(text, chosen, snapshot=SNAPSHOT):
         ("set topic orders compression.type=zs|", ["zstd"]),
         ("append topic orders |", ["cleanup.policy="]),
         ("set topic orders retention.ms=1 for 3|", ["30min"]),
-        ("unset topic orders |", ["retention.ms"]),
         ("set broker 1 ssl.key.password=|", ["?", "@"]),
         ("set logger 1 kafka.server.KafkaApis=D|", ["DEBUG"]),
         ("set ip 10.0.0.1 |", ["connection_creation_rate="]),
-        ("unset user alice client <default> |", ["producer_byte_rate"]),
-        ("create topic x part|", ["partitions="]),
-        ("create topic |", []),
-        ("grow topic orders |", ["partitions="]),
-        ("allow User:a|", ["User:alice"]),
-        ("allow User:a READ,DESCRIBE_|", ["DESCRIBE_CONFIGS", "DESCRIBE_TOKENS"]),
-        ("allow User:a READ,DESCRIBE_| on group g", ["DESCRIBE_CONFIGS"]),
-        ("allow User:a READ on |", ["cluster", "topic", "group", "transactional-id", "delegation-token", "user"]),
-        ("allow User:a READ on topic or|", ["orders", "orders-dlq"]),
-        ("allow User:a READ on topic orders |", ["prefixed", "from"]),
         ("expl|", ["explain"]),
         ("explain User:a|", ["User:alice"]),
         ("explain User:a READ,DESCRIBE_| on group g", ["DESCRIBE_CONFIGS"]),
@@ -91,10 +71,6 @@ def put(text, chosen, snapshot=SNAPSHOT):
         ("explain User:a READ on topic or|", ["orders", "orders-dlq"]),
         ("explain User:a READ on group |", ["billing", "empty"]),
         ("explain User:a READ on topic orders |", ["from"]),
-        ("revoke |", ["allow", "deny"]),
-        ("scram set alice SCRAM-SHA-5|", ["SCRAM-SHA-512"]),
-        ("scram set alice SCRAM-SHA-512 |", ["iterations=", "password="]),
-        ("scram set alice SCRAM-SHA-512 password=|", ["?", "@"]),
         ("effective user alice client |", ["'<default>'", "'check out'"]),
         ("effective user alice client x con|", ["consumer_byte_rate", "controller_mutation_rate"]),
         ("apply --y|", ["--yes"]),
@@ -113,7 +89,6 @@ def test_the_selected_entity_gives_the_keys():
     assert "topic" in texts("set |")
     assert "retention.ms=" not in texts("set |")
     assert "retention.ms=" in texts("set |", selected=topic_resource("orders"))
-    assert texts("unset pro|", selected=QuotaEntity.of({"user": None})) == ["producer_byte_rate"]
 
 
 @given(documented=st.integers(0, 10), other=st.integers(0, 3))

@@ -1,0 +1,51 @@
+"""What a text is understood as: its statement or its mistake, its edits, what can follow it."""
+
+import pytest
+
+from console.language.completion import Completer
+from console.language.errors import CommandError, ParseError
+from console.language.grammar import parse
+from console.language.interpret import to_edits
+from console.language.statements import Where
+from console.model.quota import QuotaEntity
+from tests.unit.command_cluster import SNAPSHOT
+
+
+def one(text, where=Where.RUN):
+    (statement,) = parse(text, where)
+    return statement
+
+
+def wrong(text, where=Where.RUN):
+    with pytest.raises(ParseError) as caught:
+        parse(text, where)
+    return caught.value
+
+
+def assigned(text):
+    return {assign.key.name: assign.value for assign in one(text).assigns}
+
+
+def user(name, **more):
+    return QuotaEntity.of({"user": name, **{key.replace("_", "-"): value for key, value in more.items()}})
+
+
+def edits(text, snapshot=SNAPSHOT, **more):
+    (statement,) = parse(text)
+    return to_edits(statement, snapshot, **more)
+
+
+def refused(text, snapshot=SNAPSHOT, **more):
+    with pytest.raises(CommandError) as caught:
+        edits(text, snapshot, **more)
+    return caught.value
+
+
+def at(text, snapshot=SNAPSHOT, **more):
+    """Completions where ``|`` stands."""
+    cursor = text.index("|")
+    return Completer(contexts=("prod", "dev")).complete(text.replace("|", ""), cursor, snapshot, **more)
+
+
+def texts(text, snapshot=SNAPSHOT, **more):
+    return [completion.text for completion in at(text, snapshot, **more)]

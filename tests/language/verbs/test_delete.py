@@ -1,0 +1,39 @@
+"""`delete topic`, `delete records` and `delete group`."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.language.statements import Name
+from console.language.verbs.delete import Delete, DeleteGroupOffsets, DeleteRecords
+from console.plan.edits import DeleteTopic
+from tests.language.said import edits, one, refused, texts, wrong
+from tests.language.strategies import partition_numbers, reads_back, topic_names
+
+statements = st.one_of(
+    st.builds(Delete, topic_names),
+    st.builds(DeleteRecords, topic_names, partition_numbers, st.integers(0, 2**63 - 1)),
+    st.builds(DeleteRecords, topic_names, partition_numbers, st.none(), st.none() | st.integers(0, 4 * 10**12)),
+    st.builds(DeleteGroupOffsets, topic_names),
+    st.builds(DeleteGroupOffsets, topic_names, topic_names, partition_numbers),
+)
+
+
+@given(statements)
+def test_what_is_written_reads_back(statement):
+    reads_back(statement)
+
+
+def test_grammar():
+    assert one("delete topic delete").name == Name("delete")
+    assert wrong("delete topic").column == len("delete topic") + 1
+    assert wrong("delete topic a b").column == len("delete topic a ") + 1
+
+
+def test_edits():
+    assert edits("delete topic orders") == (DeleteTopic("orders"),)
+    assert "did you mean 'orders'?" in refused("delete topic ordrs").hint
+
+
+def test_what_can_stand_at_the_cursor():
+    assert texts("delete |") == ["topic", "records", "group"]
+    assert texts("delete records topic orders before 3|") == ["30min"]

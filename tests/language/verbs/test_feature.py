@@ -1,0 +1,34 @@
+"""`feature set`."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.language.interpret import command_of
+from console.language.needs import needs
+from console.language.snapshot_parts import Needs
+from console.language.verbs.feature import FeatureSet
+from console.model.codes import BROKER
+from console.plan.kinds.features import SetFeature
+from tests.language.said import edits, one, wrong
+from tests.language.strategies import NAMES, reads_back
+
+statements = st.builds(
+    FeatureSet,
+    st.dictionaries(NAMES, st.integers(0, 2**15 - 1), min_size=1, max_size=3).map(lambda found: tuple(found.items())),
+)
+
+
+@given(statements)
+def test_what_is_written_reads_back(statement):
+    reads_back(statement)
+
+
+def test_edits():
+    assert edits("feature set a=1 b=2") == (SetFeature("a", 1), SetFeature("b", 2))
+    assert command_of(SetFeature("a", 1)) == "feature set a=1"
+    assert "given twice" in wrong("feature set a=1 a=2").message
+
+
+def test_what_it_needs():
+    assert needs(one("feature set group.version=1")) == Needs(frozenset({"features"}))
+    assert needs(one("feature set eligible.leader.replicas.version=1")).every == {BROKER}

@@ -1,0 +1,105 @@
+"""`scram set` and `scram delete`."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pygments.token import Keyword, Literal, Operator, String
+from pygments.token import Name as NameToken
+
+from console.language.lexer import CommandLexer
+from console.language.secret_values import nobody_to_ask
+from console.language.statements import Asked, FromFile
+from console.language.verbs import kind_of
+from console.language.verbs.scram import ScramDelete, ScramSet
+from console.model.changes import ScramUser
+from console.model.codes import ScramMechanism
+from console.model.secret import Secret
+from console.plan.edits import DeleteScram, UpsertScram
+from tests.language.said import edits, one, texts, wrong
+from tests.language.strategies import NAMES, reads_back, secrets
+
+mechanisms = st.sampled_from([ScramMechanism(1), ScramMechanism(2)])
+statements = st.one_of(
+    st.builds(ScramSet, NAMES, mechanisms, secrets, st.none() | st.integers(1, 99999)),
+    st.builds(ScramDelete, NAMES, mechanisms),
+)
+
+
+@given(statements)
+def test_what_is_written_reads_back(statement):
+    reads_back(statement)
+
+
+def test_scram():
+    sha512 = ScramMechanism(2)
+    assert one("scram set a SCRAM-SHA-512 password=?") == ScramSet("a", sha512, Asked())
+    assert one("scram set a scram-sha-512 iterations=8192 password=@f") == ScramSet("a", sha512, FromFile("f"), 8192)
+    assert one("scram set a SCRAM-SHA-512 password=@f iterations=8192").iterations == 8192
+    assert one("scram delete a SCRAM-SHA-512") == ScramDelete("a", sha512)
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        "password=hunter2",
+        "iterations=5000 password=hunter2",
+        "password='?'hunter2",
+        "password= hunter2",
+        "password=? hunter2",
+    ],
+)
+def test_a_password_is_never_bare_and_never_repeated(tail):
+    error = wrong(f"scram set a SCRAM-SHA-512 {tail}")
+    assert "hunter2" not in str(error)
+    assert error.hint or error.message
+
+
+def test_the_nearest_word_is_offered():
+    assert "'delete'" in wrong("scram dlete a SCRAM-SHA-256").hint
+
+
+def test_edits():
+    user = ScramUser("alice", ScramMechanism(2))
+    secret = Secret("hunter2")
+    assert edits("scram set alice SCRAM-SHA-512 password=?", secrets={"password": secret}) == (
+        UpsertScram(user, 4096, secret),
+    )
+    (found,) = edits("scram set alice SCRAM-SHA-512 iterations=8192 password=@f", secrets={"password": secret})
+    assert found.iterations == 8192
+    assert edits("scram delete alice SCRAM-SHA-512") == (DeleteScram(user),)
+
+
+def test_the_prompt_says_whose_password_it_is():
+    statement = one("scram set alice SCRAM-SHA-256 password=?")
+    (slot,) = kind_of(statement).secrets(statement)
+    assert slot.prompt == "SCRAM-SHA-256 password of alice"
+    assert "password=@FILE" in str(nobody_to_ask(slot))
+
+
+def test_colours():
+    found = [
+        (token, text)
+        for token, text in CommandLexer().get_tokens("scram set a SCRAM-SHA-256 password=?")
+        if text.strip()
+    ]
+    assert found == [
+        (Keyword, "scram"),
+        (Keyword.Pseudo, "set"),
+        (NameToken.Entity, "a"),
+        (String, "SCRAM-SHA-256"),
+        (NameToken.Attribute, "password"),
+        (Operator, "="),
+        (Literal.Secret, "?"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("scram set alice SCRAM-SHA-5|", ["SCRAM-SHA-512"]),
+        ("scram set alice SCRAM-SHA-512 |", ["iterations=", "password="]),
+        ("scram set alice SCRAM-SHA-512 password=|", ["?", "@"]),
+    ],
+)
+def test_what_can_stand_at_the_cursor(text, expected):
+    assert texts(text) == expected
