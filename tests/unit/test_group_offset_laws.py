@@ -14,6 +14,7 @@ from console.language.interpret import command_of, to_edits
 from console.language.offset_files import offset_rows
 from console.language.statements import EditStatement
 from console.language.unparse import unparse
+from console.language.verbs.reset import ResetOffsets
 from console.model.changes import CommitOffsets, DeleteOffsets, GroupTarget
 from console.model.cluster import (
     CommittedOffset,
@@ -177,7 +178,8 @@ def test_an_edit_is_the_command_that_stages_it(
 def test_a_time_is_written_to_the_millisecond(ms: int) -> None:
     (statement,) = parse(f"reset group g to time {_iso(ms)}")
     assert parse(unparse(statement)) == (statement,)
-    assert statement.to.number == ms  # type: ignore[union-attr]
+    assert isinstance(statement, ResetOffsets)
+    assert statement.to.number == ms
 
 
 def _iso(ms: int) -> str:

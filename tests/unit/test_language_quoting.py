@@ -15,10 +15,13 @@ from console.language.grammar import parse
 from console.language.interpret import command_of as command
 from console.language.interpret import to_edits
 from console.language.quoting import ENTITY_WORDS, RESERVED, quote, quote_beside_equals, quote_pattern, quoted
-from console.language.statements import FromFile, Where
+from console.language.statements import EditStatement, FromFile, Where
 from console.language.unparse import unparse
 from console.language.verbs.alter import Alter
+from console.language.verbs.create import Create
+from console.language.verbs.delete import Delete
 from console.language.verbs.listing import List
+from console.language.verbs.scram import ScramSet
 from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser
 from console.model.codes import (
@@ -130,12 +133,15 @@ def test_an_edit_is_one_printable_statement_that_stages_exactly_it(edit: Edit) -
             assert [(each.key.name, each.value) for each in statement.assigns] == [(key, value)]
         case UnsetConfig() | SetQuota() | UnsetQuota() | AddAcl() | RemoveAcl() | DeleteScram():
             if not isinstance(edit, UnsetConfig):
+                assert isinstance(statement, EditStatement)
                 assert to_edits(statement, Snapshot()) == (edit,)
         case CreateTopic(topic):
-            assert statement.name.text == topic.name  # type: ignore[union-attr]
-            assert {each.key.name: each.value for each in statement.configs} == topic.configs  # type: ignore[union-attr]
+            assert isinstance(statement, Create)
+            assert statement.name.text == topic.name
+            assert {each.key.name: each.value for each in statement.configs} == topic.configs
         case DeleteTopic(name):
-            assert statement.name.text == name  # type: ignore[union-attr]
+            assert isinstance(statement, Delete)
+            assert statement.name.text == name
 
 
 @given(NAMES, st.sampled_from(LISTS), NAMES)
@@ -163,8 +169,10 @@ def test_a_value_is_never_read_as_a_file_or_asked_for(value: str) -> None:
         (statement,) = parse(f"set topic t k={written}")
         assert isinstance(statement, Alter)
         assert statement.assigns[0].value == value
-    (statement,) = parse(f"scram set u SCRAM-SHA-256 password=@{quote(value)}") if value else (None,)
-    assert statement is None or statement.password == FromFile(value)  # type: ignore[union-attr]
+    if value:
+        (statement,) = parse(f"scram set u SCRAM-SHA-256 password=@{quote(value)}")
+        assert isinstance(statement, ScramSet)
+        assert statement.password == FromFile(value)
 
 
 @given(TEXT, st.sampled_from(["topics", "quotas"]))
