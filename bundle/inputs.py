@@ -12,6 +12,8 @@ import sys
 import zipfile
 from pathlib import Path
 
+from packaging.markers import Marker
+
 ROOT = Path(__file__).resolve().parents[1]
 LAUNCHER = ROOT / "bundle" / "launcher"
 INTERPRETER = "github.com/kluctl/go-embed-python"
@@ -74,13 +76,29 @@ def wheels(arch: str, lock: Path, cache: Path) -> list[Path]:
         pip += ["--require-hashes", "--only-binary", ":all:", "--python-version", PYTHON, "--implementation", "cp"]
         pip += [word for tag in (f"cp{PYTHON.replace('.', '')}", "abi3", "none") for word in ("--abi", tag)]
         pip += [word for tag in _PLATFORMS for word in ("--platform", f"{tag}_{arch}")]
-        run([*pip, "--dest", str(making), "-r", str(lock)])
+        own = cache / f"{folder.name}.txt"
+        own.write_text(for_python(text))
+        run([*pip, "--dest", str(making), "-r", str(own)])
         making.rename(folder)
     found = sorted(folder.glob("*.whl"))
     for wheel in found:
         if f"sha256:{digest(wheel)}" not in text:
             raise RuntimeError(f"{wheel} is not what {lock.name} names; delete {folder} and try again")
     return found
+
+
+def for_python(lock: str) -> str:
+    """The entries of a lock that a bundle's Python needs: pip takes markers to mean the Python that it runs on."""
+    names = {"python_version": PYTHON, "python_full_version": f"{PYTHON}.0", "sys_platform": "linux"}
+    entries, is_needed = [], True
+    for line in lock.splitlines():
+        if not line.startswith((" ", "#")):
+            marker = line.removesuffix("\\").partition(" ; ")[2]
+            is_needed = not marker or Marker(marker).evaluate(dict(names))
+            line = line.partition(" ; ")[0] + (" \\" if marker else "")
+        if is_needed:
+            entries.append(line)
+    return "\n".join(entries) + "\n"
 
 
 def one_of(lock: Path, name: str, cache: Path) -> Path:

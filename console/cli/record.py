@@ -142,11 +142,10 @@ def _opened(session: Session, options: argparse.Namespace) -> tuple[FlightWriter
     """The file, and what takes answers for it. Raises OSError and RecordError."""
     from importlib.metadata import version
 
-    from console.flight.answer import FORMAT, Header
+    from console.flight.answer import Header
     from console.flight.flight_writer import FlightWriter
 
     header = Header(
-        FORMAT,
         session.snapshot.cluster.cluster_id or "",
         session.context.name,
         time.time_ns() // 1_000_000,

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-FORMAT = 2
-"""The version of the format that this program writes; it reads those before it, too."""
 BOOTSTRAP = -1
 """The node of an address that is not known as a broker's."""
 CONNECTED = 0
@@ -79,11 +77,10 @@ class Answer(NamedTuple):
 class Header(Struct, frozen=True, omit_defaults=True):
     """What a part of a record says about itself: who was recorded, by what, since when (milliseconds since 1970, UTC).
 
-    format: first, so that a later version can be told. context: the name shown, not an address. carried: how many of
+    context: the name shown, not an address. carried: how many of
     the first answers are those that the part before has last: what was known when this part began.
     """
 
-    format: int
     cluster_id: str = ""
     context: str = ""
     began_ms: int = 0

@@ -4,30 +4,61 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 
-from console.flight.answer import FORMAT, MOST_FILE, Answer, Asked, Header, Problem, RecordError
-from console.flight.coded_body import Body
-from console.flight.frames import HEADER, MAGIC, DamagedFrame, Frame, Held, frames_of
-from console.flight.part import BlockPart, Found, Part
+from console.flight.answer import Answer, Asked, Header, Problem, RecordError
+from console.flight.coding import DEEPEST
+from console.flight.frames import (
+    ANSWERS,
+    BODY,
+    FIRST_BODY,
+    HEADER,
+    MAGIC,
+    MOST_LISTED,
+    MOST_MADE,
+    PROBLEM,
+    SAME,
+    Answers,
+    DamagedFrame,
+    Frame,
+    Held,
+    body_at,
+    frames_of,
+    is_prefix,
+    read_record,
+    unsqueezed,
+)
 from console.model.numbers import LAST_MS
-from console.safe_files import read_regular
 
 MOST_ANSWERS = 5_000_000
 """A week of a large cluster, a look every 2 s."""
+MOST_AT_ONCE = 1 << 16
+"""Answers of a frame."""
 CACHED = 64 << 20
 """Bytes of answers that are kept decoded, the last ones used."""
 MOST_HELD = 512 << 20
 """Bytes of memory for what is kept of a file as long as it is open, besides."""
-MOST_MADE = 256 << 20
-"""Bytes of the answers that one answer is made of, held at once: what writes a record holds fewer."""
-_ANSWER_SIZE, _FOUND_SIZE = 48, 48
-"""Bytes of memory for each answer, and besides while the file is read."""
+_ANSWER_SIZE, _BODY_SIZE, _QUESTION_SIZE, _PROBLEM_SIZE = 96, 32, 800, 600
+"""Bytes of memory for each of them, while the file is read, about."""
+
+
+class _Part:
+    """A part of a record while it is read. first: the number of its first body in the file. carried: how many answers
+    are left that the part before has, too. questions: their numbers in the file. given: what was answered
+    last to each question: the number of a body, or that of a problem below 0. listed: its last `Answers`."""
+
+    def __init__(self, header: Header, first: int, carried: int) -> None:
+        self.header = header
+        self.first = first
+        self.carried = carried
+        self.questions: list[int] = []
+        self.given: list[int | None] = []
+        self.listed = b""
 
 
 class FlightReader:
@@ -40,23 +71,19 @@ class FlightReader:
 
     def __init__(self, path: Path) -> None:
         """Open a record. Raises OSError, and RecordError for any other file, or another version."""
-        try:
-            self._data = read_regular(path, MOST_FILE)
-        except ValueError:
-            raise RecordError(f"{path} is larger than {MOST_FILE >> 30} GiB") from None
-        if not self._data.startswith(MAGIC):
-            raise RecordError(f"{path} is no flight record")
+        self._data = read_record(path)
         self.headers: tuple[Header, ...] = ()
         self.damage = ""
         self.times = array("q")
         self._asked: list[Asked] = []
         self._numbers: dict[Asked, int] = {}
-        self._parts: list[tuple[int, Part]] = []
         self._keys = array("L")
         self._took = array("Q")
-        self._found = array("L")
-        self._problems: set[int] = set()
-        self._cache: OrderedDict[int, Body] = OrderedDict()
+        self._given = array("q")
+        self._problems: list[Problem] = []
+        self._starts, self._ends = array("Q"), array("Q")
+        self._bases, self._depths = array("q"), array("B")
+        self._cache: OrderedDict[int, bytes] = OrderedDict()
         self._cached = 0
         self._held = Held(MOST_HELD)
         self._index(path)
@@ -84,7 +111,7 @@ class FlightReader:
     def is_repeat(self, index: int) -> bool:
         """Whether this answer has the same bytes as the one before it to the same question."""
         before = self.before(index)
-        return before is not None and self._found[before] == self._found[index]
+        return before is not None and self._given[before] == self._given[index]
 
     def before(self, index: int) -> int | None:
         """The answer to the same question before this one, None if there is none."""
@@ -103,12 +130,14 @@ class FlightReader:
 
     def answer(self, index: int) -> Answer:
         """This answer; equal ones next to each other share their body. Raises RecordError if it is damaged."""
-        number = self._found[index]
+        given = self._given[index]
+        body, problem = b"", None
         try:
-            body, problem = self._body(number).data, None
-            if number in self._problems:
-                problem, body = msgspec.json.decode(body, type=Problem), b""
-        except (DamagedFrame, msgspec.DecodeError, RecursionError) as error:
+            if given < 0:
+                problem = self._problems[~given]
+            else:
+                body = self._body(given)
+        except DamagedFrame as error:
             raise RecordError(f"answer {index:,} of the record can't be read: {error}") from error
         return Answer(self.times[index], self._took[index], *self.asked(index), body, problem)
 
@@ -116,109 +145,144 @@ class FlightReader:
         """The answers from one on to before another, in the order of time. Raises RecordError."""
         return map(self.answer, range(start, len(self) if stop is None else min(stop, len(self))))
 
-    def _body(self, number: int) -> Body:
+    def _body(self, number: int) -> bytes:
         """A body, made of those before it. Raises DamagedFrame."""
-        if number in self._cache:
+        needed = []
+        while number >= 0 and number not in self._cache:
+            needed.append(number)
+            number = self._bases[number]
+        if number >= 0:
             self._cache.move_to_end(number)
-            return self._cache[number]
-        first, part = self._parts[bisect_right(self._parts, number, key=_first) - 1]
-        bases: dict[int, tuple[int, ...]] = {}
-        needed, uses = [number], Counter[int]()
-        while needed:
-            at = needed.pop()
-            if at not in bases and at not in self._cache:
-                bases[at] = tuple(first + each for each in part.bases(at - first))
-                uses.update(bases[at])
-                needed += bases[at]
-        made: dict[int, Body] = {at: self._cache[at] for at in uses if at in self._cache}
-        held = sum(each.size for each in made.values())
-        for at in sorted(bases):  # what a body is made of comes before it
-            body = part.body(at - first, [made[each] for each in bases[at]])
-            for each in bases[at]:
-                uses[each] -= 1
-                if not uses[each] and each in made:
-                    held -= made.pop(each).size
-            made[at] = body
-            held += body.size
-            if held > MOST_MADE:
+        body, made = self._cache[number] if number >= 0 else b"", 0
+        for number in reversed(needed):
+            if body and not is_prefix(body):
+                raise DamagedFrame("a body is made of one that no others are made of")
+            body = unsqueezed(self._data[self._starts[number] : self._ends[number]], body)
+            made += len(body)
+            if made > MOST_MADE:
                 raise DamagedFrame(f"it is made of more than {MOST_MADE >> 20} MiB")
-            self._keep(at, body)
-        return made[number]
+        if needed:
+            self._cache[number] = body
+            self._cached += len(body)
+            while self._cached > CACHED and len(self._cache) > 1:
+                self._cached -= len(self._cache.popitem(last=False)[1])
+        return body
 
-    def _keep(self, number: int, body: Body) -> None:
-        self._cache[number] = body
-        self._cached += body.size
-        while self._cached > CACHED and len(self._cache) > 1:
-            _, gone = self._cache.popitem(last=False)
-            self._cached -= gone.size
+    # -- reading the file ------------------------------------------------------------------------------------------
 
     def _index(self, path: Path) -> None:
-        first = end = carried = 0
+        """Note where the bodies are, and take in the rest. Raises RecordError."""
+        part: _Part | None = None
         try:
             for frame in frames_of(self._data, len(MAGIC)):
                 if frame.kind == HEADER:
                     header = self._header(path, frame)
-                    carried = header.carried if self.headers else 0
+                    part = _Part(header, len(self._starts), header.carried if self.headers else 0)
                     self.headers += (header,)
-                    first = end
-                    self._parts.append((first, self._part(header, first)))
-                elif not self._parts:
+                elif part is None:
                     break
+                elif frame.kind == BODY:
+                    self._take_body(part, frame)
+                elif frame.kind == ANSWERS:
+                    self._take_answers(part, frame)
                 else:
-                    for each in self._parts[-1][1].take(frame):
-                        number = first + each.body
-                        end = max(end, number + 1)
-                        if each.is_problem:
-                            self._problems.add(number)
-                        if carried:
-                            carried -= 1
-                        else:
-                            self._add(each, number)
-        except (DamagedFrame, IndexError, KeyError, ValueError) as error:
-            if isinstance(error, RecordError):
-                raise
+                    raise DamagedFrame(f"a frame of kind {frame.kind}")
+        except DamagedFrame as error:
             self.damage = f"damaged, and read up to there: {error}"
-        if not self.headers:
+        if part is None:
             raise RecordError(f"{path} has no header: it is damaged, or nothing was recorded yet")
         if any(before > after for before, after in pairwise(self.times)):  # parts of clocks that were set back
             order = sorted(range(len(self.times)), key=self.times.__getitem__)
-            self.times, self._keys, self._took, self._found = (
+            self.times, self._keys, self._took, self._given = (
                 array(column.typecode, map(column.__getitem__, order))
-                for column in (self.times, self._keys, self._took, self._found)
+                for column in (self.times, self._keys, self._took, self._given)
             )
-
-    def _part(self, header: Header, first: int) -> Part:
-        if header.format == FORMAT:
-            return BlockPart(self._data, header, lambda number: self._body(first + number), self._held)
-        from console.flight.first_format import FirstPart
-
-        return FirstPart(self._data, header, self._held)
 
     def _header(self, path: Path, frame: Frame) -> Header:
         try:
-            header = msgspec.json.decode(self._data[frame.start : frame.end], type=Header)
+            header = msgspec.msgpack.decode(self._data[frame.start : frame.end], type=Header)
         except (msgspec.DecodeError, RecursionError) as error:
             raise RecordError(f"{path} has a header that can't be read: {error}") from error
         if not 0 <= header.began_ms <= LAST_MS:
             raise RecordError(f"{path} has a header that can't be read: it begins at no time")
-        if not 1 <= header.format <= FORMAT:
-            raise RecordError(f"{path} is a flight record of format {header.format}; this kac reads up to {FORMAT}")
         return header
 
-    def _add(self, answer: Found, number: int) -> None:
+    def _take_body(self, part: _Part, frame: Frame) -> None:
+        """Note where a body is. Raises DamagedFrame."""
+        number = len(self._starts)
+        distance, start = body_at(self._data, frame)
+        if distance > number - part.first:
+            raise DamagedFrame("a body is made of what is not there")
+        base = number - distance if distance else -1
+        depth = self._depths[base] + 1 if distance else 0
+        if depth > DEEPEST:
+            raise DamagedFrame(f"a body is made of more than {DEEPEST} others")
+        self._held.take(_BODY_SIZE)
+        self._starts.append(start)
+        self._ends.append(frame.end)
+        self._bases.append(base)
+        self._depths.append(depth)
+
+    def _take_answers(self, part: _Part, frame: Frame) -> None:
+        """Take in what was asked and answered. Raises DamagedFrame."""
+        prefix = part.listed if is_prefix(part.listed) else b""
+        part.listed = unsqueezed(self._data[frame.start : frame.end], prefix, MOST_LISTED)
+        try:
+            listed = msgspec.msgpack.decode(part.listed, type=Answers)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise DamagedFrame(str(error)) from error
+        sizes = {len(column) for column in (listed.asked, listed.after, listed.took, listed.given)}
+        if len(sizes) > 1 or max(sizes) > MOST_AT_ONCE:
+            raise DamagedFrame(f"a frame of {max(sizes):,} answers")
+        for question in listed.questions:
+            request = self._body(self._number(part, question.request))
+            self._held.take(_QUESTION_SIZE + len(request) + len(question.host))
+            asked = Asked(*question[:5], request)
+            key = self._numbers.setdefault(asked, len(self._asked))
+            if key == len(self._asked):
+                self._asked.append(asked)
+            part.questions.append(key)
+            part.given.append(None)
+        problems = iter(listed.problems)
+        at_ms = part.header.began_ms
+        for number, after, took, given in zip(listed.asked, listed.after, listed.took, listed.given, strict=True):
+            at_ms += after
+            self._take_answer(part, number, at_ms, took, given, problems)
+
+    def _take_answer(
+        self, part: _Part, question: int, at_ms: int, took: int, given: int, problems: Iterator[Problem]
+    ) -> None:
+        if not 0 <= question < len(part.questions):
+            raise DamagedFrame("an answer to no question")
+        if given >= FIRST_BODY:
+            part.given[question] = self._number(part, len(self._starts) - part.first - 1 - (given - FIRST_BODY))
+        elif given == PROBLEM:
+            problem = next(problems, None)
+            if problem is None:
+                raise DamagedFrame("an answer without its problem")
+            self._held.take(_PROBLEM_SIZE + sum(map(len, problem)))
+            self._problems.append(problem)
+            part.given[question] = -len(self._problems)
+        elif given != SAME:
+            raise DamagedFrame(f"an answer's form is {given}")
+        number = part.given[question]
+        if number is None:
+            raise DamagedFrame("the same answer as none")
+        if not 0 <= at_ms <= LAST_MS or not 0 <= took <= LAST_MS:
+            raise DamagedFrame("a time out of range")
+        if part.carried:
+            part.carried -= 1
+            return
         if len(self.times) >= MOST_ANSWERS:
             raise DamagedFrame(f"it has more than {MOST_ANSWERS:,} answers")
-        if not 0 <= answer.at_ms <= LAST_MS or answer.took_ms > LAST_MS:
-            raise DamagedFrame("a time out of range")
-        self._held.take(_ANSWER_SIZE + _FOUND_SIZE)
-        key = self._numbers.setdefault(answer.asked, len(self._asked))
-        if key == len(self._asked):
-            self._asked.append(answer.asked)
-        self.times.append(answer.at_ms)
-        self._keys.append(key)
-        self._took.append(answer.took_ms)
-        self._found.append(number)
+        self._held.take(_ANSWER_SIZE)
+        self.times.append(at_ms)
+        self._keys.append(part.questions[question])
+        self._took.append(took)
+        self._given.append(number)
 
-
-def _first(part: tuple[int, Part]) -> int:
-    return part[0]
+    def _number(self, part: _Part, number: int) -> int:
+        """The number in the file of a body of a part. Raises DamagedFrame."""
+        if not 0 <= number < len(self._starts) - part.first:
+            raise DamagedFrame("a body that is not there")
+        return part.first + number

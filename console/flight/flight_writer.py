@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from console.flight.answer import MOST_FILE, Answer, Header, RecordError
+from console.flight.answer import Answer, Header, RecordError
 from console.flight.coding import Encoder
-from console.flight.frames import MAGIC, DamagedFrame, frames_of
-from console.safe_files import open_private, read_regular
+from console.flight.frames import MAGIC, DamagedFrame, frames_of, read_record
+from console.safe_files import open_private
 
 
 class FlightWriter:
@@ -30,8 +30,8 @@ class FlightWriter:
             raise
 
     def add(self, answer: Answer) -> None:
-        """Take an answer; it is written with those of the next BLOCK_MS, or by `settle`. One that did not change may
-        wait for SAME_EVERY_MS. Raises OSError."""
+        """Take an answer; it is written with those of the next WAIT_MS, or by `settle`. One that did not change may
+        wait for SAME_WAIT_MS. Raises OSError."""
         self._write(self._encoder.add(answer))
 
     def settle(self) -> None:
@@ -62,12 +62,7 @@ def _end_of(path: Path, file: int) -> int:
     size = os.fstat(file).st_size
     if not size:
         return 0
-    try:
-        data = read_regular(path, MOST_FILE)
-    except ValueError:
-        raise RecordError(f"{path} is larger than {MOST_FILE >> 30} GiB: begin another file") from None
-    if not data.startswith(MAGIC):
-        raise RecordError(f"{path} is no flight record")
+    data = read_record(path)
     end = len(MAGIC)
     try:
         for frame in frames_of(data, end):

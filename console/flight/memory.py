@@ -16,7 +16,7 @@ KEPT_MS = 30 * 60_000
 MOST_BYTES = 20 << 20
 """Bytes of frames; with what encoders hold to find what changed, and what waits for them, it stays below 64 MiB."""
 MOST_HELD = 28 << 20
-"""Bytes that an encoder holds; 40,000 partitions take 19 MiB."""
+"""Bytes that an encoder holds; 40,000 partitions take 25 MiB."""
 PART_MS = 5 * 60_000
 PART_BYTES = 5 << 20
 

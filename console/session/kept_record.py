@@ -27,10 +27,10 @@ def in_memory(recorder: Recorder, context: str) -> None:
     def memory() -> Sink:
         from importlib.metadata import version
 
-        from console.flight.answer import FORMAT, Header
+        from console.flight.answer import Header
         from console.flight.memory import Memory
 
-        return Memory(Header(FORMAT, context=context, kac=version("kafka-admin-console")))
+        return Memory(Header(context=context, kac=version("kafka-admin-console")))
 
     recorder.begin(memory)
 

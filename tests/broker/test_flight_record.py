@@ -8,7 +8,7 @@ from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.contexts import Context
 from console.flight.anonymous import Anonymous, Pseudonyms
-from console.flight.answer import FORMAT, HANDSHAKE, Answer, Header
+from console.flight.answer import HANDSHAKE, Answer, Header
 from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
 from console.flight.tap import RECORDED, Tap
@@ -61,7 +61,7 @@ async def test_no_secret_of_a_cluster_is_in_its_record(secure_cluster: KafkaClus
                 await send(AlterConfigs({resource: (ConfigOp(key, DELETE),)}, 1 if resource.name else None))
             await send(AlterScram({}, (user,)))
     plain, anonymous = tmp_path / "plain", tmp_path / "anonymous"
-    header = Header(FORMAT, session.snapshot.cluster.cluster_id or "", "secure", kept[0].at_ms, "0.1.0")
+    header = Header(session.snapshot.cluster.cluster_id or "", "secure", kept[0].at_ms, "0.1.0")
     names = Pseudonyms()
     writer = FlightWriter(plain, header)
     nameless = Anonymous(FlightWriter(anonymous, names.header(header)), names)

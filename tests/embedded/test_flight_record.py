@@ -23,7 +23,7 @@ from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.flight.anonymous import Anonymous, Pseudonyms
-from console.flight.answer import CONNECTED, FORMAT, Answer, Header, RecordError
+from console.flight.answer import CONNECTED, Answer, Header, RecordError
 from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
 from console.flight.kafka_words import VALUES
@@ -158,7 +158,7 @@ def test_an_anonymous_record_is_not_appended_to(
     cluster: ThreadedCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "record"
-    FlightWriter(file, Header(FORMAT, anonymous=True)).close()
+    FlightWriter(file, Header(anonymous=True)).close()
     assert record(cluster, file, "--append") == 2
     assert "is anonymous" in capsys.readouterr().err
 
@@ -213,7 +213,7 @@ async def test_no_name_is_left_in_an_anonymous_record(tmp_path: Path) -> None:
     cluster_id = "cluster-of-acme"
     file = tmp_path / "record"
     names = Pseudonyms()
-    header = Header(FORMAT, cluster_id, "prod-of-acme", plain[0].at_ms, "0.1.0")
+    header = Header(cluster_id, "prod-of-acme", plain[0].at_ms, "0.1.0")
     sink = Anonymous(FlightWriter(file, names.header(header)), names)
     for answer in plain:
         sink.add(answer)

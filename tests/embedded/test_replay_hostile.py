@@ -15,7 +15,7 @@ from console.embedded.brokers import run_in_thread
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.flight.anonymous import Anonymous, Pseudonyms
-from console.flight.answer import FORMAT, HANDSHAKE, Answer, Header
+from console.flight.answer import HANDSHAKE, Answer, Header
 from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
 from console.session.replay import Replay
@@ -41,7 +41,7 @@ def answers(file: Path) -> list[Answer]:
 def written(file: Path, *parts: list[Answer]) -> Path:
     """A file with these parts, one after the other."""
     for number, part in enumerate(parts):
-        writer = FlightWriter(file, Header(FORMAT, "", "hostile", part[0].at_ms, "0"), append=number > 0)
+        writer = FlightWriter(file, Header("", "hostile", part[0].at_ms, "0"), append=number > 0)
         for each in part:
             writer.add(each)
         writer.close()
@@ -126,7 +126,7 @@ def test_a_file_that_changes_while_it_is_replayed(record: Path, tmp_path: Path) 
     """What was there when it was opened is replayed, whether the file grows, is cut or is replaced."""
     file = written(tmp_path / "changing.flight", answers(record))
     before = FlightReader(file)
-    written_on = FlightWriter(file, Header(FORMAT, "", "later", before.times[-1], "0"), append=True)
+    written_on = FlightWriter(file, Header("", "later", before.times[-1], "0"), append=True)
     written_on.add(before.answer(0)._replace(at_ms=before.times[-1] + 1000))
     written_on.close()
     assert len(FlightReader(file)) == len(before) + 1

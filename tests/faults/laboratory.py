@@ -21,7 +21,7 @@ from console.admin.partitions import log_ranges
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.admin.topics import describe_topics
 from console.contexts.context import Context
-from console.flight.answer import FORMAT, Header
+from console.flight.answer import Header
 from console.flight.flight_writer import FlightWriter
 from console.flight.recorder import Recorder
 from console.flight.tap import Tap
@@ -351,7 +351,7 @@ class Watch:
     async def __aenter__(self) -> Self:
         if (file := self._record) is not None:
             file.unlink(missing_ok=True)
-            header = Header(FORMAT, self._lab.cluster.cluster_id, "faults", now_ms(), self._lab.cluster.version)
+            header = Header(self._lab.cluster.cluster_id, "faults", now_ms(), self._lab.cluster.version)
             self._recorder.begin(lambda: FlightWriter(file, header, append=False))
         await self._looker.__aenter__()
         return self

@@ -17,7 +17,7 @@ from console.admin.settings import ConnectionSettings
 from console.answers.triage import verdict_data
 from console.contexts import Context
 from console.contexts.context import parse_bootstrap
-from console.flight.answer import FORMAT, Header
+from console.flight.answer import Header
 from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
 from console.flight.tap import Tap
@@ -37,7 +37,7 @@ async def watched(
     """The verdicts of so many looks, all that was answered for them being recorded into a file. settings: how to reach
     the cluster, where that takes more than addresses."""
     settings = settings or ConnectionSettings(parse_bootstrap(bootstrap))
-    writer = FlightWriter(file, Header(FORMAT, "", "watched", int(time.time() * 1000), "0"))
+    writer = FlightWriter(file, Header("", "watched", int(time.time() * 1000), "0"))
     client = AdminClient(settings, Tap(writer.add))
     client.start()
     verdicts: list[Verdict] = []

@@ -23,7 +23,7 @@ def bootstrap() -> Iterator[str]:
         yield cluster.bootstrap
 
 
-RECORD = frozenset(f"console.flight.{name}" for name in ("memory", "coding", "block", "coded_body", "delta", "frames"))
+RECORD = frozenset(f"console.flight.{name}" for name in ("memory", "coding", "frames"))
 """What the record's thread loads a second after the first answer: on a slow machine that is before the first rows."""
 
 

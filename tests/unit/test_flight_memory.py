@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from console.flight.answer import FORMAT, Answer, Header
+from console.flight.answer import Answer, Header
 from console.flight.flight_reader import FlightReader
 from console.flight.memory import KEPT_MS, MOST_BYTES, MOST_HELD, PART_MS, Memory
 from console.flight.recorder import MOST_WAITING, Recorder, Sink
@@ -30,7 +30,7 @@ def written(memory: Memory, path: Path) -> FlightReader:
 
 def test_half_an_hour_is_there_and_what_was_known_before(tmp_path: Path) -> None:
     """One broker is asked once, at the beginning; two all the time."""
-    memory = Memory(Header(FORMAT, context="prod"))
+    memory = Memory(Header(context="prod"))
     chance = random.Random(1)
     state = {1: bytearray(chance.randbytes(3000)), 2: bytearray(chance.randbytes(3000))}
     given = [answer(0, 3, b"said once" * 20)]
@@ -55,7 +55,7 @@ def test_half_an_hour_is_there_and_what_was_known_before(tmp_path: Path) -> None
 
 
 def test_the_oldest_go_where_there_is_too_much(tmp_path: Path) -> None:
-    memory = Memory(Header(FORMAT))
+    memory = Memory(Header())
     for look in range(60):
         memory.add(answer(look, 1, os.urandom(1 << 20)))
     assert memory.size <= MOST_BYTES

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, reject
 from hypothesis import strategies as st
 
 from console.admin.errors import TlsFailed
@@ -28,13 +28,25 @@ from console.contexts.context import ContextError
 from console.files.plan_file import FORMAT as PLAN
 from console.files.plan_file import VERSION as PLAN_VERSION
 from console.files.plan_file import read_plan
-from console.flight.answer import FORMAT, Answer, Header, RecordError
-from console.flight.block import DELTA, SAME, WHOLE, BlockWriter, Entry, Question
-from console.flight.coded_body import FAR, Coded, whole
-from console.flight.delta import runs_coded
-from console.flight.flight_reader import MOST_MADE, FlightReader
+from console.flight.answer import Answer, Header, RecordError
+from console.flight.coding import DEEPEST
+from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
-from console.flight.frames import BLOCK, HEADER, MAGIC, framed
+from console.flight.frames import (
+    ANSWERS,
+    BODY,
+    FIRST_BODY,
+    HEADER,
+    MAGIC,
+    MOST_MADE,
+    PROBLEM,
+    SAME,
+    Answers,
+    Question,
+    body_frame,
+    framed,
+    squeezed,
+)
 from console.journal.file import JournalFile, journal_path
 from console.journal.operations import BELIEVED, LEASE, Holder, Lease, is_held
 from console.journal.records import Numbered, intent_line, this_process
@@ -155,41 +167,42 @@ def test_a_deep_plan_is_a_problem_of_the_file() -> None:
 # -- flight records ----------------------------------------------------------------------------------------------------
 
 
-def record(path: Path, *blocks: bytes, began_ms: int = 0) -> Path:
-    header = framed(HEADER, msgspec.json.encode(Header(FORMAT, "A", "c", began_ms)))
-    path.write_bytes(MAGIC + header + b"".join(framed(BLOCK, block) for block in blocks))
+def record(path: Path, *frames: bytes, began_ms: int = 0) -> Path:
+    header = framed(HEADER, msgspec.msgpack.encode(Header("A", "c", began_ms)))
+    path.write_bytes(MAGIC + header + b"".join(frames))
     return path
 
 
-def first_block(*answers: tuple[Entry, Coded]) -> BlockWriter:
-    """A question, and answers to it."""
-    block = BlockWriter()
-    block.ask(Question(1, "h", 9092, 3, 12), whole(b"request"), 0)
-    for number, (entry, body) in enumerate(answers, start=1):
-        block.answer(entry, body, number)
-    return block
+def answers_frame(count: int, given: int, *, at_ms: int = 0, former: bytes = b"", asks: bool = False) -> bytes:
+    """So many answers to the first question. asks: whether it is new, its request the first body."""
+    questions = [Question(1, "h", 9092, 3, 12, 0)] if asks else []
+    return listed(
+        Answers(questions, [], [0] * count, [at_ms, *[0] * (count - 1)], [0] * count, [given] * count), former
+    )
 
 
-def made(*blocks: BlockWriter) -> list[bytes]:
-    former, done = b"", []
-    for block in blocks:
-        heads = block.heads()
-        done.append(block.made(heads, former))
-        former = heads
-    return done
+def packed(data: object) -> bytes:
+    try:
+        return msgspec.msgpack.encode(data)
+    except OverflowError:  # a number of more than 64 bits
+        reject()
 
 
-def same_again(count: int) -> BlockWriter:
-    block = BlockWriter()
-    for _ in range(count):
-        block.answer(Entry(0, SAME, 0, 0))
-    return block
+def listed(answers: object, former: bytes = b"") -> bytes:
+    return framed(ANSWERS, squeezed(packed(answers), former))
+
+
+REQUEST, FIRST = body_frame(0, b"request"), body_frame(0, b"body")
+ASKED = answers_frame(1, FIRST_BODY, asks=True)
+ASKED_LIST = msgspec.msgpack.encode(Answers([Question(1, "h", 9092, 3, 12, 0)], [], [0], [0], [0], [FIRST_BODY]))
 
 
 def test_many_equal_answers_in_a_small_file_take_little_memory(tmp_path: Path) -> None:
-    """Blocks that stay opened, and each answer while the file is read, count."""
-    many = [same_again(60_000) for _ in range(9)]
-    path = record(tmp_path / "a.flight", *made(first_block((Entry(0, WHOLE, 0, 0), whole(b"body"))), *many))
+    """What is unpacked of a frame goes, and each answer while the file is read counts."""
+    count = 60_000
+    again = msgspec.msgpack.encode(Answers([], [], [0] * count, [0] * count, [0] * count, [SAME] * count))
+    many = [framed(ANSWERS, squeezed(again, former)) for former in (ASKED_LIST, *[again] * 8)]
+    path = record(tmp_path / "a.flight", REQUEST, FIRST, ASKED, *many)
     assert path.stat().st_size < 12_000
     code = (
         "import resource, sys; from pathlib import Path; from console.flight.flight_reader import FlightReader\n"
@@ -203,35 +216,128 @@ def test_many_equal_answers_in_a_small_file_take_little_memory(tmp_path: Path) -
 
 
 def test_an_answer_that_is_made_of_gigabytes_is_an_error(tmp_path: Path) -> None:
-    size = 48 << 20
-    zeros = whole(bytes(size))
+    size = 30 << 20
+    zeros = bytes(size)
     count = MOST_MADE // size + 1
-    bases = tuple(range(1, count + 1))
-    runs = runs_coded(((size, 0, 0),))
-    last = Coded(bases, FAR, FAR, runs, b"", b"", b"")
-    answers = [(Entry(0, WHOLE, place, 0), zeros) for place in range(count)]
-    path = record(tmp_path / "a.flight", *made(first_block(*answers, (Entry(0, DELTA, count, 0), last))))
+    frames = [body_frame(0, zeros), *[body_frame(1, zeros, zeros)] * (count - 1)]
+    given = [FIRST_BODY + count - 1 - place for place in range(count)]
+    answers = Answers([Question(1, "h", 9092, 3, 12, 0)], [], [0] * count, [0] * count, [0] * count, given)
+    path = record(tmp_path / "a.flight", REQUEST, *frames, listed(answers))
     assert path.stat().st_size < 100_000
     reader = FlightReader(path)
-    assert len(reader) == count + 1
+    assert len(reader) == count
     with pytest.raises(RecordError, match="made of more than"):
-        reader.answer(count)
-    assert reader.answer(0).body == bytes(size)
+        reader.answer(count - 1)
+    assert reader.answer(0).body == zeros
 
 
-def test_heads_that_are_longer_than_what_they_say_are_damage(tmp_path: Path) -> None:
-    block = first_block((Entry(0, WHOLE, 0, 0), whole(b"body")))
-    reader = FlightReader(record(tmp_path / "a.flight", block.made(block.heads() + bytes(50 << 20), b"")))
-    assert (len(reader), "heads" in reader.damage) == (0, True)
+def test_an_answer_that_is_larger_than_any_is_an_error(tmp_path: Path) -> None:
+    bomb = framed(BODY, bytes(4), squeezed(bytes(MOST_MADE)))
+    path = record(tmp_path / "a.flight", REQUEST, bomb, ASKED)
+    assert path.stat().st_size < 38 << 10
+    tracemalloc.start()
+    with pytest.raises(RecordError, match="holds more than"):
+        FlightReader(path).answer(0)
+    assert tracemalloc.get_traced_memory()[1] < MOST_MADE
+    tracemalloc.stop()
+
+
+def test_an_answer_that_is_made_of_very_many_is_damage(tmp_path: Path) -> None:
+    frames = [body_frame(0, b"x" * 100), *[body_frame(1, b"x" * 100, b"x" * 100)] * (DEEPEST + 1)]
+    reader = FlightReader(record(tmp_path / "a.flight", REQUEST, *frames, ASKED))
+    assert (len(reader), "made of more than" in reader.damage) == (0, True)
+
+
+def test_lists_that_are_longer_than_what_they_say_are_damage(tmp_path: Path) -> None:
+    for number, more in enumerate((bytes(5 << 20), bytes(50 << 20), b"\xc0")):
+        longer = framed(ANSWERS, squeezed(ASKED_LIST + more))
+        reader = FlightReader(record(tmp_path / f"{number}.flight", REQUEST, FIRST, longer))
+        assert (len(reader), bool(reader.damage)) == (0, True)
+
+
+def second(
+    request: int = 0, *, asked: int = 1, after: int = 0, took: int = 0, given: int = FIRST_BODY, more: int = 0
+) -> Answers:
+    """A question, and an answer to it. more: entries too many."""
+    return Answers([Question(1, "h", 9092, 3, 12, request)], [], [asked], [after], [took] * (1 + more), [given])
+
+
+WRONG_LISTS: dict[str, object] = {
+    "to no question": second(asked=2),
+    "to a question below none": second(asked=-1),
+    "the same as none": second(given=SAME),
+    "without its problem": second(given=PROBLEM),
+    "a body that is not there": second(given=FIRST_BODY + 2),
+    "of no form": second(given=-1),
+    "a request that is not there": second(2),
+    "a request before all": second(-1),
+    "columns of two lengths": second(more=1),
+    "before 1970": second(after=-1),
+    "before it was asked": second(took=-1),
+    "asked before the beginning of time": second(took=1 << 63),
+    "a question without its request": [[[1, "h", 1, 3, 12]], [], [1], [0], [0], [FIRST_BODY]],
+    "a broker that is true": [[[True, "h", 1, 3, 12, 0]], [], [1], [0], [0], [FIRST_BODY]],
+    "a problem in bytes": [[], [["kind", "name", b"message", ""]], [], [], [], []],
+    "nothing": [],
+    "a map": {},
+    "a number": 7,
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_LISTS.values(), ids=WRONG_LISTS)
+def test_answers_that_can_not_be_are_damage_and_those_before_are_read(tmp_path: Path, wrong: object) -> None:
+    reader = FlightReader(record(tmp_path / "a.flight", REQUEST, FIRST, ASKED, listed(wrong, ASKED_LIST)))
+    assert (len(reader), reader.damage[:7]) == (1, "damaged")
+    assert reader.answer(0).body == b"body"
+    right = listed(second(), ASKED_LIST)
+    assert FlightReader(record(tmp_path / "b.flight", REQUEST, FIRST, ASKED, right)).damage == ""
+
+
+@given(JSON)
+@example(json.loads("[" * 200 + "]" * 200))
+def test_any_answers_are_read_or_damage(tmp_path_factory: pytest.TempPathFactory, data: object) -> None:
+    path = tmp_path_factory.mktemp("record") / "a.flight"
+    reader = FlightReader(record(path, REQUEST, FIRST, ASKED, listed(data, ASKED_LIST)))
+    assert (len(reader), bool(reader.damage)) == (1, True)
+
+
+DEEP_LIST = b"\x91" * 100_000
+HUGE_LIST = b"\xdd\xff\xff\xff\xff"
+"""An array of 2^32 - 1, without any of them."""
+
+
+@pytest.mark.parametrize(
+    "payload", [DEEP_LIST, HUGE_LIST, b"\x96\x90\x90" + HUGE_LIST, b"\x96" + DEEP_LIST, b"", b"\xc1"]
+)
+def test_deep_and_endless_lists_are_damage(tmp_path: Path, payload: bytes) -> None:
+    path = record(tmp_path / "a.flight", REQUEST, FIRST, ASKED, framed(ANSWERS, squeezed(payload, ASKED_LIST)))
+    tracemalloc.start()
+    reader = FlightReader(path)
+    assert tracemalloc.get_traced_memory()[1] < 32 << 20
+    tracemalloc.stop()
+    assert (len(reader), reader.damage[:7]) == (1, "damaged")
+
+
+@given(st.binary(max_size=40), st.integers(0, 255))
+def test_any_frame_is_read_or_damage(tmp_path_factory: pytest.TempPathFactory, payload: bytes, kind: int) -> None:
+    path = record(tmp_path_factory.mktemp("record") / "a.flight", REQUEST, FIRST, ASKED, framed(kind, payload))
+    try:
+        reader = FlightReader(path)
+    except RecordError:
+        assert kind == HEADER
+        return
+    assert [each.body for each in reader.answers()] == [b"body"]
+    again = FlightReader(record(path, framed(BODY, payload), ASKED))
+    for index in range(len(again)):
+        with suppress(RecordError):
+            again.answer(index)
 
 
 @given(st.integers(LAST_MS - 3, 1 << 62))
 @example(LAST_MS)
 def test_what_comes_after_the_year_9999_is_no_answer(tmp_path_factory: pytest.TempPathFactory, at_ms: int) -> None:
-    block = first_block((Entry(0, WHOLE, 0, 0), whole(b"body")))
-    block.answer(Entry(0, SAME, at_ms, 0))
-    path = record(tmp_path_factory.mktemp("record") / "a.flight", *made(block))
-    reader = FlightReader(path)
+    later = answers_frame(1, SAME, at_ms=at_ms, former=ASKED_LIST)
+    reader = FlightReader(record(tmp_path_factory.mktemp("record") / "a.flight", REQUEST, FIRST, ASKED, later))
     assert len(reader) == 1 + (at_ms <= LAST_MS)
     for at in reader.times:
         datetime.fromtimestamp(at / 1000, UTC)
@@ -244,17 +350,18 @@ def test_a_record_that_begins_at_no_time_is_none(tmp_path: Path, began_ms: int) 
 
 
 @given(JSON)
-@example({"format": FORMAT, "began_ms": float("inf")})
+@example({"began_ms": float("inf")})
 def test_any_header_is_a_record_or_an_error(tmp_path_factory: pytest.TempPathFactory, data: object) -> None:
     path = tmp_path_factory.mktemp("record") / "a.flight"
-    path.write_bytes(MAGIC + framed(HEADER, json.dumps(data).encode()))
+    path.write_bytes(MAGIC + framed(HEADER, packed(data)))
     with suppress(RecordError):
-        assert FlightReader(path).header.format == FORMAT
+        assert isinstance(FlightReader(path).header, Header)
 
 
-def test_a_deep_header_is_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("payload", [b"\x81\xa1x" + DEEP_LIST, DEEP_LIST, b"\x81" + HUGE_LIST])
+def test_a_deep_header_is_an_error(tmp_path: Path, payload: bytes) -> None:
     path = tmp_path / "a.flight"
-    path.write_bytes(MAGIC + framed(HEADER, f'{{"format": {FORMAT}, "x": {DEEP}'.encode()))
+    path.write_bytes(MAGIC + framed(HEADER, payload))
     with pytest.raises(RecordError):
         FlightReader(path)
 
@@ -269,7 +376,7 @@ def test_a_record_leaves_the_folder_of_its_file_as_it_is(tmp_path: Path, mode: i
     folder = tmp_path / "shared"
     folder.mkdir()
     folder.chmod(mode)
-    writer = FlightWriter(folder / "a.flight", Header(FORMAT))
+    writer = FlightWriter(folder / "a.flight", Header())
     writer.add(Answer(1, 1, 1, "h", 1, 3, 12, b"", b"x"))
     writer.close()
     assert folder.stat().st_mode & 0o7777 == mode
@@ -324,7 +431,7 @@ def test_what_is_no_file_or_does_not_end_is_never_read_on(tmp_path: Path, kind: 
     with pytest.raises((RecordError, OSError)):
         FlightReader(record)
     with pytest.raises((RecordError, OSError)):
-        FlightWriter(record, Header(FORMAT), append=True)
+        FlightWriter(record, Header(), append=True)
     endless(tmp_path / "muted.json", kind)
     assert MutedCauses(tmp_path / "muted.json").read("x") == {}
     endless(tmp_path / "commands", kind)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from bundle.inputs import for_python
+
 ROOT = Path(__file__).resolve().parents[2]
 TOPS = ("console", "widgets", "themes")
 
@@ -35,3 +37,22 @@ def test_locks_have_a_hash_for_everything_and_name_no_index(lock: Path) -> None:
     assert not re.search(r"^\s*-", re.sub(r"^\s*--hash=sha256:[0-9a-f]{64}( \\)?$", "", text, flags=re.M), flags=re.M)
     pins = re.findall(r"^(\S+)==\S+( ;[^\\]*)? \\\n    --hash=sha256:", text, flags=re.M)
     assert len(pins) == len(re.findall(r"^\w", text, flags=re.M)) > 0
+
+
+def test_a_bundle_takes_what_its_own_python_needs() -> None:
+    """Also where it is made with an older one, which pip's markers would speak of."""
+    lock = "\n".join(
+        [
+            "one==1.0 \\",
+            "    --hash=sha256:aa",
+            "    # via another",
+            "two==2.0 ; python_full_version < '3.14' \\",
+            "    --hash=sha256:bb",
+            "three==3.0 ; python_full_version >= '3.12' \\",
+            "    --hash=sha256:cc",
+            "four==4.0 ; sys_platform == 'win32' \\",
+            "    --hash=sha256:dd",
+        ]
+    )
+    kept = "one==1.0 \\\n    --hash=sha256:aa\n    # via another\nthree==3.0 \\\n    --hash=sha256:cc\n"
+    assert for_python(lock) == kept
