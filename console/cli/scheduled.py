@@ -53,14 +53,14 @@ def run_due(options: argparse.Namespace) -> int:
     from console.answers.history_results import ahead_lines
     from console.answers.results import Printer
     from console.session.due import due_table, forget, take_back
-    from console.session.journal_changes import read_open, settle_unfinished
+    from console.session.former_changes import read_open, settle_open
     from console.session.terminal_front import Terminal
     from console.terminal import complain
 
     tell = Printer(options.output)
 
     async def work(session: Session) -> int:
-        await settle_unfinished(session, await read_open(session))
+        await settle_open(session)
         session.former_told = True
         if options.forget is not None:
             kept = await forget(session, options.forget)

@@ -21,7 +21,8 @@ from console.plan.diff import after
 from console.plan.settle import ApplyOptions, ApplyReport
 from console.present import names
 from console.session.apply_flow import Asks, Flags, NotApplied, Unattended, apply_flow
-from console.session.journal_changes import RevertReport, close, opposites, read_open, stage_opposites
+from console.session.former_changes import read_open
+from console.session.journal_changes import RevertReport, close, opposites, stage_opposites
 from console.session.terminal_front import Operator, TerminalFront
 from console.terminal import complain
 

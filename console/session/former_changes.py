@@ -1,15 +1,18 @@
-"""What former changes left open: unknown outcomes, and edits that are due to be taken back."""
+"""What former changes left open: unknown outcomes, which are looked for in the cluster, and edits that are due to be
+taken back."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from console.log_file import state_directory
 from console.model.changes import Status
@@ -18,10 +21,21 @@ from console.model.journal_lines import OperationLine
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from console.journal.history import Due, History
-    from console.journal.records import Note, Numbered
+    from console.journal.file import Contents, JournalFile
+    from console.journal.history import Change, Due, History
+    from console.journal.records import Note, Numbered, Settled
+    from console.model.journal_lines import Told
+    from console.model.snapshot import Snapshot
     from console.operations.operation import Operation
     from console.session.session import Session
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+IN_FLIGHT = 5.0
+"""Seconds for which a start waits at most for requests that were sent right before; as long as the client looks for a
+lost answer."""
 
 
 class FormerChanges(Struct, frozen=True):
@@ -66,12 +80,10 @@ async def former_changes(session: Session) -> FormerChanges:
     its own. Raises AdminError if the cluster is lost, Refused."""
     if not any_journal(os.environ):
         return NOTHING
-    from console.journal.records import still_runs
     from console.journal.segments import JournalError
-    from console.session.recording import journal_of
 
     try:
-        journal = await journal_of(session)
+        journal = await session.journal()
         contents = await asyncio.to_thread(journal.open)
         if not contents.records and not contents.problems:
             return NOTHING
@@ -79,10 +91,8 @@ async def former_changes(session: Session) -> FormerChanges:
         return FormerChanges((str(error.failure),))
     # These imports take long, and are seldom needed.
     from console.answers.history_results import ahead_lines, due_line, open_lines
-    from console.journal.history import history
-    from console.session.journal_changes import read_open, record_shown, settle_unfinished
 
-    past = history(contents.records, contents.problems, still_runs)
+    past = history_of(contents)
     untold = past.untold()
     found = await settle_unfinished(session, past)
     if any(Status.APPLIED in each.edits.values() for each in found):
@@ -116,3 +126,150 @@ async def _open_operations(
 
     holder = await asyncio.to_thread(Lease(journal, this_process(door)).holder, now)
     return tuple((each, holder is None) for each in operations(records).values() if each.ended is None)
+
+
+async def read_open(session: Session) -> History:
+    """Return the open changes of the session's cluster: of unknown outcome, ended in the middle, or set for a time.
+
+    Raises Refused if there is a journal that can't be read.
+    """
+    return await in_journal(session, lambda journal: history_of(journal.open()))
+
+
+def history_of(contents: Contents) -> History:
+    """Return the changes of a part of a journal."""
+    from console.journal.history import history
+    from console.journal.records import still_runs
+
+    return history(contents.records, contents.problems, still_runs)
+
+
+async def in_journal(session: Session, read: Callable[[JournalFile], T]) -> T:
+    """Return what `read` returns, called in a thread with the session's journal. Raises Refused where the journal can't
+    be read, AdminError."""
+    from console.journal.segments import JournalError
+    from console.session.snapshot_reader import Refused
+
+    try:
+        return await asyncio.to_thread(read, await session.journal())
+    except JournalError as error:
+        raise Refused(error.failure) from error
+
+
+class Found(Struct, frozen=True):
+    """A change that had edits of unknown outcome, with its present state.
+
+    edits: by place, for each such edit: APPLIED if the cluster has what the edit wants, else UNKNOWN.
+    """
+
+    change: Change
+    edits: Mapping[int, Status]
+
+
+async def settle_open(session: Session) -> tuple[Found, ...]:
+    """Look for what former changes left unknown: it may still be on its way. Raises as `read_open` does, AdminError."""
+    return await settle_unfinished(session, await read_open(session))
+
+
+async def settle_unfinished(session: Session, past: History) -> tuple[Found, ...]:
+    """Look in the cluster for edits of unknown outcome, and record those that are found, if the journal can be written.
+
+    What is not found stays unknown: its request may still be on its way. Requests that were sent right before are
+    waited for, at most `IN_FLIGHT` seconds in all. Raises AdminError if the cluster is lost.
+    """
+    from console.admin.link import delays
+    from console.journal.records import Settled
+
+    open_ = past.unfinished()
+    if not open_:
+        return ()
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + max(_may_arrive_within(change, _now()) for change in open_)
+    waits = delays(0.05, 1.0)
+    while True:
+        seen = await _look_for(session, past, open_)
+        left = any(status is not Status.APPLIED for edits, _ in seen for status in edits.values())
+        if not left or loop.time() >= deadline:
+            break
+        await asyncio.sleep(min(next(waits), max(0.0, deadline - loop.time())))
+    found = []
+    for change, (edits, topic_ids) in zip(open_, seen, strict=True):
+        there = {place: status for place, status in edits.items() if status is Status.APPLIED}
+        if there:
+            made = {place: topic_id for place, topic_id in topic_ids.items() if place in there}
+            await _write_down(session, Settled(change.number, _now(), there, made))
+        found.append(Found(replace(change, found={**change.found, **there}), edits))
+    return tuple(found)
+
+
+def _may_arrive_within(change: Change, now: datetime) -> float:
+    """Seconds for which a change's last request may still arrive; 0 for one dated in the future, whose age is
+    unknown."""
+    if change.last_sent is None:
+        return 0.0
+    age = (now - change.last_sent).total_seconds()
+    return max(0.0, IN_FLIGHT - age) if age >= 0 else 0.0
+
+
+async def _look_for(
+    session: Session, past: History, changes: Sequence[Change]
+) -> list[tuple[dict[int, Status], dict[int, str]]]:
+    """For each change: the status of its edits of unknown outcome, and the ids of the topics that they created."""
+    from console.journal.history import State
+    from console.session.describe_again import describe_again
+
+    open_ = {change.number: change.in_state(State.UNKNOWN) for change in changes}
+    edits = [change.entries[place].staged.edit for change in changes for place in open_[change.number]]
+    now = await describe_again(session, edits)
+    return [seen_now(past, change, open_[change.number], now) for change in changes]
+
+
+def seen_now(
+    past: History, change: Change, places: Iterable[int], now: Snapshot
+) -> tuple[dict[int, Status], dict[int, str]]:
+    """Return the status of edits by their places, APPLIED if the cluster shows them, else UNKNOWN; and the ids of the
+    topics that they created. A place that a later change may have changed stays UNKNOWN. Pure."""
+    from console.plan.settle import verdicts
+
+    open_ = frozenset(places)
+    edits = dict.fromkeys(sorted(open_), Status.UNKNOWN)
+    topic_ids = {}
+    for request in change.intent.requests:
+        mine = [
+            place
+            for place in request.edits
+            if place in open_ and past.touched_later(change.number, change.entries[place].staged.edit.slot) is None
+        ]
+        verdict = verdicts((change.entries[place].staged for place in mine), now)
+        for place in mine:
+            edit = change.entries[place].staged.edit
+            if verdict[edit.slot] is not Status.APPLIED:
+                continue
+            edits[place] = Status.APPLIED
+            topic = now.topics.get(edit.new_topic) if edit.new_topic is not None else None
+            if topic is not None and topic.topic_id is not None:
+                topic_ids[place] = topic.topic_id
+    return edits, topic_ids
+
+
+async def record_shown(session: Session, changes: Iterable[Change]) -> None:
+    """Record that an operator was shown these changes, which ended in the middle."""
+    from console.model.journal_lines import Told
+
+    for change in changes:
+        await _write_down(session, Told(change.number, _now()))
+
+
+async def _write_down(session: Session, note: Settled | Told) -> None:
+    from console.journal.segments import JournalError
+
+    if session.context.read_only or not session.context.journal:
+        return
+    try:
+        await asyncio.to_thread((await session.journal()).note, note)
+    except JournalError as error:
+        log.warning("the journal: %s", error.failure)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

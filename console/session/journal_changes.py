@@ -1,36 +1,34 @@
-"""Changes of the past: reads them from the journal, settles unknown outcomes, and stages what takes them back."""
+"""Changes of the past: reads them from the journal, records what an operator decides, stages what takes them back."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec import Struct, structs
 
-from console.journal.file import Contents, JournalFile
-from console.journal.history import Change, Due, History, State, history, latest_changes
-from console.journal.records import Closed, Decided, Settled, still_runs, this_operator
+from console.journal.file import JournalFile
+from console.journal.history import Change, Due, History, State, latest_changes
+from console.journal.records import Closed, Decided, still_runs, this_operator
 from console.journal.segments import JournalError
 from console.model.changes import Status
 from console.model.failure import Failure
-from console.model.journal_lines import Mended, Told
+from console.model.journal_lines import Mended
 from console.model.snapshot import Snapshot
 from console.plan.conflicts import conflicts, rebase
 from console.plan.edits import Slot
 from console.plan.kinds.registry import kind_of
 from console.plan.plan import StageReport
 from console.plan.reversal import reversal
-from console.plan.settle import verdicts
 from console.plan.staged import UNREAD, Place, Staged, Was, topic_id_of
 from console.present import names
 from console.present.failures import how_to_settle
-from console.session.describe_again import describe_again, read_again
-from console.session.recording import journal_of
+from console.session.describe_again import read_again
+from console.session.former_changes import history_of, in_journal, read_open, settle_open
 
 if TYPE_CHECKING:
     from console.answers.results import Table
@@ -38,21 +36,7 @@ if TYPE_CHECKING:
     from console.plan.conflicts import Conflict
     from console.session.session import Session
 
-log = logging.getLogger(__name__)
-
 T = TypeVar("T")
-
-IN_FLIGHT = 5.0
-"""Seconds for which a start waits at most for requests that were sent right before; as long as the client looks for a
-lost answer."""
-
-
-async def read_open(session: Session) -> History:
-    """Return the open changes of the session's cluster: of unknown outcome, ended in the middle, or set for a time.
-
-    Raises Refused if there is a journal that can't be read.
-    """
-    return await _in_journal(session, lambda journal: _history(journal.open()))
 
 
 async def read_around(session: Session, number: int) -> History:
@@ -60,9 +44,9 @@ async def read_around(session: Session, number: int) -> History:
     `read_open` does."""
     from console.session.snapshot_reader import Refused
 
-    past = await _in_journal(session, lambda journal: _history(journal.around(number)))
+    past = await in_journal(session, lambda journal: history_of(journal.around(number)))
     if number not in past.changes:
-        numbers = await _in_journal(session, JournalFile.numbers)
+        numbers = await in_journal(session, JournalFile.numbers)
         known = f"its changes are {numbers[0]} to {numbers[1]}" if numbers else "it is empty"
         failure = Failure("NO_SUCH_CHANGE", f"there is no change {number} in the journal; {known}", "See: history")
         raise Refused(failure)
@@ -72,7 +56,7 @@ async def read_around(session: Session, number: int) -> History:
 async def read_latest(session: Session, use: Callable[[Iterator[Change]], T]) -> T:
     """Return the result of `use`, called in a thread with the changes of the session's cluster, the latest first. Only
     as many are read as it takes. Raises Refused as `read_open` does."""
-    return await _in_journal(session, lambda journal: use(latest_changes(journal.latest(), still_runs)))
+    return await in_journal(session, lambda journal: use(latest_changes(journal.latest(), still_runs)))
 
 
 async def read_history_table(
@@ -91,105 +75,6 @@ async def read_history_table(
     return await read_latest(session, lambda made: history_table(made, past, entity, text, all_=all_, between=between))
 
 
-def _history(contents: Contents) -> History:
-    return history(contents.records, contents.problems, still_runs)
-
-
-async def _in_journal(session: Session, read: Callable[[JournalFile], T]) -> T:
-    from console.session.snapshot_reader import Refused
-
-    try:
-        return await asyncio.to_thread(read, await journal_of(session))
-    except JournalError as error:
-        raise Refused(error.failure) from error
-
-
-class Found(Struct, frozen=True):
-    """A change that had edits of unknown outcome, with its present state.
-
-    edits: by place, for each such edit: APPLIED if the cluster has what the edit wants, else UNKNOWN.
-    """
-
-    change: Change
-    edits: Mapping[int, Status]
-
-
-async def settle_unfinished(session: Session, past: History) -> tuple[Found, ...]:
-    """Look in the cluster for edits of unknown outcome, and record those that are found, if the journal can be written.
-
-    What is not found stays unknown: its request may still be on its way. Requests that were sent right before are
-    waited for, at most `IN_FLIGHT` seconds in all. Raises AdminError if the cluster is lost.
-    """
-    from console.admin.link import delays
-
-    open_ = past.unfinished()
-    if not open_:
-        return ()
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + max(_may_arrive_within(change, _now()) for change in open_)
-    waits = delays(0.05, 1.0)
-    while True:
-        seen = await _look_for(session, past, open_)
-        left = any(status is not Status.APPLIED for edits, _ in seen for status in edits.values())
-        if not left or loop.time() >= deadline:
-            break
-        await asyncio.sleep(min(next(waits), max(0.0, deadline - loop.time())))
-    found = []
-    for change, (edits, topic_ids) in zip(open_, seen, strict=True):
-        there = {place: status for place, status in edits.items() if status is Status.APPLIED}
-        if there:
-            made = {place: topic_id for place, topic_id in topic_ids.items() if place in there}
-            await _write_down(session, Settled(change.number, _now(), there, made))
-        found.append(Found(structs.replace(change, found={**change.found, **there}), edits))
-    return tuple(found)
-
-
-def _may_arrive_within(change: Change, now: datetime) -> float:
-    """Seconds for which a change's last request may still arrive; 0 for one dated in the future, whose age is
-    unknown."""
-    if change.last_sent is None:
-        return 0.0
-    age = (now - change.last_sent).total_seconds()
-    return max(0.0, IN_FLIGHT - age) if age >= 0 else 0.0
-
-
-async def _look_for(
-    session: Session, past: History, changes: Sequence[Change]
-) -> list[tuple[dict[int, Status], dict[int, str]]]:
-    """For each change: the status of its edits of unknown outcome, and the ids of the topics that they created."""
-    open_ = {change.number: change.in_state(State.UNKNOWN) for change in changes}
-    now = await describe_again(
-        session, (change.entries[place].staged.edit for change in changes for place in open_[change.number])
-    )
-    return [seen_now(past, change, open_[change.number], now) for change in changes]
-
-
-def seen_now(
-    past: History, change: Change, places: Iterable[int], now: Snapshot
-) -> tuple[dict[int, Status], dict[int, str]]:
-    """Return the status of edits by their places, APPLIED if the cluster shows them, else UNKNOWN; and the ids of the
-    topics that they created. A place that a later change may have changed stays UNKNOWN. Pure."""
-    open_ = frozenset(places)
-    edits = dict.fromkeys(sorted(open_), Status.UNKNOWN)
-    topic_ids = {}
-    for request in change.intent.requests:
-        mine = [
-            place
-            for place in request.edits
-            if place in open_ and past.touched_later(change.number, change.entries[place].staged.edit.slot) is None
-        ]
-        verdict = verdicts((change.entries[place].staged for place in mine), now)
-        for place in mine:
-            edit = change.entries[place].staged.edit
-            if verdict[edit.slot] is not Status.APPLIED:
-                continue
-            edits[place] = Status.APPLIED
-            topic = now.topics.get(edit.new_topic) if edit.new_topic is not None else None
-            if topic is not None and topic.topic_id is not None:
-                topic_ids[place] = topic.topic_id
-    return edits, topic_ids
-
-
 async def decide(session: Session, number: int, status: Status, why: str) -> int:
     """Record an operator's decision on a change whose outcome is unknown, or was decided before: APPLIED or
     NOT_APPLIED. Edits that the cluster shows are settled first, and need no decision.
@@ -200,7 +85,7 @@ async def decide(session: Session, number: int, status: Status, why: str) -> int
     from console.session.snapshot_reader import Refused
 
     session.refuse_if_read_only()
-    await settle_unfinished(session, await read_open(session))
+    await settle_open(session)
     change = (await read_around(session, number)).changes[number]
     places = (*change.in_state(State.UNKNOWN), *change.decided)
     if not places:
@@ -210,7 +95,7 @@ async def decide(session: Session, number: int, status: Status, why: str) -> int
         )
     by = this_operator(session.context.principal, os.environ)
     try:
-        journal = await journal_of(session)
+        journal = await session.journal()
         note = Decided(number, _now(), dict.fromkeys(sorted(set(places)), status), by, why)
         await asyncio.to_thread(journal.note, note)
     except JournalError as error:
@@ -218,27 +103,12 @@ async def decide(session: Session, number: int, status: Status, why: str) -> int
     return len(set(places))
 
 
-async def record_shown(session: Session, changes: Iterable[Change]) -> None:
-    """Record that an operator was shown these changes, which ended in the middle."""
-    for change in changes:
-        await _write_down(session, Told(change.number, _now()))
-
-
-async def _write_down(session: Session, note: Settled | Told) -> None:
-    if session.context.read_only or not session.context.journal:
-        return
-    try:
-        await asyncio.to_thread((await journal_of(session)).note, note)
-    except JournalError as error:
-        log.warning("the journal: %s", error.failure)
-
-
 async def close(session: Session, due: Due, why: str) -> None:
     """Record that an edit is no longer to be taken back. Raises Refused if the journal can't be written."""
     from console.session.snapshot_reader import Refused
 
     try:
-        await asyncio.to_thread((await journal_of(session)).note, Closed(due.place, _now(), why))
+        await asyncio.to_thread((await session.journal()).note, Closed(due.place, _now(), why))
     except JournalError as error:
         raise Refused(error.failure) from error
 
@@ -249,7 +119,7 @@ async def mend(session: Session) -> bool:
 
     mended = Mended(_now(), this_operator(session.context.principal, os.environ))
     try:
-        return await asyncio.to_thread((await journal_of(session)).mend, mended)
+        return await asyncio.to_thread((await session.journal()).mend, mended)
     except JournalError as error:
         raise Refused(error.failure) from error
 
@@ -346,7 +216,7 @@ def _base(left: Was, now: Was) -> Was:
 
 async def stage_revert(session: Session, number: int) -> RevertReport:
     """Stage the reversal of a change. Raises Refused for an unknown number, AdminError."""
-    await settle_unfinished(session, await read_open(session))
+    await settle_open(session)
     past = await read_around(session, number)
     return await stage_opposites(session, past, opposites(past.changes[number]))
 

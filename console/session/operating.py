@@ -40,9 +40,8 @@ from console.operations.placement import PARTS
 from console.plan.edits import SetConfig, UnsetConfig
 from console.plan.settle import DEFAULTS
 from console.session.apply_flow import Asks, Flags, NotApplied, Unattended, apply_flow
-from console.session.journal_changes import read_open, settle_unfinished
+from console.session.former_changes import settle_open
 from console.session.reading import read_needs
-from console.session.recording import journal_of
 from console.session.snapshot_reader import Refused
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ async def read_operations(session: Session, ended: int = 0) -> Operations:
     """Read them; ended: how many of those that have ended, the last first. Raises Refused, AdminError."""
     now = session.clock.now()
     try:
-        journal = await journal_of(session)
+        journal = await session.journal()
         return await asyncio.to_thread(_read, journal, ended, now, _this(session))
     except JournalError as error:
         raise Refused(error.failure) from error
@@ -150,7 +149,7 @@ async def ask_of(
         raise Refused(Failure("NO_SUCH_OPERATION", f"no operation {number} is open", remedy))
     asked = Asked(this_operator(session.context.principal, os.environ), cancel, throttle, give_up)
     try:
-        journal = await journal_of(session)
+        journal = await session.journal()
         await asyncio.to_thread(journal.note, operation_line(number, session.clock.now(), asked))
     except JournalError as error:
         raise Refused(error.failure) from error
@@ -160,7 +159,7 @@ async def ask_of(
 async def way_back(session: Session, number: int) -> Restore:
     """The goal that takes back what an operation that ended has moved. Raises Refused, AdminError."""
     try:
-        journal = await journal_of(session)
+        journal = await session.journal()
         found = operations((await asyncio.to_thread(journal.read)).records).get(number)
     except JournalError as error:
         raise Refused(error.failure) from error
@@ -210,7 +209,7 @@ class _Work:
 
     async def __aenter__(self) -> _Work:
         try:
-            self.journal = await journal_of(self.session)
+            self.journal = await self.session.journal()
         except JournalError as error:
             raise Refused(error.failure) from error
         await self.renew()
@@ -326,7 +325,7 @@ class _Course:
 
     async def _settle(self) -> None:
         """Look for what a process that died had sent: it may still be on its way."""
-        await settle_unfinished(self._session, await read_open(self._session))
+        await settle_open(self._session)
 
     async def _send(self, operation: Operation, decision: Send) -> tuple[str, ...]:
         """Send a step. Returns why it was not sent, or not whole."""

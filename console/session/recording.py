@@ -9,11 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from console.journal.file import JournalFile, journal_path
+from console.journal.file import JournalFile
 from console.journal.records import Answered, Ended, Entry, Intent, Note, this_operator, this_process
 from console.journal.segments import JournalError
 from console.language.sensitive import looks_sensitive
-from console.log_file import state_directory
 from console.model.changes import AlterConfigs, ChangeRequest, Outcome
 from console.model.failure import Failure
 from console.model.journal_lines import Request, Sending
@@ -30,13 +29,6 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 log = logging.getLogger(__name__)
-
-
-async def journal_of(session: Session) -> JournalFile:
-    """Return the journal of the session's cluster. Raises JournalError, and AdminError if the cluster is lost."""
-    if not session.snapshot.cluster.cluster_id:
-        await session.read_cluster()
-    return JournalFile(journal_path(state_directory(os.environ), session.snapshot.cluster.cluster_id or ""))
 
 
 _API_NAMES = {
@@ -120,7 +112,7 @@ async def record(
         tuple(_request(step, facts, slots) for step in steps),
         session.operation,
     )
-    journal = await journal_of(session)
+    journal = await session.journal()
     return Recording(journal, await asyncio.to_thread(journal.begin, intent), slots)
 
 

@@ -301,9 +301,10 @@ class Runner(Struct):
             self.printer(table)
 
     async def _history(self, statement: History) -> None:
-        from console.session.journal_changes import read_history_table, read_open, settle_unfinished
+        from console.session.former_changes import settle_open
+        from console.session.journal_changes import read_history_table
 
-        await settle_unfinished(self.session, await read_open(self.session))
+        await settle_open(self.session)
         everything = self.printer.output == "json"
         self.printer(await read_history_table(self.session, statement.entity, statement.filter, all_=everything))
 

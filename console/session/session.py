@@ -6,6 +6,7 @@ Nothing else changes a cluster: `console.session.applying` sends the plan of a s
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
@@ -23,6 +24,7 @@ from console.session.snapshot_reader import WALL, Client, Clock, PlanChanged, Pr
 if TYPE_CHECKING:
     from console.contexts import Context
     from console.flight.recorder import Recorder
+    from console.journal.file import JournalFile
     from console.plan.effective_values import DiffGroup
     from console.plan.kinds.records import TrimLog
     from console.plan.retention import Deletion, RetentionCut
@@ -85,6 +87,15 @@ class Session(SnapshotReader):
         self.recorder: Recorder | None = None
         self.operation: int | None = None
         self._work: asyncio.Task[ApplyReport] | None = None
+
+    async def journal(self) -> JournalFile:
+        """Return this host's journal of the cluster. Raises JournalError, and AdminError if the cluster is lost."""
+        from console.journal.file import JournalFile, journal_path
+        from console.log_file import state_directory
+
+        if not self.snapshot.cluster.cluster_id:
+            await self.read_cluster()
+        return JournalFile(journal_path(state_directory(os.environ), self.snapshot.cluster.cluster_id or ""))
 
     @cached_property
     def rates(self) -> RateReader:

@@ -104,7 +104,7 @@ class Journal:
         if known is None or known.past is None or self._reading or not (open_ := known.past.unfinished()):
             return
         from console.journal.history import State
-        from console.session.journal_changes import seen_now
+        from console.session.former_changes import seen_now
 
         for change in open_:
             edits, _ = seen_now(known.past, change, change.in_state(State.UNKNOWN), snapshot)

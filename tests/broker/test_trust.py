@@ -29,11 +29,12 @@ from console.plan.edits import CreateTopic, DeleteTopic, SetConfig, SetQuota, Un
 from console.plan.risk_rules import NAMES
 from console.plan.settle import ApplyOptions
 from console.plan.stale_throttles import LISTS
-from console.session import journal_changes as past
+from console.session import former_changes as past
 from console.session.applying import apply_plan
 from console.session.describe_again import read_again
 from console.session.due import take_back
-from console.session.journal_changes import settle_unfinished, stage_revert
+from console.session.former_changes import settle_unfinished
+from console.session.journal_changes import stage_revert
 from console.session.session import Session
 from console.session.terminal_front import Terminal
 from tests.support.changing import applied, overrides

@@ -23,8 +23,8 @@ from console.journal.history import Change, State
 from console.model.changes import Status
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
-from console.session import journal_changes as past
-from console.session.journal_changes import settle_unfinished
+from console.session import former_changes as past
+from console.session.former_changes import settle_unfinished
 from console.session.session import Session
 from tests.support.forked_runs import ForkedRuns
 from tests.support.recorded_requests import Recording

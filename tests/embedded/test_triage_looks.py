@@ -30,7 +30,6 @@ from console.operations.operation import State, Step
 from console.operations.throttle import Throttles
 from console.plan.stale_throttles import RATES
 from console.session.operating import begin as begin_operation
-from console.session.recording import journal_of
 from console.session.session import Session
 from console.session.snapshot_reader import Refused
 from console.session.triage_looks import Looker
@@ -242,7 +241,7 @@ async def test_throttles_of_an_operation_are_no_leftovers_until_they_are(cluster
 
         assert await causes() == ["replication-throttled"]
         number, now = await begin_operation(session, Drain((3,)), 5_000), datetime.now(UTC)
-        journal = await journal_of(session)
+        journal = await session.journal()
         journal.note(operation_line(number, now, Step(now, now, sets=Throttles(5_000, ((1, RATES[0]),)))))
         assert await causes("reassignments") == []
         journal.note(operation_line(number, now, Over(State.DONE)))

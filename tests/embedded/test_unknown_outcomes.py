@@ -26,7 +26,7 @@ from console.model.config import topic_resource
 from console.model.journal_lines import Origin, Request, Sending, Who
 from console.plan.edits import SetConfig, UnsetConfig
 from console.plan.staged import Staged
-from console.session import journal_changes as past
+from console.session import former_changes as past
 from console.session.applying import apply_plan
 from console.session.describe_again import read_again
 from console.session.former_changes import former_changes

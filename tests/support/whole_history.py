@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from console.journal.history import History, history
 from console.journal.records import still_runs
-from console.session.recording import journal_of
 from console.session.session import Session
 
 
 async def read_history(session: Session) -> History:
     """All changes of the session's cluster."""
-    contents = (await journal_of(session)).read()
+    contents = (await session.journal()).read()
     return history(contents.records, contents.problems, still_runs)
