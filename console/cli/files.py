@@ -130,14 +130,14 @@ def tell_difference(
         return USAGE
     from console.answers.plan_results import plan_table
     from console.answers.results import Printer
-    from console.session.plan_facts import deletions, read_retention
+    from console.session.retention_reading import read_deletions
 
     async def work(session: Session) -> int:
         _, code = await staged(session, found, prune)
         if not await check(session):
             code = code or FAILED
-        await read_retention(session)
-        table = plan_table(session.plan, session.snapshot, deletions=deletions(session))
+        deletions = await read_deletions(session)
+        table = plan_table(session.plan, session.snapshot, deletions=deletions)
         Printer(options.output)(replace(table, empty=NO_CHANGES))
         if not keep(session):
             return FAILED
@@ -231,12 +231,13 @@ async def _apply(session: Session, options: argparse.Namespace) -> int:
     from console.answers.results import Printer
     from console.plan.settle import ApplyOptions, ApplyReport
     from console.session.apply_flow import Asks, Flags, NotApplied, apply_flow
-    from console.session.plan_facts import deletions, read_for_risks, read_retention
+    from console.session.plan_facts import read_for_risks
+    from console.session.retention_reading import read_deletions
     from console.session.terminal_front import Terminal, TerminalFront
 
-    await read_retention(session)
+    deletions = await read_deletions(session)
     facts = await read_for_risks(session, session.plan.staged)
-    table = plan_table(session.plan, session.snapshot, deletions=deletions(session), facts=facts)
+    table = plan_table(session.plan, session.snapshot, deletions=deletions, facts=facts)
     printer = Printer(options.output)
     printer(replace(table, empty=NO_CHANGES))
     if not session.plan:
@@ -246,7 +247,7 @@ async def _apply(session: Session, options: argparse.Namespace) -> int:
         for each in report_tables(report, "apply"):
             printer(each)
 
-    front = TerminalFront(session, Terminal(), show, complain)
+    front = TerminalFront(session.context.name, Terminal(), show, complain)
     accept = frozenset(name for name in options.accept.split(",") if name)
     given = ApplyOptions(options.valid_only, options.force, risks=accept)
     try:

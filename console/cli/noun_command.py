@@ -195,7 +195,7 @@ class NounCommand(Struct):
         def show(report: ApplyReport) -> None:
             self._show(report, "apply")
 
-        front = TerminalFront(session, self.operator, show, self.complain, [f"  {text}" for text in texts])
+        front = TerminalFront(session.context.name, self.operator, show, self.complain, [f"  {text}" for text in texts])
         yes = self.given.yes
         own = not self.is_kafka
         asks = Asks(plan=ask and own, name=not yes, risks=own, over=own, silent=yes)

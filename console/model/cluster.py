@@ -289,6 +289,14 @@ class LogDirListing(Struct, frozen=True):
     dirs: Mapping[int, tuple[LogDir, ...]]
     failures: Mapping[int, Failure] = field(default_factory=dict)
 
+    def replica_sizes(self) -> dict[tuple[str, int], list[int]]:
+        """Return the bytes of each partition's replicas; one that is being moved to another directory counts once."""
+        sizes: dict[tuple[str, int], list[int]] = {}
+        for replica in (replica for dirs in self.dirs.values() for each in dirs for replica in each.replicas):
+            if not replica.is_future:
+                sizes.setdefault((replica.topic, replica.partition), []).append(replica.size)
+        return sizes
+
 
 class Reassignment(Struct, frozen=True):
     """A partition that is being moved."""

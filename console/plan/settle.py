@@ -112,6 +112,12 @@ class StepResult(Struct, frozen=True):
         return tuple(outcome for outcome in self.outcomes if not outcome.ok)
 
 
+def not_sent(step: Step, why: Failure, status: Status = Status.NOT_APPLIED) -> tuple[Outcome, ...]:
+    """Return the outcomes of a request that was not sent."""
+    targets: Iterable[Target] = dict.fromkeys(staged.edit.target for staged in step.staged)
+    return tuple(Outcome(target, status, why) for target in targets)
+
+
 class ApplyReport(Struct, frozen=True):
     """What a check or an apply did.
 

@@ -12,23 +12,30 @@ import signal
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from console.plan.conflicts import Conflict
 from console.plan.edit_kind import Typed
 from console.plan.edits import Slot
 from console.plan.kinds.registry import kind_of
 from console.plan.plan import Plan
+from console.plan.retention import Deletion
 from console.plan.risk_rules import Risk
 from console.plan.risks import effects
 from console.plan.settle import ApplyOptions, ApplyReport, Interrupted
 from console.present.names import plural
-from console.session.applying import apply_plan
+from console.session.apply_run import ApplyRun
+from console.session.applying import send_plan
 from console.session.former_changes import former_lines
 from console.session.plan_facts import judge
+from console.session.retention_reading import read_deletions
 from console.session.session import Session
+
+if TYPE_CHECKING:
+    from console.contexts import Context
 
 ACCEPT = "accept"
 """What is typed to accept warnings."""
@@ -51,13 +58,15 @@ class Flags(Struct, frozen=True):
 class Asks(Struct, frozen=True):
     """Which questions an apply asks.
 
-    plan: whether the plan is to be sent at all. name: the context's name, where the context wants it typed. topics: the
-    names of the topics to delete. over: whether to overwrite another client's changes. risks: False for a drop-in,
-    which shows warnings and goes on, as the tool that it replaces, but for those that have to be typed. silent:
-    answered beforehand, so that nothing but a name is asked. signals: whether the flow handles Ctrl-C, SIGTERM and
-    SIGHUP, not the front end.
+    former: whether it begins with what former changes left open. plan: whether the plan is to be sent at all. name: the
+    context's name, where the context wants it typed. topics: the names of the topics to delete. over: whether to
+    overwrite another client's changes. risks: False for a drop-in, which shows warnings and goes on, as the tool that
+    it replaces, but for those that have to be typed. silent: answered beforehand, so that nothing but a name is asked.
+    signals: whether the flow handles Ctrl-C, SIGTERM and SIGHUP, not the front end. deletions: whether what the plan
+    deletes is read before it asks; a front end that shows it later reads it by itself.
     """
 
+    former: bool = True
     plan: bool = True
     name: bool = True
     topics: bool = False
@@ -65,13 +74,14 @@ class Asks(Struct, frozen=True):
     risks: bool = True
     silent: bool = False
     signals: bool = True
+    deletions: bool = True
 
 
 class Question(Struct, frozen=True):
     """What is about to be sent.
 
     effects: who else is changed. risks: warnings to accept. yes: whether a plain yes is asked for. typed: what has to
-    be typed besides, in this order. force: another client's changes are overwritten.
+    be typed besides, in this order. force: another client's changes are overwritten. deletions: what its edits delete.
     """
 
     plan: Plan
@@ -80,6 +90,7 @@ class Question(Struct, frozen=True):
     yes: bool = False
     typed: tuple[Typed, ...] = ()
     force: bool = False
+    deletions: Mapping[Slot, Deletion] = field(default_factory=dict)
 
 
 class FrontEnd(Protocol):
@@ -111,13 +122,11 @@ class FrontEnd(Protocol):
         ...
 
 
-class Unattended:
+class Unattended(Struct):
     """A front end without an operator: keeps the reports, and shows nothing."""
 
-    can_ask = False
-
-    def __init__(self) -> None:
-        self.reports: list[ApplyReport] = []
+    reports: list[ApplyReport] = field(default_factory=list)
+    can_ask: ClassVar[bool] = False
 
     async def confirm(self, question: Question) -> str:
         """Declines; the flow asks only where it can."""
@@ -153,41 +162,57 @@ async def apply_flow(
 ) -> tuple[ApplyReport, ...]:
     """Apply the plan of a session. Returns the reports, all of which the front end has shown; the last one is last.
 
-    Raises NotApplied, Ended, and what `console.session.applying.apply_plan` raises: Refused, AdminError, Interrupted
+    Raises NotApplied, Ended, and what `console.session.applying.send_plan` raises: Refused, AdminError, Interrupted
     (its report was shown).
     """
-    for line in await former_lines(session):
+    run = ApplyRun(options)
+    if asks.former:
+        run = await _look_back(session, front, run)
+    run = await _find_meaning(session, run)
+    run = await _ask(session, front, run, asks, flags)
+    while True:
+        run = await _send(session, front, run, listens=asks.signals)
+        report = run.report
+        assert report is not None
+        if report.risks:  # what came up since they were asked about
+            run = await _ask_again(session, front, run, asks, flags)
+            continue
+        front.report(report)
+        run = replace(run, reports=(*run.reports, report))
+        found = report.conflicts
+        if not (found and asks.over and not asks.silent and front.can_ask):
+            if found:
+                front.tell(f"another client's changes were not overwritten; {flags.force}")
+            return run.reports
+        if not await front.go_over(found):
+            return run.reports
+        run = run.accepting(conflicts=found)
+
+
+async def _look_back(session: Session, front: FrontEnd, run: ApplyRun) -> ApplyRun:
+    """Tell what former changes left open, once for a session, and where another cluster could not be noticed."""
+    run = replace(run, former=await former_lines(session))
+    for line in run.former:
         front.tell(line)
     if "cluster" in session.snapshot.read_at and not session.snapshot.cluster.cluster_id:
         front.tell("this server gives no cluster id: nothing shows that it is the one that was read before")
-    found = options.hindering(await judge(session, session.plan.staged))
-    seen = list(await _ask(session, front, _question(session, options, asks, found), asks, flags))
-    accepted = list(options.accepted)
-    reports: list[ApplyReport] = []
-    while True:
-        given = ApplyOptions(options.valid_only, options.force, tuple(accepted), options.risks, tuple(seen))
-        report = await _apply(session, front, given, listens=asks.signals)
-        if report.risks:  # what came up since they were asked about
-            await _ask_again(front, report.risks, options, asks, flags)
-            seen += report.risks
-            continue
-        reports.append(report)
-        front.report(report)
-        if not (report.conflicts and asks.over and not asks.silent and front.can_ask):
-            if report.conflicts:
-                front.tell(f"another client's changes were not overwritten; {flags.force}")
-            return tuple(reports)
-        if not await front.go_over(report.conflicts):
-            return tuple(reports)
-        accepted += report.conflicts
+    return run
 
 
-async def _apply(session: Session, front: FrontEnd, options: ApplyOptions, *, listens: bool) -> ApplyReport:
-    task = asyncio.ensure_future(apply_plan(session, options))
+async def _find_meaning(session: Session, run: ApplyRun) -> ApplyRun:
+    """Find out who else is changed, and which warnings there are that were not accepted beforehand."""
+    staged = session.plan.staged
+    found = run.options.hindering(await judge(session, staged))
+    return replace(run, effects=effects(staged, session.snapshot), risks=found)
+
+
+async def _send(session: Session, front: FrontEnd, run: ApplyRun, *, listens: bool) -> ApplyRun:
+    """Send the plan; signals end it. listens: whether they are handled here."""
+    task = asyncio.ensure_future(send_plan(session, run))
     signals = _Signals(session, front, task)
     try:
         with _listening(signals) if listens else nullcontext():
-            report = await task
+            run = await task
     except Interrupted as interrupted:
         front.report(interrupted.report)
         raise
@@ -198,17 +223,17 @@ async def _apply(session: Session, front: FrontEnd, options: ApplyOptions, *, li
         raise signals.ended from None
     if signals.ended is not None:
         with suppress(OSError):  # the terminal may be gone
-            front.report(report)
+            assert run.report is not None
+            front.report(run.report)
         raise signals.ended
-    return report
+    return run
 
 
 # -- questions -------------------------------------------------------------------------------------------------------
 
 
-def names_to_type(session: Session, asks: Asks) -> list[Typed]:
-    """The names that have to be typed for the plan, whatever warnings there are."""
-    plan, context = session.plan, session.context
+def names_to_type(plan: Plan, context: Context, asks: Asks) -> list[Typed]:
+    """The names that have to be typed for a plan, whatever warnings there are."""
     typed = []
     if asks.name and context.confirm:
         typed.append(Typed("the name of the context", context.name))
@@ -216,15 +241,6 @@ def names_to_type(session: Session, asks: Asks) -> list[Typed]:
         asked = (kind_of(each.edit).typed(each.edit) for each in plan.staged)
         typed += [each for each in asked if each is not None]
     return typed
-
-
-def _question(session: Session, options: ApplyOptions, asks: Asks, found: tuple[Risk, ...]) -> Question:
-    typed = names_to_type(session, asks)
-    if found and asks.risks:
-        typed += _accepting(found)
-    yes = asks.plan and not asks.silent and not (asks.name and session.context.confirm)
-    plan = session.plan
-    return Question(plan, effects(plan.staged, session.snapshot), found, yes, tuple(typed), options.force)
 
 
 def _accepting(found: tuple[Risk, ...]) -> list[Typed]:
@@ -237,43 +253,49 @@ def _accepting(found: tuple[Risk, ...]) -> list[Typed]:
     return typed
 
 
-async def _ask(session: Session, front: FrontEnd, question: Question, asks: Asks, flags: Flags) -> tuple[Risk, ...]:
-    """Ask the question. Returns the warnings that no longer stop the apply. Where no operator can be asked about them,
-    they stop it once the brokers have checked the plan: what brokers refuse is reported first. Raises NotApplied."""
-    name = session.context.name
-    named = [each for each in question.typed if not each.warns]
+async def _ask(session: Session, front: FrontEnd, run: ApplyRun, asks: Asks, flags: Flags) -> ApplyRun:
+    """Ask whether to go on. Warnings that no longer stop the apply are accepted then. Where no operator can be asked
+    about them, they stop it once the brokers have checked the plan: what brokers refuse is reported first. Raises
+    NotApplied."""
+    context = session.context
+    names = names_to_type(session.plan, context, asks)
+    yes = asks.plan and not asks.silent and not (asks.name and context.confirm)
     if not front.can_ask:
-        if named:
+        if names:
             raise NotApplied(
-                f"context {name} wants its name typed before applying, and there is no terminal", flags.confirm
+                f"context {context.name} wants its name typed before applying, and there is no terminal", flags.confirm
             )
-        if question.yes:
+        if yes:
             raise NotApplied("apply asks first, and there is no terminal", f"write {flags.yes}")
-    if question.risks and (not asks.risks or asks.silent or not front.can_ask):
-        if asks.risks:
-            seen: tuple[Risk, ...] = ()
-        else:
-            # Those that have to be typed are shown where they stop the apply.
-            seen = tuple(risk for risk in question.risks if not risk.subject)
-            front.warn(seen)
-        question = Question(question.plan, question.effects, (), question.yes, tuple(named), question.force)
-    else:
-        seen = question.risks
-    if (question.yes or question.typed) and (why := await front.confirm(question)):
-        raise NotApplied("not applied", why)
-    return seen
+    asked = run.risks if asks.risks and not asks.silent and front.can_ask else ()
+    seen = asked
+    if run.risks and not asks.risks:
+        # Those that have to be typed are shown where they stop the apply.
+        seen = tuple(risk for risk in run.risks if not risk.subject)
+        front.warn(seen)
+    typed = (*names, *(_accepting(asked) if asked else ()))
+    if yes or typed:
+        deletions = await read_deletions(session) if asks.deletions else {}
+        question = Question(session.plan, run.effects, asked, yes, typed, run.options.force, deletions)
+        if why := await front.confirm(question):
+            raise NotApplied("not applied", why)
+    return run.accepting(seen)
 
 
-async def _ask_again(front: FrontEnd, found: tuple[Risk, ...], options: ApplyOptions, asks: Asks, flags: Flags) -> None:
+async def _ask_again(session: Session, front: FrontEnd, run: ApplyRun, asks: Asks, flags: Flags) -> ApplyRun:
+    """Ask about the warnings that came up since. Raises NotApplied."""
+    assert run.report is not None
+    found = run.report.risks
     if not asks.risks and not any(risk.subject for risk in found):
         front.warn(found)
-        return
+        return run.accepting(found)
     if asks.silent or not front.can_ask:
         front.warn(found)
-        raise refusal(found, options.risks, flags)
-    question = Question(Plan(()), risks=found, typed=tuple(_accepting(found)))
-    if why := await front.confirm(question):
+        raise refusal(found, run.options.risks, flags)
+    deletions = await read_deletions(session) if asks.deletions else {}
+    if why := await front.confirm(Question(Plan(()), risks=found, typed=tuple(_accepting(found)), deletions=deletions)):
         raise NotApplied("not applied", why)
+    return run.accepting(found)
 
 
 def refusal(found: Iterable[Risk], accepted: Iterable[str], flags: Flags) -> NotApplied:
@@ -313,7 +335,7 @@ class _Signals:
     """Signals during an apply. The first one stops it, and the request on its way is waited for; the second gives
     up."""
 
-    def __init__(self, session: Session, front: FrontEnd, task: asyncio.Task[ApplyReport]) -> None:
+    def __init__(self, session: Session, front: FrontEnd, task: asyncio.Task[ApplyRun]) -> None:
         self._session = session
         self._front = front
         self._task = task

@@ -1,92 +1,173 @@
-"""Checks and applies a plan: the only code that changes a cluster."""
+"""Checks and sends a plan: the only code that changes a cluster. The questions are behind it (`apply_flow`).
+
+The steps stand in the order in which an apply takes them. Each takes the run and returns it with what it found; a step
+that finds a reason to send nothing ends it with its report.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+import os
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from console.model.changes import Outcome, Status, Target
+from console.journal.records import Answered, Ended, Entry, Intent, Note, this_operator, this_process
+from console.journal.segments import JournalError
+from console.language.sensitive import looks_sensitive
+from console.model.changes import AlterConfigs, ChangeRequest, Outcome, Status
 from console.model.config import ConfigResource, ConfigSet
 from console.model.failure import Failure
+from console.model.journal_lines import Request, Sending
+from console.model.snapshot import Snapshot
 from console.plan.compile import compile_plan
-from console.plan.conflicts import Conflict, changed_since, conflicts, left_over, rebase, rebased, surprises
+from console.plan.conflicts import changed_since, conflicts, left_over, rebase, rebased, surprises
 from console.plan.diff import diff
+from console.plan.edits import Edit, Slot
 from console.plan.effective_values import DiffGroup
+from console.plan.kinds.registry import kind_of
 from console.plan.kinds.topic_creation import default_partitions
 from console.plan.plan import Plan, with_outcomes
 from console.plan.requests import Facts, Step
 from console.plan.reversal import reversal
 from console.plan.risks import risks
 from console.plan.settle import (
-    DEFAULTS,
-    ApplyOptions,
     ApplyReport,
     InFlight,
     Interrupted,
     StepResult,
+    not_sent,
     record_check,
     settle,
 )
 from console.plan.staged import Staged
-from console.session.describe_again import describe_again, read_again
+from console.session.apply_run import ApplyRun, Recorded
+from console.session.describe_again import describe_again
 from console.session.plan_facts import read_for_risks
-from console.session.recording import Recording, api_name, record
+from console.session.read_again import read_again
 from console.session.session import Applied, Session
-from console.session.snapshot_reader import Refused
+from console.session.snapshot_reader import Client, Refused
 
 if TYPE_CHECKING:
     from console.admin.link import Link
 
 log = logging.getLogger(__name__)
 
-
-# -- one request -----------------------------------------------------------------------------------------------------
-
-
-async def send(session: Session, step: Step, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Send a request or its check. Returns an outcome for each target. Never raises for what a cluster does."""
-    from console.admin import changes
-    from console.admin.errors import AdminError
-
-    loop = asyncio.get_running_loop()
-
-    def progress(done: int, total: int) -> None:
-        loop.call_soon_threadsafe(session.progress, "waiting for leaders", done, total)
-
-    try:
-        return await session.client.run(changes.send, step.request, validate_only=validate_only, on_progress=progress)
-    except AdminError as error:
-        # The request was not sent: for one that was, an unknown outcome is returned.
-        log.warning("%s not sent: %s", type(step.request).__name__, error.failure)
-        return not_sent(step, error.failure, Status.FAILED)
-
-
-def not_sent(step: Step, why: Failure, status: Status = Status.NOT_APPLIED) -> tuple[Outcome, ...]:
-    """The outcomes of a request that was not sent."""
-    targets: Iterable[Target] = dict.fromkeys(staged.edit.target for staged in step.staged)
-    return tuple(Outcome(target, status, why) for target in targets)
-
-
+CONFLICT = Failure(
+    "CONFLICT",
+    "another client changed it since it was read",
+    "Look at what is there now; then discard the edit, or apply with --force to overwrite it.",
+)
+STOPPED = Failure(
+    "STOPPED",
+    "not sent: another client changed something else that the plan touches",
+    "Look at what changed, and apply again.",
+)
+INTERRUPTED = Failure("INTERRUPTED", "not sent: the apply was ended before it", "Apply again to send it.")
 SKIPPED = Failure("SKIPPED", "not sent: a change that it depends on failed", "Correct what failed, and apply again.")
 
 
-def tally(outcomes: Iterable[Outcome]) -> str:
-    """``3 applied, 1 failed``."""
-    counts: dict[str, int] = {}
-    for outcome in outcomes:
-        counts[outcome.status.value] = counts.get(outcome.status.value, 0) + 1
-    return ", ".join(f"{count} {status}" for status, count in counts.items())
+async def check_plan(session: Session) -> ApplyReport:
+    """Let the brokers validate a session's plan: every request that has a validate-only form is sent in it.
+
+    Raises Refused, AdminError.
+    """
+    session.refuse_to_work()
+    work = asyncio.ensure_future(_check(session, ApplyRun()))
+    session.works_on(work)
+    return ApplyReport((await work).checked, sent=False)
 
 
-async def facts_of(session: Session, plan: Plan, configs: Mapping[ConfigResource, ConfigSet] | None = None) -> Facts:
-    """Which of the named brokers are reachable, and whether they have IncrementalAlterConfigs. configs: as described
-    last, if not those of the session."""
+async def send_plan(session: Session, run: ApplyRun) -> ApplyRun:
+    """Check a session's plan, record it in the journal, send it, and describe again what it touched. Returns the run
+    with its report.
+
+    Nothing is sent where a check fails, unless `valid_only`; where another client changed what the plan touches since
+    it was read, unless `force` or `accepted`; where there are warnings that are not accepted.
+
+    Never cancelled midway: a first cancellation waits for the request that is on its way, sends nothing more and raises
+    Interrupted with the report. A second one gives up: the outcome is unknown.
+
+    Raises Refused, AdminError: nothing was sent.
+    """
+    session.refuse_to_work()
+    work = asyncio.ensure_future(_send_plan(session, run.again()))
+    session.works_on(work)
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        if work.cancelled() or session.stopping:
+            raise
+        session.stop()
+        ended = await asyncio.shield(work)
+        assert ended.report is not None
+        raise Interrupted(ended.report) from None
+
+
+async def _send_plan(session: Session, run: ApplyRun) -> ApplyRun:
+    """Take the steps one after another, until one has a report."""
+    for step in (_check, _judge, _compare, _compile, _record, _send_requests, _settle):
+        run = await step(session, run)
+        if run.report is not None:
+            break
+    return run
+
+
+# -- what has to hold before anything is sent --------------------------------------------------------------------------
+
+
+async def _check(session: Session, run: ApplyRun) -> ApplyRun:
+    """Let the brokers validate the requests, as far as they can."""
+    plan = session.plan
+    await session.read_cluster()  # what another cluster would say of the plan says nothing
+    snapshot = session.snapshot
+    steps = compile_plan(plan, await read_facts(session.client, plan, snapshot, snapshot.configs))
+    outcomes = await asyncio.gather(*(_validated(session.client, session.progress, step) for step in steps))
+    run = replace(run, checked=tuple(map(StepResult, steps, outcomes)))
+    session.replan(record_check(session.plan, [(each.step, each.outcomes) for each in run.checked]))
+    report = ApplyReport(run.checked, sent=False)
+    return run if report.ok or run.options.valid_only else run.ended(report)
+
+
+async def _judge(session: Session, run: ApplyRun) -> ApplyRun:
+    """Describe again what the valid edits touch, and stop where that warns of something that was not accepted."""
+    valid = _valid(session.plan)
+    known = await read_for_risks(session, valid)
+    fresh = await describe_again(session, [staged.edit for staged in valid])
+    hindering = run.options.hindering(await asyncio.to_thread(risks, valid, fresh, known))
+    run = replace(run, plan=Plan(valid), fresh=fresh)
+    return run.ended(ApplyReport(run.checked, sent=False, risks=hindering)) if hindering else run
+
+
+async def _compare(session: Session, run: ApplyRun) -> ApplyRun:
+    """Stop where another client changed what the edits touch; else base them on what is there now."""
+    valid = run.plan.staged
+    run = replace(run, conflicts=conflicts(valid, run.fresh))
+    standing = () if run.options.force else left_over(run.conflicts, run.options.accepted)
+    if standing:
+        failed = {c.staged.edit.slot: Outcome(c.staged.edit.target, Status.NOT_APPLIED, CONFLICT) for c in standing}
+        session.replan(with_outcomes(session.plan, {**session.plan.outcomes, **failed}))
+        await read_again(session, [conflict.staged.edit for conflict in standing])
+        return run.ended(ApplyReport(run.checked, sent=False, conflicts=standing))
+    session.replan(rebase(session.plan, {staged.edit.slot: staged for staged in rebased(valid, run.fresh)}))
+    return replace(run, plan=Plan(_valid(session.plan)))
+
+
+async def _compile(session: Session, run: ApplyRun) -> ApplyRun:
+    """Make the requests of what is there now."""
+    facts = await read_facts(session.client, run.plan, session.snapshot, run.fresh.configs)
+    return replace(run, facts=facts, requests=compile_plan(run.plan, facts), before=diff(run.plan, run.fresh))
+
+
+async def read_facts(
+    client: Client, plan: Plan, snapshot: Snapshot, configs: Mapping[ConfigResource, ConfigSet]
+) -> Facts:
+    """Return which of the named brokers are reachable, and whether they have IncrementalAlterConfigs. configs: as
+    described last."""
     named = {
         int(resource.name)
         for staged in plan.staged
@@ -94,10 +175,8 @@ async def facts_of(session: Session, plan: Plan, configs: Mapping[ConfigResource
         and resource.type.entity.at_broker
         and resource.name.isdecimal()
     }
-    reachable, incremental = await session.client.run(_probe, frozenset(named))
-    snapshot = session.snapshot
-    known = snapshot.configs if configs is None else configs
-    return Facts(reachable, incremental, known, len(snapshot.acls), default_partitions(snapshot))
+    reachable, incremental = await client.run(_probe, frozenset(named))
+    return Facts(reachable, incremental, configs, len(snapshot.acls), default_partitions(snapshot))
 
 
 async def _probe(link: Link, named: frozenset[int]) -> tuple[frozenset[int], bool]:
@@ -117,181 +196,211 @@ async def _probe(link: Link, named: frozenset[int]) -> tuple[frozenset[int], boo
     return frozenset(broker_id for broker_id, _ in found), all(version is not None for version in versions)
 
 
-# -- the requests of a plan: each is recorded, and what it touches described once more, before it goes out ------------
-
-CONFLICT = Failure(
-    "CONFLICT",
-    "another client changed it since it was read",
-    "Look at what is there now; then discard the edit, or apply with --force to overwrite it.",
-)
-STOPPED = Failure(
-    "STOPPED",
-    "not sent: another client changed something else that the plan touches",
-    "Look at what changed, and apply again.",
-)
-INTERRUPTED = Failure("INTERRUPTED", "not sent: the apply was ended before it", "Apply again to send it.")
+# -- the journal: all of a change before anything is sent, each request as it goes out and is answered -----------------
 
 
-@dataclass
-class Delivery:
-    """Sends steps in their order, until the session is stopped. force: overwrite another client's changes.
+async def _record(session: Session, run: ApplyRun) -> ApplyRun:
+    """Record what is about to be sent, if the context keeps a journal. From here on an apply that is stopped has a
+    report.
 
-    results: of each step. conflicts: what another client changed after the whole plan was described again: with `force`
-    it was overwritten, else this request and all later ones were not sent. sent: the number of requests sent.
+    Raises Refused if it can't be written: then nothing may be sent.
     """
-
-    session: Session
-    recording: Recording
-    facts: Facts
-    force: bool
-    results: list[StepResult] = field(default_factory=list)
-    conflicts: tuple[Conflict, ...] = ()
-    sent: int = 0
-
-    async def send(self, steps: Sequence[Step]) -> None:
-        """Send all steps. Never raises for what a cluster or a disk does: the outcomes report it."""
-        for place, step in enumerate(steps):
-            self.session.progress("apply", place, len(steps))
-            result = StepResult(step, await self._next(step, place))
-            self.results.append(result)
-            await self.recording.answered(place, result)
-            log.info("%s: %s", type(step.request).__name__, tally(result.outcomes))
-        self.session.progress("apply", len(steps), len(steps))
-
-    async def _next(self, step: Step, place: int) -> tuple[Outcome, ...]:
-        if any(self.results[other].failed for other in step.after):
-            return not_sent(step, SKIPPED)
-        if self.conflicts and not self.force:
-            return not_sent(step, STOPPED)
-        if self.session.stopping:
-            return not_sent(step, INTERRUPTED)
-        if not await self.recording.sending(place):
-            return not_sent(step, self.recording.problem or SKIPPED)
-        if (kept_back := await self._moved(step)) is not None:
-            return kept_back
-        if self.session.stopping:
-            return not_sent(step, INTERRUPTED)
-        self.sent += 1
-        api = api_name(step.request, self.facts)
-        self.session.in_flight = InFlight(self.recording.number, api, len(step.staged), datetime.now(UTC))
-        try:
-            return await send(self.session, step, validate_only=False)
-        finally:
-            self.session.in_flight = None
-
-    async def _moved(self, step: Step) -> tuple[Outcome, ...] | None:
-        """The outcomes of a request that must not be sent, since what it touches has changed; None if it may.
-
-        Recording it and sending the requests before it took time. Inherited values may have been changed by those very
-        requests, so only own values count.
-        """
-        from console.admin.errors import AdminError
-
-        try:
-            fresh = await describe_again(self.session, (staged.edit for staged in step.staged))
-        except (AdminError, Refused) as error:
-            return not_sent(step, error.failure)
-        found = changed_since(step.staged, fresh)
-        self.conflicts += found
-        return not_sent(step, CONFLICT) if found and not self.force else None
-
-
-# -- a plan ----------------------------------------------------------------------------------------------------------
-
-
-async def check_plan(session: Session) -> ApplyReport:
-    """Let the brokers validate a session's plan: every request that has a validate-only form is sent in it.
-
-    Raises Refused, AdminError.
-    """
-    return await session.exclusively(lambda: _check(session, session.plan))
-
-
-async def apply_plan(session: Session, options: ApplyOptions = DEFAULTS) -> ApplyReport:
-    """Check a session's plan, record it in the journal, send it, and describe again what it touched.
-
-    Nothing is sent where a check fails, unless `valid_only`; where another client changed what the plan touches since
-    it was read, unless `force` or `accepted`; where there are warnings that are not accepted.
-
-    Never cancelled midway: a first cancellation waits for the request that is on its way, sends nothing more and raises
-    Interrupted with the report. A second one gives up: the outcome is unknown.
-
-    Raises Refused, AdminError: nothing was sent.
-    """
-    applying = asyncio.ensure_future(session.exclusively(lambda: _apply(session, options)))
+    session.committed = True
+    context, at = session.context, _now()
+    if not context.journal:
+        return run
+    slots = {staged.edit.slot: place for place, staged in enumerate(run.plan.staged)}
+    overridden = frozenset(conflict.staged.edit.slot for conflict in run.conflicts)
+    intent = Intent(
+        at,
+        context.name,
+        this_operator(context.principal, os.environ),
+        this_process(session.door),
+        tuple(_entry(staged, run.fresh, at, overridden) for staged in run.plan.staged),
+        tuple(_request(step, run.facts, slots) for step in run.requests),
+        session.operation,
+    )
     try:
-        return await asyncio.shield(applying)
-    except asyncio.CancelledError:
-        if applying.cancelled() or session.stopping:
-            raise
-        session.stop()
-        raise Interrupted(await asyncio.shield(applying)) from None
+        journal = await session.journal()
+        number = await asyncio.to_thread(journal.begin, intent)
+    except JournalError as error:
+        raise Refused(error.failure) from error
+    return replace(run, recorded=Recorded(journal, number, slots))
 
 
-async def _check(session: Session, plan: Plan) -> ApplyReport:
-    await session.read_cluster()  # what another cluster would say of the plan says nothing
-    steps = compile_plan(plan, await facts_of(session, plan))
-    outcomes = await asyncio.gather(*(_validated(session, step) for step in steps))
-    results = tuple(StepResult(step, found) for step, found in zip(steps, outcomes, strict=True))
-    session.replan(record_check(session.plan, [(r.step, r.outcomes) for r in results]))
-    return ApplyReport(results, sent=False)
+def _entry(staged: Staged, fresh: Snapshot, at: datetime, overridden: frozenset[Slot]) -> Entry:
+    until = at + timedelta(milliseconds=staged.lasts_ms) if staged.lasts_ms is not None else None
+    recorded = kind_of(staged.edit).recorded(staged.edit, fresh)
+    return Entry(staged, until, staged.edit.slot in overridden, recorded, _is_secret(staged.edit))
 
 
-async def _validated(session: Session, step: Step) -> tuple[Outcome, ...]:
+def _is_secret(edit: Edit) -> bool:
+    """Whether an edit has a value that is never recorded: a Secret, or a text under a key that looks sensitive."""
+    kind = kind_of(edit)
+    return kind.holds_secret(edit) or (kind.hideable and looks_sensitive(edit.key))
+
+
+def _request(step: Step, facts: Facts, slots: Mapping[Slot, int]) -> Request:
+    broker = step.request.broker if isinstance(step.request, AlterConfigs) else None
+    return Request(api_name(step.request, facts), broker, tuple(slots[staged.edit.slot] for staged in step.staged))
+
+
+_API_NAMES = {
+    "AlterConfigs": "IncrementalAlterConfigs",
+    "AlterQuotas": "AlterClientQuotas",
+    "AlterScram": "AlterUserScramCredentials",
+    "AlterReassignments": "AlterPartitionReassignments",
+    "AlterReplicaDirs": "AlterReplicaLogDirs",
+    "AbortTransaction": "WriteTxnMarkers",
+    "CommitOffsets": "OffsetCommit",
+    "DeleteOffsets": "OffsetDelete",
+}
+
+
+def api_name(request: ChangeRequest, facts: Facts) -> str:
+    """Kafka's name of the API that a request goes to."""
+    if isinstance(request, AlterConfigs) and not facts.incremental:
+        return "AlterConfigs"
+    name = type(request).__name__
+    return _API_NAMES.get(name, name)
+
+
+async def _noted(run: ApplyRun, note: Callable[[Recorded], Note]) -> ApplyRun:
+    """Write a line of the change, unless one could not be written before. note: makes it."""
+    if run.recorded is None or run.recorded.problem is not None:
+        return run
+    try:
+        await asyncio.to_thread(run.recorded.journal.note, note(run.recorded))
+    except JournalError as error:
+        log.warning("the journal: %s", error.failure)
+        return replace(run, recorded=replace(run.recorded, problem=error.failure))
+    return run
+
+
+def _sending(place: int, recorded: Recorded) -> Sending:
+    return Sending(recorded.number, place, _now())
+
+
+def _answered(place: int, result: StepResult, recorded: Recorded) -> Answered:
+    of_slot = record_check(Plan(result.step.staged), [(result.step, result.outcomes)]).outcomes
+    ended = {recorded.slots[slot]: _ended(outcome) for slot, outcome in of_slot.items()}
+    return Answered(recorded.number, place, _now(), ended)
+
+
+def _ended(outcome: Outcome) -> Ended:
+    return Ended(outcome.status, outcome.failure, outcome.topic_id)
+
+
+# -- the requests: each is recorded, and what it touches described once more, before it goes out -----------------------
+
+
+async def _send_requests(session: Session, run: ApplyRun) -> ApplyRun:
+    """Send all requests in their order, until the session is stopped. Never raises for what a cluster or a disk does:
+    the outcomes report it."""
+    for place in range(len(run.requests)):
+        session.progress("apply", place, len(run.requests))
+        run = await _send_next(session, run)
+        result = run.results[place]
+        run = await _noted(run, partial(_answered, place, result))
+        log.info("%s: %s", type(result.step.request).__name__, tally(result.outcomes))
+    session.progress("apply", len(run.requests), len(run.requests))
+    return run
+
+
+async def _send_next(session: Session, run: ApplyRun) -> ApplyRun:
+    """Send the next request, unless something is in its way.
+
+    Recording it and sending the requests before it took time, so what it touches is described once more. Inherited
+    values may have been changed by those very requests, so only own values count. Between this look and the request's
+    arrival the protocol leaves a gap of one round trip: it has no conditional change.
+    """
+    from console.admin.errors import AdminError
+
+    step, force = run.pending, run.options.force
+    if any(run.results[other].failed for other in step.after):
+        return run.kept_back(SKIPPED)
+    if run.overtaken and not force:
+        return run.kept_back(STOPPED)
+    if session.stopping:
+        return run.kept_back(INTERRUPTED)
+    run = await _noted(run, partial(_sending, len(run.results)))
+    if run.unrecorded is not None:
+        return run.kept_back(run.unrecorded)
+    try:
+        fresh = await describe_again(session, [staged.edit for staged in step.staged])
+    except (AdminError, Refused) as error:
+        return run.kept_back(error.failure)
+    found = changed_since(step.staged, fresh)
+    run = replace(run, overtaken=(*run.overtaken, *found))
+    if found and not force:
+        return run.kept_back(CONFLICT)
+    if session.stopping:
+        return run.kept_back(INTERRUPTED)
+    session.in_flight = InFlight(run.change, api_name(step.request, run.facts), len(step.staged), _now())
+    try:
+        outcomes = await _send(session.client, session.progress, step, validate_only=False)
+    finally:
+        session.in_flight = None
+    return replace(run.with_result(outcomes), sent=run.sent + 1)
+
+
+async def _validated(client: Client, progress: Callable[[str, int, int], None], step: Step) -> tuple[Outcome, ...]:
     if step.unchecked:
         return tuple(Outcome(target, Status.UNCHECKED) for target in dict.fromkeys(s.edit.target for s in step.staged))
-    return await send(session, step, validate_only=True)
+    return await _send(client, progress, step, validate_only=True)
 
 
-async def _apply(session: Session, options: ApplyOptions) -> ApplyReport:
-    """Between the last description of what a request touches and its arrival the protocol leaves a gap of one round
-    trip: it has no conditional change. Raises JournalError where the journal can't be written."""
-    checked = await _check(session, session.plan)
-    if not checked.ok and not options.valid_only:
-        return checked
-    valid = tuple(staged for staged in session.plan.staged if _valid(session.plan, staged))
-    facts_ = await read_for_risks(session, valid)
-    fresh = await describe_again(session, (staged.edit for staged in valid))
-    hindering = options.hindering(await asyncio.to_thread(risks, valid, fresh, facts_))
-    if hindering:
-        return replace(checked, risks=hindering)
-    found = conflicts(valid, fresh)
-    standing = () if options.force else left_over(found, options.accepted)
-    if standing:
-        return await _stopped(session, checked, standing)
-    session.replan(rebase(session.plan, {staged.edit.slot: staged for staged in rebased(valid, fresh)}))
-    plan = Plan(tuple(staged for staged in session.plan.staged if _valid(session.plan, staged)))
-    facts = await facts_of(session, plan, fresh.configs)
-    steps = compile_plan(plan, facts)
-    before = diff(plan, fresh)
-    session.committed = True
-    recording = await record(session, plan, steps, facts, fresh, found)
-    delivery = Delivery(session, recording, facts, options.force)
-    await delivery.send(steps)
-    answered = [(result.step, result.outcomes) for result in delivery.results]
-    outcomes = record_check(plan, answered)
-    session.applied = _applied(before, outcomes, recording.number)
+async def _send(
+    client: Client, progress: Callable[[str, int, int], None], step: Step, *, validate_only: bool
+) -> tuple[Outcome, ...]:
+    """Send a request or its check. Returns an outcome for each target. Never raises for what a cluster does."""
+    from console.admin import changes
+    from console.admin.errors import AdminError
+
+    loop = asyncio.get_running_loop()
+
+    def waiting(done: int, total: int) -> None:
+        loop.call_soon_threadsafe(progress, "waiting for leaders", done, total)
+
+    try:
+        return await client.run(changes.send, step.request, validate_only=validate_only, on_progress=waiting)
+    except AdminError as error:
+        # The request was not sent: for one that was, an unknown outcome is returned.
+        log.warning("%s not sent: %s", type(step.request).__name__, error.failure)
+        return not_sent(step, error.failure, Status.FAILED)
+
+
+def tally(outcomes: Iterable[Outcome]) -> str:
+    """``3 applied, 1 failed``."""
+    counts: dict[str, int] = {}
+    for outcome in outcomes:
+        counts[outcome.status.value] = counts.get(outcome.status.value, 0) + 1
+    return ", ".join(f"{count} {status}" for status, count in counts.items())
+
+
+# -- afterwards --------------------------------------------------------------------------------------------------------
+
+
+async def _settle(session: Session, run: ApplyRun) -> ApplyRun:
+    """Take what was applied out of the plan, describe again what was touched, and report."""
+    answered = [(result.step, result.outcomes) for result in run.results]
+    outcomes = record_check(run.plan, answered)
+    session.applied = _applied(run.before, outcomes, run.change)
     session.replan(settle(session.plan, answered))
-    await read_again(session, (staged.edit for staged in plan.staged))
-    refused = tuple(result for result in checked.results if result.failed)
-    late = delivery.conflicts
-    return ApplyReport(
-        (*delivery.results, *refused),
-        sent=delivery.sent > 0,
-        conflicts=() if options.force else late,
-        overridden=(*found, *late) if options.force else found,
-        surprises=surprises(_done(outcomes), session.snapshot),
-        change=recording.number,
-        unrecorded=recording.problem,
+    await read_again(session, [staged.edit for staged in run.plan.staged])
+    refused = tuple(result for result in run.checked if result.failed)
+    force = run.options.force
+    return run.ended(
+        ApplyReport(
+            (*run.results, *refused),
+            sent=run.sent > 0,
+            conflicts=() if force else run.overtaken,
+            overridden=(*run.conflicts, *run.overtaken) if force else run.conflicts,
+            surprises=surprises(_done(outcomes), session.snapshot),
+            change=run.change,
+            unrecorded=run.unrecorded,
+        )
     )
-
-
-async def _stopped(session: Session, checked: ApplyReport, found: tuple[Conflict, ...]) -> ApplyReport:
-    """The report of a plan that is not sent because of conflicts; the session reads what is there now."""
-    failed = {c.staged.edit.slot: Outcome(c.staged.edit.target, Status.NOT_APPLIED, CONFLICT) for c in found}
-    session.replan(with_outcomes(session.plan, {**session.plan.outcomes, **failed}))
-    await read_again(session, (conflict.staged.edit for conflict in found))
-    return replace(checked, conflicts=found)
 
 
 def _applied(before: tuple[DiffGroup, ...], plan: Plan, change: int | None) -> Applied | None:
@@ -310,6 +419,10 @@ def _done(plan: Plan) -> tuple[Staged, ...]:
     return tuple(s for s in plan.staged if (o := plan.outcome(s.edit)) is not None and o.status is Status.APPLIED)
 
 
-def _valid(plan: Plan, staged: Staged) -> bool:
-    outcome = plan.outcome(staged.edit)
-    return outcome is None or outcome.ok
+def _valid(plan: Plan) -> tuple[Staged, ...]:
+    """The edits that no broker refused."""
+    return tuple(s for s in plan.staged if (outcome := plan.outcome(s.edit)) is None or outcome.ok)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

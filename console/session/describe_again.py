@@ -1,4 +1,4 @@
-"""Describes again what edits touch: right before they are sent, and after they are applied."""
+"""Describes again what edits touch, right before they are sent."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from console.model.changes import (
     TopicTarget,
 )
 from console.model.cluster import Partition, ScramListing, TopicListing
-from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.model.config import ConfigResource, topic_resource
 from console.model.elections import partition_in
 from console.model.quota import QuotaEntity, QuotaValues, filter_for_entity
 from console.model.snapshot import Snapshot, TopicPartition, with_scram
 from console.plan.edits import Edit
 from console.plan.kinds.registry import kind_of
 from console.session.replica_reading import replica_logs_of
-from console.session.snapshot_reader import Refused
+from console.session.snapshot_reader import Client
 
 if TYPE_CHECKING:
     from console.session.session import Session
@@ -82,29 +82,14 @@ async def describe_again(session: Session, edits: Iterable[Edit]) -> Snapshot:
     Raises AdminError if the cluster is lost, Refused where another one answers at its addresses.
     """
     what = touched(edits)
-    updates = await asyncio.gather(*(READERS[type_].read(session, targets) for type_, targets in what.items()))
+    updates = await asyncio.gather(
+        *(READERS[type_].read(session.client, session.snapshot, targets) for type_, targets in what.items())
+    )
     await session.read_cluster()  # last, so that what was read is of this cluster, too
     snapshot = session.snapshot
     for update in updates:
         snapshot = update(snapshot)
     return snapshot
-
-
-async def read_again(session: Session, edits: Iterable[Edit]) -> None:
-    """Read into the session what edits touch; for the cluster default, the brokers too. Never raises: a failure to read
-    is in the snapshot's failures. Nothing is read from another cluster than before."""
-    from console.admin.errors import AdminError
-
-    try:
-        await session.read_cluster()
-        for type_, targets in touched(edits).items():
-            reader = READERS[type_]
-            if reader.into is not None:
-                await reader.into(session, targets)
-            else:
-                session.learn(await reader.read(session, targets), *reader.parts)
-    except (AdminError, Refused) as error:
-        log.warning("could not read again what was touched: %s", error.failure)
 
 
 def _marked(snapshot: Snapshot, part: str, *, read: bool, at: datetime) -> Snapshot:
@@ -131,20 +116,19 @@ Update = Callable[[Snapshot], Snapshot]
 
 
 class TargetReader(NamedTuple):
-    """How targets of one type are read again. parts: what of a snapshot that may change. read: what is touched alone,
-    before it is changed; raises AdminError if the cluster is lost; what could not be read is missing in the updated
-    snapshot. into: reads it into the session afterwards, where that takes more; None: what `read` returns is kept."""
+    """How targets of one type are read again. parts: what of a snapshot that may change. read: from a cluster of which
+    this snapshot is known; raises AdminError if it is lost; what could not be read is missing in the updated
+    snapshot."""
 
     parts: tuple[str, ...]
-    read: Callable[[Session, Sequence[Any]], Awaitable[Update]]
-    into: Callable[[Session, Sequence[Any]], Awaitable[None]] | None = None
+    read: Callable[[Client, Snapshot, Sequence[Any]], Awaitable[Update]]
 
 
-async def _topics(session: Session, targets: Sequence[TopicTarget]) -> Update:
+async def _topics(client: Client, _known: Snapshot, targets: Sequence[TopicTarget]) -> Update:
     from console.admin.topics import describe_topics
 
     names = {target.name for target in targets}
-    listing = await session.client.run(describe_topics, [target.name for target in targets])
+    listing = await client.run(describe_topics, [target.name for target in targets])
     of_these = TopicListing(
         {name: topic for name, topic in listing.topics.items() if name in names},
         {name: failure for name, failure in listing.failures.items() if name in names},
@@ -158,20 +142,13 @@ async def _topics(session: Session, targets: Sequence[TopicTarget]) -> Update:
     return update
 
 
-async def _read_topics(session: Session, targets: Sequence[TopicTarget]) -> None:
-    """The topics, and the configs of those that exist."""
-    names = [target.name for target in targets]
-    await session.read_topics(names)
-    await session.read_configs([topic_resource(name) for name in names if name in session.snapshot.topics])
-
-
-async def _homes(session: Session, targets: Sequence[Home]) -> Update:
+async def _homes(client: Client, _known: Snapshot, targets: Sequence[Home]) -> Update:
     """These topics as they are now, without those that could not be described. Whether a topic exists is decided by its
     configs, which another broker described."""
     from console.admin.topics import describe_topics
 
     names = [target.name for target in targets]
-    listing = await session.client.run(describe_topics, names)
+    listing = await client.run(describe_topics, names)
 
     def update(snapshot: Snapshot) -> Snapshot:
         others = {name: topic for name, topic in snapshot.topics.items() if name not in set(names)}
@@ -181,14 +158,10 @@ async def _homes(session: Session, targets: Sequence[Home]) -> Update:
     return update
 
 
-async def _unread(_session: Session, _targets: Sequence[Home]) -> None:
-    """What the edits leave alone is not read afterwards."""
-
-
-async def _configs(session: Session, resources: Sequence[ConfigResource]) -> Update:
+async def _configs(client: Client, _known: Snapshot, resources: Sequence[ConfigResource]) -> Update:
     from console.admin.configs import describe_configs
 
-    described = await session.client.run(describe_configs, list(resources))
+    described = await client.run(describe_configs, list(resources))
 
     def update(snapshot: Snapshot) -> Snapshot:
         touched_ = set(resources)
@@ -200,22 +173,13 @@ async def _configs(session: Session, resources: Sequence[ConfigResource]) -> Upd
     return update
 
 
-async def _read_configs(session: Session, resources: Sequence[ConfigResource]) -> None:
-    """The configs; for the cluster default those of the brokers, too."""
-    snapshot = session.snapshot
-    wanted = dict.fromkeys(resources)
-    if any(resource.is_cluster_default for resource in resources):
-        wanted |= dict.fromkeys(broker_resource(broker.id) for broker in snapshot.cluster.brokers)
-    await session.read_configs(list(wanted))
-
-
-async def _quotas(session: Session, entities: Sequence[QuotaEntity]) -> Update:
+async def _quotas(client: Client, _known: Snapshot, entities: Sequence[QuotaEntity]) -> Update:
     from console.admin.quotas import describe_quotas
 
     if len(entities) > SINGLY:
-        found = await _allowed(session.client.run(describe_quotas))
+        found = await _allowed(client.run(describe_quotas))
     else:
-        asked = (session.client.run(describe_quotas, filter_for_entity(entity)) for entity in entities)
+        asked = (client.run(describe_quotas, filter_for_entity(entity)) for entity in entities)
         found = _together(await asyncio.gather(*(_allowed(each) for each in asked)))
 
     def update(snapshot: Snapshot) -> Snapshot:
@@ -233,22 +197,14 @@ def _together(parts: Sequence[dict[QuotaEntity, QuotaValues] | None]) -> dict[Qu
     return {entity: values for part in known for entity, values in part.items()} if len(known) == len(parts) else None
 
 
-async def _read_quotas(session: Session, entities: Sequence[QuotaEntity]) -> None:
-    """These alone if the others are known already: there may be a million."""
-    if len(entities) <= SINGLY and "quotas" in session.snapshot.read_at:
-        await session.read_quotas_of([filter_for_entity(entity) for entity in entities])
-    else:
-        await session.read_quotas()
-
-
-async def _acls(session: Session, bindings: Sequence[Acl]) -> Update:
+async def _acls(client: Client, _known: Snapshot, bindings: Sequence[Acl]) -> Update:
     from console.admin.acls import describe_acls
 
     found: tuple[Acl, ...] | None
     if len(bindings) > SINGLY:
-        found = await _allowed(session.client.run(describe_acls))
+        found = await _allowed(client.run(describe_acls))
     else:
-        asked = (session.client.run(describe_acls, filter_for(binding)) for binding in bindings)
+        asked = (client.run(describe_acls, filter_for(binding)) for binding in bindings)
         parts = await asyncio.gather(*(_allowed(each) for each in asked))
         known = [part for part in parts if part is not None]
         found = tuple(acl for part in known for acl in part) if len(known) == len(parts) else None
@@ -262,15 +218,11 @@ async def _acls(session: Session, bindings: Sequence[Acl]) -> Update:
     return update
 
 
-async def _read_acls(session: Session, _bindings: Sequence[Acl]) -> None:
-    await session.read_acls()
-
-
-async def _scram(session: Session, targets: Sequence[ScramUser]) -> Update:
+async def _scram(client: Client, _known: Snapshot, targets: Sequence[ScramUser]) -> Update:
     from console.admin.scram import describe_scram
 
     users = list(dict.fromkeys(target.user for target in targets))
-    found = await _allowed(session.client.run(describe_scram, users))
+    found = await _allowed(client.run(describe_scram, users))
 
     def update(snapshot: Snapshot) -> Snapshot:
         if found is None:
@@ -284,20 +236,16 @@ async def _scram(session: Session, targets: Sequence[ScramUser]) -> Update:
     return update
 
 
-async def _read_scram(session: Session, _targets: Sequence[ScramUser]) -> None:
-    await session.read_scram()
-
-
-async def _leaders(session: Session, targets: Sequence[PartitionTarget | MoveTarget]) -> Update:
+async def _leaders(client: Client, known: Snapshot, targets: Sequence[PartitionTarget | MoveTarget]) -> Update:
     """The topics; and of the partitions that have no leader, what their replicas hold: who is elected may have
     changed, and with that what is lost."""
     from console.admin.topics import describe_topics
 
-    listing = await session.client.run(describe_topics, list(dict.fromkeys(target.topic for target in targets)))
-    now = refresh.with_topics(session.snapshot, listing, whole=False, at=datetime.now(UTC))
+    listing = await client.run(describe_topics, list(dict.fromkeys(target.topic for target in targets)))
+    now = refresh.with_topics(known, listing, whole=False, at=datetime.now(UTC))
     places = [(target.topic, target.number) for target in targets if isinstance(target, PartitionTarget)]
     lost = [place for place in places if (found := _found(now, place)) is not None and found.leader < 0]
-    with_logs = await replica_logs_of(session.client.run, now, lost)
+    with_logs = await replica_logs_of(client.run, now, lost)
     return lambda snapshot: with_logs(refresh.with_topics(snapshot, listing, whole=False, at=datetime.now(UTC)))
 
 
@@ -305,26 +253,26 @@ def _found(snapshot: Snapshot, place: TopicPartition) -> Partition | None:
     return partition_in(snapshot.topics.get(place[0]), place[1])
 
 
-async def _moves(session: Session, targets: Sequence[MoveTarget]) -> Update:
+async def _moves(client: Client, known: Snapshot, targets: Sequence[MoveTarget]) -> Update:
     from console.admin.partitions import list_reassignments
 
     with_leaders, moves = await asyncio.gather(
-        _leaders(session, targets), _allowed(session.client.run(list_reassignments))
+        _leaders(client, known, targets), _allowed(client.run(list_reassignments))
     )
     if moves is None:
         return lambda snapshot: _marked(with_leaders(snapshot), "reassignments", read=False, at=datetime.now(UTC))
     return lambda snapshot: refresh.with_reassignments(with_leaders(snapshot), moves, datetime.now(UTC))
 
 
-async def _dirs(session: Session, targets: Sequence[ReplicaTarget]) -> Update:
+async def _dirs(client: Client, _known: Snapshot, targets: Sequence[ReplicaTarget]) -> Update:
     """The partitions, and the log directories of these brokers."""
     from console.admin.cluster import describe_log_dirs
     from console.admin.topics import describe_topics
 
     brokers = list(dict.fromkeys(target.broker for target in targets))
     topics, listing = await asyncio.gather(
-        session.client.run(describe_topics, list(dict.fromkeys(target.topic for target in targets))),
-        session.client.run(describe_log_dirs, brokers),
+        client.run(describe_topics, list(dict.fromkeys(target.topic for target in targets))),
+        client.run(describe_log_dirs, brokers),
     )
 
     def update(snapshot: Snapshot) -> Snapshot:
@@ -340,22 +288,22 @@ async def _dirs(session: Session, targets: Sequence[ReplicaTarget]) -> Update:
     return update
 
 
-async def _logs(session: Session, targets: Sequence[LogTarget]) -> Update:
+async def _logs(client: Client, _known: Snapshot, targets: Sequence[LogTarget]) -> Update:
     from console.admin.partitions import log_ranges
 
     asked = [(target.topic, target.number) for target in targets]
-    found, _ = await session.client.run(log_ranges, asked)
+    found, _ = await client.run(log_ranges, asked)
     return lambda snapshot: refresh.with_log_ranges(snapshot, asked, found)
 
 
-async def _groups(session: Session, targets: Sequence[GroupTarget | GroupOffsetTarget]) -> Update:
+async def _groups(client: Client, known: Snapshot, targets: Sequence[GroupTarget | GroupOffsetTarget]) -> Update:
     from console.admin.groups import group_positions, look_at_groups
 
     names = list(dict.fromkeys(t.name if isinstance(t, GroupTarget) else t.group for t in targets))
-    positions, _ = await session.client.run(group_positions, names)
+    positions, _ = await client.run(group_positions, names)
     there = {name for name, position in positions.items() if position.group is not None}
-    shown = [name for name in names if name in session.snapshot.lags and name in there]
-    looks = await session.client.run(look_at_groups, shown) if shown else None
+    shown = [name for name in names if name in known.lags and name in there]
+    looks = await client.run(look_at_groups, shown) if shown else None
 
     def update(snapshot: Snapshot) -> Snapshot:
         at = datetime.now(UTC)
@@ -367,35 +315,35 @@ async def _groups(session: Session, targets: Sequence[GroupTarget | GroupOffsetT
     return update
 
 
-async def _brokers(session: Session, _targets: Sequence[BrokerTarget]) -> Update:
+async def _brokers(client: Client, _known: Snapshot, _targets: Sequence[BrokerTarget]) -> Update:
     from console.admin.cluster import describe_cluster
 
-    cluster = await session.client.run(describe_cluster)
+    cluster = await client.run(describe_cluster)
     return lambda snapshot: refresh.with_cluster(snapshot, cluster, datetime.now(UTC))
 
 
-async def _transactions(session: Session, targets: Sequence[ProducerTarget]) -> Update:
+async def _transactions(client: Client, _known: Snapshot, targets: Sequence[ProducerTarget]) -> Update:
     from console.admin.transactions import look_at_transactions
 
     asked = list(dict.fromkeys((target.topic, target.number) for target in targets))
-    look = await _allowed(session.client.run(look_at_transactions, asked))
+    look = await _allowed(client.run(look_at_transactions, asked))
     return lambda snapshot: refresh.with_transactions(snapshot, asked, look, datetime.now(UTC))
 
 
-async def _features(session: Session, _targets: Sequence[FeatureTarget]) -> Update:
+async def _features(client: Client, _known: Snapshot, _targets: Sequence[FeatureTarget]) -> Update:
     from console.admin.features import describe_features
 
-    found = await session.client.run(describe_features)
+    found = await client.run(describe_features)
     return lambda snapshot: refresh.with_features(snapshot, found, datetime.now(UTC))
 
 
 READERS: Mapping[type, TargetReader] = {
-    TopicTarget: TargetReader(("topics",), _topics, _read_topics),
-    Home: TargetReader(("topics",), _homes, _unread),
-    ConfigResource: TargetReader(("configs",), _configs, _read_configs),
-    QuotaEntity: TargetReader(("quotas",), _quotas, _read_quotas),
-    Acl: TargetReader(("acls",), _acls, _read_acls),
-    ScramUser: TargetReader(("scram",), _scram, _read_scram),
+    TopicTarget: TargetReader(("topics",), _topics),
+    Home: TargetReader(("topics",), _homes),
+    ConfigResource: TargetReader(("configs",), _configs),
+    QuotaEntity: TargetReader(("quotas",), _quotas),
+    Acl: TargetReader(("acls",), _acls),
+    ScramUser: TargetReader(("scram",), _scram),
     PartitionTarget: TargetReader(("topics", "replica_logs"), _leaders),
     MoveTarget: TargetReader(("topics", "reassignments"), _moves),
     ReplicaTarget: TargetReader(("topics", "log_dirs"), _dirs),

@@ -115,7 +115,7 @@ class _Taking:
         if not self.session.plan:
             await self._close([due])
             return True
-        front = TerminalFront(self.session, self.operator, self._show, complain)
+        front = TerminalFront(self.session.context.name, self.operator, self._show, complain)
         try:
             reports = await apply_flow(self.session, front, self.options, _ASKS, _FLAGS)
         except NotApplied as refused:

@@ -240,7 +240,7 @@ def seen_now(
             for place in request.edits
             if place in open_ and past.touched_later(change.number, change.entries[place].staged.edit.slot) is None
         ]
-        verdict = verdicts((change.entries[place].staged for place in mine), now)
+        verdict = verdicts([change.entries[place].staged for place in mine], now)
         for place in mine:
             edit = change.entries[place].staged.edit
             if verdict[edit.slot] is not Status.APPLIED:

@@ -27,8 +27,8 @@ from console.plan.reversal import reversal
 from console.plan.staged import UNREAD, Place, Staged, Was, topic_id_of
 from console.present import names
 from console.present.failures import how_to_settle
-from console.session.describe_again import read_again
 from console.session.former_changes import history_of, in_journal, read_open, settle_open
+from console.session.read_again import read_again
 
 if TYPE_CHECKING:
     from console.answers.results import Table

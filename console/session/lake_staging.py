@@ -45,7 +45,7 @@ from console.plan.staged import UNREAD, Described
 from console.present.lake import REDACTED, entity_text, is_hidden
 from console.present.names import target
 from console.present.text import clean
-from console.session.describe_again import read_again
+from console.session.read_again import read_again
 
 if TYPE_CHECKING:
     from console.plan.plan import StageReport

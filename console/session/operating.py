@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from console.journal.operations import (
     Asked,
@@ -42,7 +43,7 @@ from console.plan.settle import DEFAULTS
 from console.session.apply_flow import Asks, Flags, NotApplied, Unattended, apply_flow
 from console.session.former_changes import settle_open
 from console.session.reading import read_needs
-from console.session.snapshot_reader import Refused
+from console.session.snapshot_reader import Clock, Refused
 
 if TYPE_CHECKING:
     from console.journal.file import JournalFile
@@ -52,8 +53,8 @@ log = logging.getLogger(__name__)
 
 NEEDS = Needs(parts=PARTS, every=frozenset({TOPIC, BROKER}))
 """What a decision is made from."""
-_ASKS = Asks(plan=False, name=False, over=False, silent=True, signals=False)
-"""The operation was confirmed when it began."""
+_ASKS = Asks(former=False, plan=False, name=False, over=False, silent=True, signals=False)
+"""The operation was confirmed when it began, and what former changes left open is looked for before it goes on."""
 _PROGRESS_EVERY = 60.0
 """Seconds between lines of progress in the journal while nothing but the number of copied bytes changes."""
 
@@ -101,6 +102,13 @@ def _read(journal: JournalFile, ended: int, now: datetime, mine: Origin) -> Oper
     return Operations(open_, over, Lease(journal.path, mine).holder(now))
 
 
+async def _journal(session: Session) -> JournalFile:
+    try:
+        return await session.journal()
+    except JournalError as error:
+        raise Refused(error.failure) from error
+
+
 def _this(session: Session) -> Origin:
     return this_process(session.door)
 
@@ -111,7 +119,7 @@ async def begin(session: Session, goal: Goal, throttle: int | None) -> int:
     Raises Refused: in a read-only context, without a journal, while another operation is open; AdminError.
     """
     await refuse_a_second(session)
-    async with _Work(session) as work:
+    async with _Work(await _journal(session), _this(session), session.clock) as work:
         await refuse_a_second(session)  # another process may have begun one since
         by = this_operator(session.context.principal, os.environ)
         begun = Begun(session.context.name, by, _this(session), goal, throttle)
@@ -179,6 +187,26 @@ async def way_back(session: Session, number: int) -> Restore:
 # -- work --------------------------------------------------------------------------------------------------------------
 
 
+class OperationRun(Struct, frozen=True):
+    """The work on an operation by this process, as far as it has come: each step takes it and returns it.
+
+    operation: as the journal has it. waits: what it waits for. copies: whether replicas are being copied. mark: what
+    runs and how many bytes were copied, of the last look; moved_at: when it changed. written: the state and the reasons
+    of the last line of progress; written_at: when that was. delay: before the next look. stalled: nothing went on for
+    the pace's patience. Times are of the monotonic clock, in seconds.
+    """
+
+    operation: Operation
+    moved_at: float
+    written_at: float
+    delay: float
+    waits: tuple[str, ...] = ()
+    copies: bool = False
+    mark: object = None
+    written: tuple[State, tuple[str, ...]] | None = None
+    stalled: bool = False
+
+
 async def work_on(
     session: Session,
     number: int,
@@ -194,37 +222,170 @@ async def work_on(
     session.refuse_if_read_only()
     session.operation = number
     try:
-        async with _Work(session) as work:
-            return await _Course(work, number, tell, pace or Pace(), looked).run()
+        async with _Work(await _journal(session), _this(session), session.clock) as work:
+            return await _work_on(session, work, number, tell, pace or Pace(), looked)
     finally:
         session.operation = None
 
 
-class _Work:
-    """The lease, while it is held. An asynchronous context manager; raises Refused where another process has it."""
+async def _work_on(
+    session: Session,
+    work: _Work,
+    number: int,
+    tell: Callable[[str], None],
+    pace: Pace,
+    looked: Callable[[Progress], None],
+) -> Operation:
+    """Look at it and send what comes next, until it ends or is stalled."""
+    from console.admin.errors import AdminError
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.journal: JournalFile
+    began = session.clock.monotonic()
+    await settle_open(session)  # what a process that died had sent may still be on its way
+    await work.renew()
+    run = OperationRun(await work.read(number), began, began, pace.first)
+    while run.operation.ended is None:
+        try:
+            run = await _go_on(session, work, run, tell, pace.first)
+        except AdminError as error:
+            run = replace(run, waits=(f"the cluster does not answer: {error.failure.message}",), copies=False)
+        run = replace(run, operation=await work.read(number))
+        if run.operation.ended is not None:
+            break
+        run = await _report(session, work, run, pace.patience, tell, looked)
+        if run.stalled and pace.leaves:
+            return await work.read(number)
+        await pace.sleep(run.delay)
+        await work.renew()
+        run = replace(run, delay=min(run.delay * 1.5, pace.most), operation=await work.read(number))
+    return run.operation
+
+
+async def _go_on(
+    session: Session, work: _Work, run: OperationRun, tell: Callable[[str], None], first: float
+) -> OperationRun:
+    """Look at the cluster, decide what comes next, and do it. first: the delay after something went on. Raises
+    AdminError."""
+    await read_needs(session, NEEDS)
+    operation = run.operation
+    decision = next_step(operation, session.snapshot, session.clock.now())
+    if isinstance(decision, End):
+        await work.note(operation.number, Over(decision.state))
+        tell(f"operation {operation.number} ({operation.goal}) is {decision.state.value}")
+        return run
+    if isinstance(decision, Send):
+        return await _send(session, work, run, decision, tell, first)
+    return replace(run, waits=decision.waits, copies=decision.copies)
+
+
+async def _send(
+    session: Session,
+    work: _Work,
+    run: OperationRun,
+    decision: Send,
+    tell: Callable[[str], None],
+    first: float,
+) -> OperationRun:
+    """Send a step, and say why it was not sent, or not whole."""
+    step = decision.step
+    run = replace(run, copies=True)
+    session.discard()
+    staged = session.stage(decision.edits)
+    refused = tuple(sentences(each.reason, each.remedy) for each in staged.refused)
+    if any(isinstance(each.edit, SetConfig | UnsetConfig) for each in staged.refused) or not session.plan:
+        session.discard()
+        why = refused or ("nothing of the step is left to do",)
+        return replace(run, waits=(*why, *decision.waits))
+    # Before the change: its throttles are known to be ours whatever dies.
+    await work.note(run.operation.number, step)
+    for line in _words(step, len(run.operation.steps) + 1):
+        tell(line)
+    # Looking and planning took time: another process may work on it by now.
+    await work.renew()
+    try:
+        reports = await apply_flow(session, Unattended(), DEFAULTS, _ASKS, Flags())
+    except NotApplied as error:
+        why = (*refused, f"{error.message}: {', '.join(risk.name for risk in error.risks)}")
+        return replace(run, waits=(*why, *decision.waits))
+    finally:
+        session.discard()
+    bad = [each for result in reports[-1].results for each in result.outcomes if not each.ok]
+    if any(each.status is Status.UNKNOWN for each in bad):
+        await settle_open(session)
+    if reports[-1].conflicts:
+        refused += ("another client changed what the step changes; it is planned again",)
+    if not bad and not refused:
+        run = replace(run, moved_at=session.clock.monotonic(), delay=first)
+    failed = dict.fromkeys(each.failure.message for each in bad if each.failure is not None)
+    return replace(run, waits=(*refused, *failed, *decision.waits))
+
+
+def _words(step: Step, number: int) -> Iterator[str]:
+    """What a step does, a line each."""
+    for count, what in (
+        (len(step.moves), "partitions to move"),
+        (len(step.dirs), "replicas to copy into other directories"),
+        (len(step.elects), "preferred leaders to elect"),
+    ):
+        if count:
+            yield f"step {number}: {count:,} {what}"
+
+
+async def _report(
+    session: Session,
+    work: _Work,
+    run: OperationRun,
+    patience: float,
+    tell: Callable[[str], None],
+    looked: Callable[[Progress], None],
+) -> OperationRun:
+    """Write down how far it is, and find out whether nothing went on for too long."""
+    operation, snapshot, now = run.operation, session.snapshot, session.clock.monotonic()
+    running, copying = operation.running(snapshot), operation.copying(snapshot)
+    copied, left = copied_bytes(snapshot, running, copying.values())
+    mark = (frozenset(running), frozenset(copying), copied)
+    moved_at = now if mark != run.mark else run.moved_at
+    stalled = now - moved_at >= patience
+    some = run.waits[:MOST_REASONS]
+    if len(run.waits) > MOST_REASONS:
+        some += (f"and {len(run.waits) - MOST_REASONS:,} more",)
+    if stalled and not some:
+        some = tuple(_still(operation, len(running), len(copying), now - moved_at))
+    state = State.STALLED if stalled else State.RUNNING if run.copies else State.WAITING
+    progress = Progress(session.clock.now(), state, copied, left, some)
+    looked(progress)
+    run = replace(run, mark=mark, moved_at=moved_at, stalled=stalled)
+    if run.written == (state, some) and now - run.written_at < _PROGRESS_EVERY:
+        return run
+    if some and (run.written is None or run.written[1] != some):
+        for line in some:
+            tell(f"waits: {line}")
+    await work.note(operation.number, progress)
+    return replace(run, written=(state, some), written_at=now)
+
+
+class _Work:
+    """The lease and the journal, while the lease is held. An asynchronous context manager; raises Refused where another
+    process has it."""
+
+    def __init__(self, journal: JournalFile, mine: Origin, clock: Clock) -> None:
+        self.journal = journal
+        self._lease = Lease(journal.path, mine)
+        self._clock = clock
 
     async def __aenter__(self) -> _Work:
-        try:
-            self.journal = await self.session.journal()
-        except JournalError as error:
-            raise Refused(error.failure) from error
         await self.renew()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         try:
-            await asyncio.to_thread(self._lease().free)
+            await asyncio.to_thread(self._lease.free)
         except OSError as error:
             log.warning("the lease is not given back, and ends by itself: %s", error)
 
     async def renew(self) -> None:
         """Take the lease, or hold it longer. Raises Refused."""
         try:
-            holder = await asyncio.to_thread(self._lease().take, self.session.clock.now())
+            holder = await asyncio.to_thread(self._lease.take, self._clock.now())
         except OSError as error:
             remedy = "Make room or set XDG_STATE_HOME to a folder that can be written."
             raise Refused(Failure("LEASE_FAILED", f"the lease can't be written: {error}", remedy)) from error
@@ -239,9 +400,6 @@ class _Work:
                 )
             )
 
-    def _lease(self) -> Lease:
-        return Lease(self.journal.path, _this(self.session))
-
     async def written(self, write: Callable[[], int]) -> int:
         """What `write` returns, called in a thread. Raises Refused."""
         try:
@@ -252,140 +410,22 @@ class _Work:
     async def note(self, number: int, what: Step | Progress | Over) -> None:
         """Write a line of an operation. Raises Refused."""
         try:
-            await asyncio.to_thread(self.journal.note, operation_line(number, self.session.clock.now(), what))
+            await asyncio.to_thread(self.journal.note, operation_line(number, self._clock.now(), what))
         except JournalError as error:
             raise Refused(error.failure) from error
 
-
-class _Course:
-    """The looks at one operation, one after another."""
-
-    def __init__(
-        self,
-        work: _Work,
-        number: int,
-        tell: Callable[[str], None],
-        pace: Pace,
-        looked: Callable[[Progress], None],
-    ) -> None:
-        self._work = work
-        self._looked = looked
-        self._session = work.session
-        self._number = number
-        self._tell = tell
-        self._pace = pace
-        self._clock = work.session.clock.monotonic
-        self._mark: object = None
-        self._moved_at = self._clock()
-        self._written: tuple[State, tuple[str, ...]] | None = None
-        self._written_at = self._moved_at
-        self._delay = pace.first
-
-    async def run(self) -> Operation:
-        """Until it ends or is stalled."""
-        from console.admin.errors import AdminError
-
-        await self._settle()
-        while True:
-            await self._work.renew()
-            operation = await self._read()
-            if operation.ended is not None:
-                return operation
-            try:
-                await read_needs(self._session, NEEDS)
-                decision = next_step(operation, self._session.snapshot, self._session.clock.now())
-                if isinstance(decision, End):
-                    await self._work.note(self._number, Over(decision.state))
-                    self._tell(f"operation {self._number} ({operation.goal}) is {decision.state.value}")
-                    return await self._read()
-                if isinstance(decision, Send):
-                    failed = await self._send(operation, decision)
-                    waits, copies = (*failed, *decision.waits), True
-                else:
-                    waits, copies = decision.waits, decision.copies
-            except AdminError as error:
-                waits, copies = (f"the cluster does not answer: {error.failure.message}",), False
-            if await self._stalled(await self._read(), waits, copies) and self._pace.leaves:
-                return await self._read()
-            await self._pace.sleep(self._delay)
-            self._delay = min(self._delay * 1.5, self._pace.most)
-
-    async def _read(self) -> Operation:
-        """The operation by now: an operator may have asked something of it."""
+    async def read(self, number: int) -> Operation:
+        """Return an operation as the journal has it now: an operator may have asked something of it. Raises Refused."""
         try:
-            found = operations((await asyncio.to_thread(self._work.journal.open)).records)
-            if self._number not in found:
-                found = operations((await asyncio.to_thread(self._work.journal.read)).records)
+            found = operations((await asyncio.to_thread(self.journal.open)).records)
+            if number not in found:
+                found = operations((await asyncio.to_thread(self.journal.read)).records)
         except JournalError as error:
             raise Refused(error.failure) from error
-        if self._number not in found:
-            failure = Failure("NO_SUCH_OPERATION", f"the journal has no operation {self._number}", "See: kac moves")
+        if number not in found:
+            failure = Failure("NO_SUCH_OPERATION", f"the journal has no operation {number}", "See: kac moves")
             raise Refused(failure)
-        return found[self._number]
-
-    async def _settle(self) -> None:
-        """Look for what a process that died had sent: it may still be on its way."""
-        await settle_open(self._session)
-
-    async def _send(self, operation: Operation, decision: Send) -> tuple[str, ...]:
-        """Send a step. Returns why it was not sent, or not whole."""
-        session, step = self._session, decision.step
-        session.discard()
-        staged = session.stage(decision.edits)
-        refused = tuple(sentences(each.reason, each.remedy) for each in staged.refused)
-        if any(isinstance(each.edit, SetConfig | UnsetConfig) for each in staged.refused) or not session.plan:
-            session.discard()
-            return refused or ("nothing of the step is left to do",)
-        await self._work.note(self._number, step)  # before the change: its throttles are known to be ours whatever dies
-        for count, what in (
-            (len(step.moves), "partitions to move"),
-            (len(step.dirs), "replicas to copy into other directories"),
-            (len(step.elects), "preferred leaders to elect"),
-        ):
-            if count:
-                self._tell(f"step {len(operation.steps) + 1}: {count:,} {what}")
-        session.former_told = True
-        # Looking and planning took time: another process may work on it by now.
-        await self._work.renew()
-        try:
-            reports = await apply_flow(session, Unattended(), DEFAULTS, _ASKS, Flags())
-        except NotApplied as error:
-            return (*refused, f"{error.message}: {', '.join(risk.name for risk in error.risks)}")
-        finally:
-            session.discard()
-        bad = [each for result in reports[-1].results for each in result.outcomes if not each.ok]
-        if any(each.status is Status.UNKNOWN for each in bad):
-            await self._settle()
-        if reports[-1].conflicts:
-            refused += ("another client changed what the step changes; it is planned again",)
-        if not bad and not refused:
-            self._moved_at, self._delay = self._clock(), self._pace.first
-        return (*refused, *dict.fromkeys(each.failure.message for each in bad if each.failure is not None))
-
-    async def _stalled(self, operation: Operation, waits: tuple[str, ...], copies: bool) -> bool:
-        """Write down how far it is. Returns whether nothing went on for too long."""
-        snapshot, now = self._session.snapshot, self._clock()
-        running, copying = operation.running(snapshot), operation.copying(snapshot)
-        copied, left = copied_bytes(snapshot, running, copying.values())
-        mark = (frozenset(running), frozenset(copying), copied)
-        if mark != self._mark:
-            self._mark, self._moved_at = mark, now
-        stalled = now - self._moved_at >= self._pace.patience
-        some = waits[:MOST_REASONS]
-        if len(waits) > MOST_REASONS:
-            some += (f"and {len(waits) - MOST_REASONS:,} more",)
-        if stalled and not some:
-            some = tuple(_still(operation, len(running), len(copying), now - self._moved_at))
-        state = State.STALLED if stalled else State.RUNNING if copies else State.WAITING
-        progress = Progress(self._session.clock.now(), state, copied, left, some)
-        self._looked(progress)
-        if self._written != (state, some) or now - self._written_at >= _PROGRESS_EVERY:
-            if some and (self._written is None or self._written[1] != some):
-                for line in some:
-                    self._tell(f"waits: {line}")
-            self._written, self._written_at = (state, some), now
-            await self._work.note(self._number, progress)
-        return stalled
+        return found[number]
 
 
 def _still(operation: Operation, partitions: int, copies: int, seconds: float) -> Iterator[str]:

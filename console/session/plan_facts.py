@@ -1,7 +1,7 @@
-"""Reads the facts that a plan is judged by: what its warnings need, and what a shorter retention would delete.
+"""Reads the facts that a plan is judged by: what its warnings need.
 
 Reading is bounded: the configs of `READ_TOPICS` topics that may inherit a default, the sizes of `READ_PARTITIONS`
-partitions, the ages of `MOST` partitions. The texts of the warnings count what was left out.
+partitions. The texts of the warnings count what was left out.
 """
 
 from __future__ import annotations
@@ -10,23 +10,9 @@ import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from console.model.cluster import LogDir
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
-from console.model.failure import Failure
 from console.model.snapshot import Snapshot
 from console.model.topic_readers import TopicReaders
-from console.plan.edits import Slot
-from console.plan.kinds.records import TrimLog
-from console.plan.retention import (
-    SEGMENT_BYTES,
-    Deletion,
-    RetentionCut,
-    by_slot,
-    bytes_freed,
-    deleted_bytes,
-    retention_cuts,
-    shortens_default,
-)
 from console.plan.risk_rules import (
     NOTHING,
     READ_GROUPS,
@@ -38,8 +24,8 @@ from console.plan.risk_rules import (
 )
 from console.plan.risks import risk_needs, risks
 from console.plan.staged import Staged
-from console.plan.topic_risks import config_number, may_inherit
-from console.session.session import RetentionReading, RiskReading, Session
+from console.plan.topic_risks import may_inherit
+from console.session.session import RiskReading, Session
 
 GOOD_FOR = 30.0
 """Seconds after which facts are read again."""
@@ -113,7 +99,7 @@ async def _topic_sizes(session: Session, topics: Iterable[str]) -> dict[str, int
     if not wanted:
         return {}
     listing = await session.client.run(describe_log_dirs, sorted(holding), wanted)
-    found = _replica_sizes(listing.dirs)
+    found = listing.replica_sizes()
     return {
         name: sum(sum(found[name, number]) for number in numbers)
         for name, numbers in wanted.items()
@@ -126,155 +112,3 @@ async def _readers(session: Session, topics: frozenset[str]) -> Mapping[str, Top
     from console.admin.groups import topic_readers
 
     return await session.client.run(topic_readers, topics, READ_GROUPS) if topics else {}
-
-
-# -- what a shorter retention would delete: sizes from log directories, ages from offsets by time ----------------------
-
-MOST = 2_000
-"""Partitions whose sizes and ages are read."""
-
-Place = tuple[str, int]
-
-
-def deletions(session: Session) -> dict[Slot, Deletion]:
-    """Return what each edit of the plan deletes, as far as it was read."""
-    known, staged = session.retention, session.plan.staged
-    if known is None:
-        return {}
-    cuts = tuple(known.found) if known.staged is staged else retention_cuts(staged, session.snapshot)
-    records = {edit.slot: known.records[edit] for edit in _trims(staged) if edit in known.records}
-    return {**by_slot(cuts, known.found), **records}
-
-
-def _trims(staged: Iterable[Staged]) -> list[TrimLog]:
-    return [each.edit for each in staged if isinstance(each.edit, TrimLog)]
-
-
-async def read_retention(session: Session) -> None:
-    """Read what the edits of the plan delete that shorten retention or delete records, unless it was some seconds ago.
-    Never raises AdminError: the deletions say what could not be read, and the plan can be applied without."""
-    from console.admin.errors import AdminError
-
-    staged = session.plan.staged
-    trims = _trims(staged)
-    try:
-        if shortens_default(staged):
-            await _read_inheriting(session)
-        cuts = await asyncio.to_thread(retention_cuts, staged, session.snapshot)
-        known = session.retention
-        fresh = known is not None and time.monotonic() - known.at < GOOD_FOR
-        if not (cuts or trims):
-            return
-        if fresh and known and all(cut in known.found for cut in cuts) and all(edit in known.records for edit in trims):
-            return
-        found = await _deletions(session, cuts) if cuts else {}
-        records = await _freed(session, trims) if trims else {}
-    except AdminError as error:
-        cuts = retention_cuts(staged, session.snapshot)
-        found = {cut: Deletion(unknown=1, why=error.failure) for cut in cuts}
-        records = {edit: Deletion(unknown=1, why=error.failure) for edit in trims}
-    session.retention = RetentionReading(staged, found, time.monotonic(), records)
-
-
-async def _freed(session: Session, trims: Sequence[TrimLog]) -> dict[TrimLog, Deletion]:
-    """The bytes that each deletion of records frees; partitions beyond `MOST` are not asked for."""
-    from console.admin.cluster import describe_log_dirs
-
-    asked = trims[:MOST]
-    names = sorted({edit.topic for edit in asked})
-    await session.read_topics(names)
-    await asyncio.gather(
-        session.read_log_ranges([(edit.topic, edit.partition) for edit in asked]),
-        session.read_configs([topic_resource(name) for name in names]),
-    )
-    wanted: dict[str, list[int]] = {}
-    for edit in asked:
-        wanted.setdefault(edit.topic, []).append(edit.partition)
-    snapshot = session.snapshot
-    known = [snapshot.topics[name] for name in names if name in snapshot.topics]
-    holding = {broker for topic in known for partition in topic.partitions for broker in partition.replicas}
-    listing = await session.client.run(describe_log_dirs, sorted(holding), wanted)
-    sizes = _replica_sizes(listing.dirs)
-    problems = [each.failure for each in snapshot.failures if each.part == "log_ranges"]
-    why = next(iter((*listing.failures.values(), *problems)), None)
-    found = dict.fromkeys(trims, Deletion(unknown=1, why=why))
-    for edit in asked:
-        place = edit.topic, edit.partition
-        if place in sizes and place in snapshot.log_ranges:
-            configs = snapshot.configs.get(topic_resource(edit.topic))
-            segment = SEGMENT_BYTES if configs is None else config_number(configs, "segment.bytes", SEGMENT_BYTES)
-            freed = bytes_freed(edit.before, snapshot.log_ranges[place], sizes[place], segment)
-            found[edit] = Deletion(*freed, partitions=1)
-    return found
-
-
-async def _read_inheriting(session: Session) -> None:
-    """Read the configs of the topics that may inherit a default, up to `MOST` partitions."""
-    if "topics" not in session.snapshot.read_at:
-        await session.read_topics()
-    missing, left = [], MOST
-    for name, topic in session.snapshot.topics.items():
-        left -= len(topic.partitions)
-        if topic_resource(name) not in session.snapshot.configs:
-            missing.append(topic_resource(name))
-        if left <= 0:
-            break
-    await session.read_configs(missing)
-
-
-async def _deletions(session: Session, cuts: Sequence[RetentionCut]) -> dict[RetentionCut, Deletion]:
-    """Read the deletion of each cut; partitions beyond `MOST` are not asked for."""
-    from console.admin.cluster import describe_log_dirs
-    from console.admin.partitions import log_spans
-
-    unread = [cut.topic for cut in cuts if cut.topic not in session.snapshot.topics]
-    if unread:
-        await session.read_topics(unread)
-    wanted = _wanted(cuts, session.snapshot)
-    if not wanted:  # deleted, or not visible to this principal
-        return {cut: Deletion(unknown=1, why=Failure("UNKNOWN_TOPIC_OR_PARTITION", cut.topic)) for cut in cuts}
-    named: dict[str, list[int]] = {}
-    for topic, number in wanted:
-        named.setdefault(topic, []).append(number)
-    known = session.snapshot.topics
-    holding = {broker for topic in named for partition in known[topic].partitions for broker in partition.replicas}
-    now = int(time.time() * 1000)
-    listing = await session.client.run(describe_log_dirs, sorted(holding), named)
-    ages = {place: max(0, now - cut.ms) if cut.ms >= 0 else 0 for place, cut in wanted.items()}
-    began = {place: max(0, ages[place] - cut.segment_ms) for place, cut in wanted.items()}
-    spans, problems = await session.client.run(log_spans, ages, began)
-    sizes = _replica_sizes(listing.dirs)
-    why = next(iter((*listing.failures.values(), *problems)), None)
-    found = {cut: Deletion() for cut in cuts}
-    for place, cut in wanted.items():
-        if place in spans and place in sizes:
-            found[cut] += Deletion(*deleted_bytes(spans[place], sizes[place], cut), 1)
-    return {cut: _with_unknown(each, cut, session.snapshot, why) for cut, each in found.items()}
-
-
-def _wanted(cuts: Sequence[RetentionCut], snapshot: Snapshot) -> dict[Place, RetentionCut]:
-    """The partitions to ask for, with the cut of their topic."""
-    places: dict[Place, RetentionCut] = {}
-    for cut in cuts:
-        topic = snapshot.topics.get(cut.topic)
-        for partition in topic.partitions if topic is not None else ():
-            if len(places) == MOST:
-                return places
-            places[cut.topic, partition.number] = cut
-    return places
-
-
-def _replica_sizes(dirs: Mapping[int, tuple[LogDir, ...]]) -> dict[Place, list[int]]:
-    """Bytes of each replica; one that is being moved to another directory counts once."""
-    sizes: dict[Place, list[int]] = {}
-    for log_dirs in dirs.values():
-        for replica in (replica for log_dir in log_dirs for replica in log_dir.replicas):
-            if not replica.is_future:
-                sizes.setdefault((replica.topic, replica.partition), []).append(replica.size)
-    return sizes
-
-
-def _with_unknown(found: Deletion, cut: RetentionCut, snapshot: Snapshot, why: Failure | None) -> Deletion:
-    topic = snapshot.topics.get(cut.topic)
-    unknown = max(1, len(topic.partitions) if topic is not None else 1) - found.partitions
-    return found._replace(unknown=unknown, why=why if unknown else None)

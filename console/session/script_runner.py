@@ -35,8 +35,6 @@ from console.terminal import complain, stderr
 if TYPE_CHECKING:
     from console.contexts import Context
     from console.language.statements import SecretSlot
-    from console.plan.edits import Slot
-    from console.plan.retention import Deletion
     from console.plan.settle import ApplyReport
 
 
@@ -195,16 +193,18 @@ class Runner(Struct):
                 self._runbook()
             case ShowPlan():
                 from console.session.plan_facts import read_for_risks
+                from console.session.retention_reading import read_deletions
 
                 facts = await read_for_risks(session, session.plan.staged)
-                deletions = await self._deletions()
+                deletions = await read_deletions(session)
                 self.printer(plan_table(session.plan, session.snapshot, deletions=deletions, facts=facts))
             case Check():
                 from console.session.applying import check_plan
+                from console.session.retention_reading import read_deletions
 
                 report = await check_plan(session)
                 self.failed += not report.ok
-                self.printer(report_table(report, "check", await self._deletions()))
+                self.printer(report_table(report, "check", await read_deletions(session)))
             case Apply():
                 await self._apply(statement)
             case Discard(entity=entity, key=key):
@@ -246,13 +246,6 @@ class Runner(Struct):
             raise nobody_to_ask(slot)
         return await self.operator.secret(slot.prompt)
 
-    async def _deletions(self) -> dict[Slot, Deletion]:
-        """Read what the plan's edits of retention delete."""
-        from console.session.plan_facts import deletions, read_retention
-
-        await read_retention(self.session)
-        return deletions(self.session)
-
     def _runbook(self) -> None:
         from console.answers.plan_results import runbook_commands
         from console.language.quoting import shell_text
@@ -272,7 +265,7 @@ class Runner(Struct):
             raise CommandError(
                 "nothing was sent: something above failed", "mend it, or apply --valid-only", statement.span
             )
-        front = TerminalFront(self.session, self.operator, self._show, complain)
+        front = TerminalFront(self.session.context.name, self.operator, self._show, complain)
         options = ApplyOptions(statement.valid_only, statement.force, risks=frozenset(statement.accept))
         try:
             asks = Asks(silent=statement.yes, signals=self.hears_signals)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from console.plan.kinds.records import TrimLog
     from console.plan.retention import Deletion, RetentionCut
     from console.plan.risk_rules import RiskFacts
-    from console.plan.settle import ApplyReport, InFlight
+    from console.plan.settle import InFlight
     from console.plan.staged import Staged
+    from console.session.apply_run import ApplyRun
     from console.session.rate_reading import RateReader
 
 
@@ -86,7 +87,7 @@ class Session(SnapshotReader):
         self.former_told = False
         self.recorder: Recorder | None = None
         self.operation: int | None = None
-        self._work: asyncio.Task[ApplyReport] | None = None
+        self._work: asyncio.Task[ApplyRun] | None = None
 
     async def journal(self) -> JournalFile:
         """Return this host's journal of the cluster. Raises JournalError, and AdminError if the cluster is lost."""
@@ -175,22 +176,20 @@ class Session(SnapshotReader):
         """Whether the plan is being checked or applied."""
         return self._work is not None
 
-    async def exclusively(self, work: Callable[[], Coroutine[Any, Any, ApplyReport]]) -> ApplyReport:
-        """Run a check or an apply, one at a time. Raises Refused: in a read-only context, while another one runs, and
-        where the journal can't be written."""
+    def refuse_to_work(self) -> None:
+        """Raise Refused where the plan can't be checked or applied: in a read-only context, and while it is already."""
         self.refuse_if_read_only()
         if self._work is not None:
             raise Refused(Failure("BUSY", "the plan is being checked or applied", "Wait for it to end."))
-        from console.journal.segments import JournalError
 
-        self._work = asyncio.ensure_future(work())
-        try:
-            return await self._work
-        except JournalError as error:
-            raise Refused(error.failure) from error
-        finally:
-            self._work, self.in_flight = None, None
-            self.stopping = self.committed = False
+    def works_on(self, work: asyncio.Task[ApplyRun]) -> None:
+        """Be busy with a check or an apply until it is over: before anyone who waits for it goes on."""
+        self._work = work
+        work.add_done_callback(self._is_over)
+
+    def _is_over(self, _work: asyncio.Task[ApplyRun]) -> None:
+        self._work, self.in_flight = None, None
+        self.stopping = self.committed = False
 
     def stop(self) -> None:
         """Send nothing more of the plan: an apply that has sent nothing is cancelled, any other ends with the answer

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from console.plan.risk_rules import Risk
     from console.plan.settle import ApplyReport
     from console.session.apply_flow import Question
-    from console.session.session import Session
 
 
 class Operator(Protocol):
@@ -90,11 +89,11 @@ MOST_LINES = 10
 class TerminalFront(Struct):
     """A front end of the apply flow that asks on a terminal, if there is one.
 
-    show: prints a report. say: prints a line, made harmless, apart from results. before: lines that a question begins
-    with.
+    context: its name, for the questions. show: prints a report. say: prints a line, made harmless, apart from results.
+    before: lines that a question begins with.
     """
 
-    session: Session
+    context: str
     operator: Operator
     show: Callable[[ApplyReport], None]
     say: Callable[[str], None]
@@ -111,12 +110,10 @@ class TerminalFront(Struct):
         from console.present.names import plural
         from console.present.text import clean
         from console.session.apply_flow import ACCEPT
-        from console.session.plan_facts import deletions, read_retention
 
-        await read_retention(self.session)
         lines = (
             self.before,
-            deletion_lines(deletions(self.session)),
+            deletion_lines(question.deletions),
             effect_lines(question.effects),
             loss_lines(question.plan.staged),
             risk_lines(question.risks),
@@ -126,7 +123,7 @@ class TerminalFront(Struct):
                 self.say(line)
             if len(some) > MOST_LINES:
                 self.say(f"and {len(some) - MOST_LINES:,} more")
-        context = clean(self.session.context.name, 80)
+        context = clean(self.context, 80)
         for typed in question.typed:
             if typed.warns and typed.text == ACCEPT:
                 if await self.operator.line("Type accept to go on: ") != ACCEPT:

@@ -154,7 +154,7 @@ class Applying:
         what = "checks the plan, and sends it if nothing fails"
         what += ", over whatever another client changed meanwhile" if force else ""
         requests = request_lines(compile_plan(plan, Facts(configs=app.session.snapshot.configs)))
-        names = [(typed.what, typed.text) for typed in names_to_type(app.session, _ASKS)]
+        names = [(typed.what, typed.text) for typed in names_to_type(plan, context, _ASKS)]
         lines = [*requests, *_danger(loss_lines(plan.staged))]
         screen = self._question = Confirm(title, lines, what, names, whole=False)
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
@@ -207,10 +207,9 @@ class Applying:
 
     async def _tell_deletions(self, question: Confirm) -> None:
         """What a shorter retention deletes is read while the question stands."""
-        from console.session.plan_facts import deletions, read_retention
+        from console.session.retention_reading import read_deletions
 
-        await read_retention(self._app.session)
-        found = _danger(deletion_lines(deletions(self._app.session)))
+        found = _danger(deletion_lines(await read_deletions(self._app.session)))
         if found and question.is_attached:
             question.tell(found)
 
@@ -386,7 +385,8 @@ class Applying:
             screen.dismiss(False)
 
 
-_ASKS = Asks(topics=True, signals=False)
+_ASKS = Asks(topics=True, signals=False, deletions=False)
+"""What is deleted is read while the question stands."""
 
 
 def _danger(lines: list[str]) -> list[Line]:

@@ -23,9 +23,11 @@ from console.plan.diff import diff
 from console.plan.kafka_tools import STDIN
 from console.plan.kinds.records import TrimLog
 from console.plan.settle import ApplyOptions
-from console.session.applying import apply_plan, check_plan
-from console.session.plan_facts import deletions, judge, read_retention
+from console.session.applying import check_plan
+from console.session.plan_facts import judge
+from console.session.retention_reading import read_deletions
 from console.session.session import Session
+from tests.support.applied import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import DELETE_RECORDS, KafkaCommands
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
@@ -120,8 +122,7 @@ async def test_what_is_deleted_is_what_was_said(session: Session, quick_cluster:
         f"up to {2 * (RECORDS - kept):,} records of {TRIMMED} are deleted for good, in 2 partitions",
         f"not read yet by group {GROUP} ({RECORDS - kept - RECORDS // 2:,})",
     ]
-    await read_retention(session)
-    bytes_ = list(deletions(session).values())
+    bytes_ = list((await read_deletions(session)).values())
     assert [(each.partitions, each.unknown) for each in bytes_] == [(1, 0)] * 2
 
     checked = await check_plan(session)

@@ -38,10 +38,11 @@ from console.plan.kafka_tools import STDIN
 from console.plan.plan import StageReport
 from console.plan.risks import effects
 from console.plan.settle import ApplyOptions, ApplyReport
-from console.session.applying import apply_plan, check_plan
+from console.session.applying import check_plan
 from console.session.plan_facts import judge
 from console.session.reading import read_needs
 from console.session.session import Session
+from tests.support.applied import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
 from tests.support.real_clusters import running

@@ -41,9 +41,9 @@ from console.plan.edits import (
 )
 from console.plan.risk_rules import NAMES
 from console.plan.settle import ApplyOptions
-from console.session.applying import apply_plan
 from console.session.session import Session
 from tests.pipeline.landed_rows import landed_in
+from tests.support.applied import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]

@@ -34,9 +34,9 @@ from console.plan.diff import diff
 from console.plan.kafka_tools import STDIN
 from console.plan.kinds.moves import MoveReplicas
 from console.plan.stale_throttles import stale_throttles
-from console.session.applying import apply_plan
 from console.session.reading import read_needs
 from console.session.session import Session
+from tests.support.applied import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
 from tests.support.real_clusters import running

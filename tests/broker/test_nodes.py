@@ -32,10 +32,11 @@ from console.plan.risks import effects
 from console.plan.settle import ApplyOptions, ApplyReport
 from console.present.features import feature_rows
 from console.present.quorum import quorum_rows
-from console.session.applying import apply_plan, check_plan
+from console.session.applying import check_plan
 from console.session.journal_changes import stage_revert
 from console.session.plan_facts import judge
 from console.session.session import Session
+from tests.support.applied import apply_plan
 from tests.support.free_ports import free_ports
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import CLUSTER, FEATURES, KafkaCommands

@@ -39,10 +39,10 @@ from console.operations.operation import Progress, State
 from console.plan.kinds.replica_dirs import MoveReplicaDir
 from console.plan.settle import ApplyReport
 from console.plan.stale_throttles import LOG_DIRS_RATE
-from console.session.applying import apply_plan
 from console.session.operating import NEEDS, Pace, ask_of, begin, way_back, work_on
 from console.session.reading import read_needs
 from console.session.session import Session
+from tests.support.applied import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_2_8, KAFKA_3_9, KAFKA_4_3
 from tests.support.real_clusters import running

@@ -22,10 +22,10 @@ from console.model.config import ConfigResource, topic_resource
 from console.plan.edits import SetConfig
 from console.plan.risk_rules import NAMES
 from console.plan.settle import ApplyOptions
-from console.session.applying import apply_plan
-from console.session.describe_again import read_again
-from console.session.plan_facts import deletions, read_retention
+from console.session.read_again import read_again
+from console.session.retention_reading import read_deletions
 from console.session.session import Session
+from tests.support.applied import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.patience import PATIENCE
 from tests.support.real_clusters import running
@@ -100,10 +100,8 @@ async def test_the_estimate_is_what_is_then_deleted(quick_cluster: KafkaCluster,
     await read_again(session, edits)
     report = session.stage(edits)
     assert len(report.added) == len(edits), report
-    await read_retention(session)
-    expected = {
-        slot.target.name: f for slot, f in deletions(session).items() if isinstance(slot.target, ConfigResource)
-    }
+    deletions = await read_deletions(session)
+    expected = {slot.target.name: f for slot, f in deletions.items() if isinstance(slot.target, ConfigResource)}
     assert {name: (each.partitions, each.unknown) for name, each in expected.items()} == {
         name: (count, 0) for name, count in PARTITIONS.items()
     }
@@ -227,10 +225,8 @@ async def test_of_random_cases_the_range_holds_what_goes(
     edits = [SetConfig(topic_resource(case.topic), *edit) for case in cases for edit in case.edits.items()]
     await read_again(session, edits)
     session.stage(edits)
-    await read_retention(session)
-    expected = {
-        slot.target.name: found for slot, found in deletions(session).items() if isinstance(slot.target, ConfigResource)
-    }
+    deletions = await read_deletions(session)
+    expected = {slot.target.name: found for slot, found in deletions.items() if isinstance(slot.target, ConfigResource)}
     assert set(expected) == {case.topic for case in cases}
     assert {(each.partitions, each.unknown) for each in expected.values()} == {(1, 0)}
     before = await all_sizes(client)

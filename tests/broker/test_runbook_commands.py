@@ -26,9 +26,9 @@ from console.plan.diff import diff
 from console.plan.kafka_tools import SECRETS, STDIN, Command
 from console.plan.risk_rules import NAMES
 from console.plan.settle import ApplyOptions
-from console.session.applying import apply_plan
 from console.session.reading import read_needs
 from console.session.session import Session
+from tests.support.applied import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import ACLS, CONFIGS, TOPICS, KafkaCommands
 from tests.support.patience import PATIENCE

@@ -30,13 +30,13 @@ from console.plan.risk_rules import NAMES
 from console.plan.settle import ApplyOptions
 from console.plan.stale_throttles import LISTS
 from console.session import former_changes as past
-from console.session.applying import apply_plan
-from console.session.describe_again import read_again
 from console.session.due import take_back
 from console.session.former_changes import settle_unfinished
 from console.session.journal_changes import stage_revert
+from console.session.read_again import read_again
 from console.session.session import Session
 from console.session.terminal_front import Terminal
+from tests.support.applied import apply_plan
 from tests.support.changing import applied, overrides
 from tests.support.forked_runs import ForkedRuns
 from tests.support.kafka_cluster import KafkaCluster

@@ -59,10 +59,11 @@ from console.plan.edits import (
 )
 from console.plan.risk_rules import NAMES
 from console.plan.settle import ApplyOptions
-from console.session.applying import apply_plan, check_plan
+from console.session.applying import check_plan
 from console.session.session import Session
 from console.wire import connection
 from console.wire.schemas import version_range
+from tests.support.applied import apply_plan
 from tests.support.changing import overrides, statuses
 from tests.support.patience import PATIENCE
 from tests.support.zookeeper_cluster import ZooKeeperCluster

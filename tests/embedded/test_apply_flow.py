@@ -27,7 +27,6 @@ from console.model.acl import CLUSTER_NAME, Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.plan.edits import SetConfig
 from console.plan.risk_rules import NAMES
-from console.session.applying import apply_plan
 from console.session.terminal_front import Terminal
 from console.shell.shell import DONE, FAILED, UNAPPLIED
 from tests.embedded.apply_fronts import (
@@ -57,6 +56,7 @@ from tests.embedded.apply_fronts import (
     stage,
     until,
 )
+from tests.support.applied import apply_plan
 from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]

@@ -23,11 +23,11 @@ from console.model.config import topic_resource
 from console.model.secret import Secret
 from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig, UnsetConfig, UpsertScram
 from console.plan.settle import ApplyOptions, ApplyReport
-from console.session.applying import apply_plan
-from console.session.describe_again import read_again
 from console.session.journal_changes import RevertReport, stage_revert
+from console.session.read_again import read_again
 from console.session.session import Session
 from console.wire.schemas import api_key
+from tests.support.applied import apply_plan
 from tests.support.cutting_proxy import Cut, CuttingProxy
 
 ORDERS = topic_resource("orders")

@@ -25,9 +25,9 @@ from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resourc
 from console.model.quota import QuotaEntity
 from console.plan.edits import DeleteTopic, Edit, SetConfig, SetQuota, Slot, UnsetConfig, UnsetQuota
 from console.plan.settle import ApplyReport
-from console.session.applying import apply_plan
-from console.session.describe_again import read_again
+from console.session.read_again import read_again
 from console.session.session import Session
+from tests.support.applied import apply_plan
 from tests.support.recorded_requests import Recording
 
 TOPICS = ("topic-a", "topic-b", "topic-c")

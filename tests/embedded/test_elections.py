@@ -44,13 +44,13 @@ from console.plan.requests import RECORD_LIMIT, Facts
 from console.plan.risks import effects
 from console.plan.settle import ApplyOptions
 from console.plan.staged import Described
-from console.session.applying import apply_plan
 from console.session.reading import read_needs
 from console.session.script_runner import Runner
 from console.session.session import Session
 from console.wire.schemas import api_key
 from tests.embedded.record_batches import batch
 from tests.embedded.test_state_laws import BROKERS, fresh
+from tests.support.applied import apply_plan
 from tests.support.cpu_time import least_cpu_seconds
 from tests.support.cutting_proxy import Cut, CuttingProxy
 from tests.support.whole_history import read_history

@@ -64,9 +64,9 @@ from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.plan.edits import SetConfig
 from console.plan.settle import ApplyOptions
-from console.session.applying import apply_plan
 from console.session.session import Session
 from console.wire.schemas import api_key
+from tests.support.applied import apply_plan
 from tests.support.cutting_proxy import Cut as Lose
 from tests.support.cutting_proxy import CuttingProxy
 from tests.support.patience import PATIENCE

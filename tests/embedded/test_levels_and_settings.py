@@ -19,10 +19,10 @@ from console.model.changes import Status
 from console.model.config import CLUSTER_DEFAULT, broker_resource
 from console.plan.risks import effects
 from console.plan.settle import ApplyOptions, ApplyReport
-from console.session.applying import apply_plan
 from console.session.journal_changes import stage_revert
 from console.session.reading import read_everything
 from console.session.session import Session
+from tests.support.applied import apply_plan
 from tests.support.staging import staged
 
 ELR = "eligible.leader.replicas.version"

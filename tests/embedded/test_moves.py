@@ -16,8 +16,8 @@ from console.model.config import topic_resource
 from console.plan.compile import runbook
 from console.plan.diff import diff
 from console.plan.kinds.moves import MoveReplicas
-from console.session.applying import apply_plan
 from tests.embedded.test_elections import ran, session_on
+from tests.support.applied import apply_plan
 
 
 async def test_a_partition_moves_and_comes_back(capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,10 +22,10 @@ from console.language.needs import needs_of_script
 from console.model.changes import Outcome, Status
 from console.model.config import topic_resource
 from console.plan.settle import ApplyOptions
-from console.session.applying import apply_plan
 from console.session.reading import read_needs
 from console.session.session import Session
 from tests.embedded.record_batches import batch
+from tests.support.applied import apply_plan
 from tests.support.staging import staged
 from tests.tui.console_app import driven_on
 

@@ -19,9 +19,9 @@ from console.embedded.spec import ClusterSpec
 from console.model.config import broker_resource, topic_resource
 from console.plan.edits import SetConfig
 from console.plan.settle import ApplyOptions
-from console.session.applying import apply_plan
 from console.session.reading import read_everything
 from console.session.session import Session
+from tests.support.applied import apply_plan
 
 ORDERS = topic_resource("orders")
 KEY = "retention.ms"

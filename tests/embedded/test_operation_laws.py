@@ -27,7 +27,7 @@ from console.operations.operation import Operation, State
 from console.operations.placement import placement_of
 from console.operations.planner import propose
 from console.plan.stale_throttles import LISTS, LOG_DIRS_RATE, RATES
-from console.session import former_changes, operating, recording
+from console.session import applying, former_changes, operating
 from console.session.operating import NEEDS, ask_of, begin, read_operations, work_on
 from console.session.reading import read_needs
 from console.session.session import Session
@@ -90,7 +90,7 @@ def mortal(patch: pytest.MonkeyPatch, deaths: Deaths) -> Iterator[None]:
         patched.setattr(changes, "send", sending)
         patched.setattr(Lease, "free", freeing)
         patched.setattr(operating, "this_process", process)
-        patched.setattr(recording, "this_process", process)
+        patched.setattr(applying, "this_process", process)
         patched.setattr(former_changes, "IN_FLIGHT", 0.0)
         yield
 

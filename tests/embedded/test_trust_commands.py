@@ -29,13 +29,13 @@ from console.model.config import topic_resource
 from console.model.secret import Secret
 from console.plan.edits import SetConfig
 from console.plan.reversal import losses
-from console.session.applying import apply_plan
-from console.session.describe_again import read_again
 from console.session.journal_changes import stage_revert
+from console.session.read_again import read_again
 from console.session.session import Session
 from console.session.triage_looks import Looker
 from console.triage.course import begin
 from console.triage.diagnosis import diagnose
+from tests.support.applied import apply_plan
 from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]

@@ -27,13 +27,13 @@ from console.model.journal_lines import Origin, Request, Sending, Who
 from console.plan.edits import SetConfig, UnsetConfig
 from console.plan.staged import Staged
 from console.session import former_changes as past
-from console.session.applying import apply_plan
-from console.session.describe_again import read_again
 from console.session.former_changes import former_changes
 from console.session.journal_changes import decide, stage_revert
+from console.session.read_again import read_again
 from console.session.session import Session
 from console.session.snapshot_reader import Refused
 from console.wire.schemas import api_key
+from tests.support.applied import apply_plan
 from tests.support.cutting_proxy import Cut, CuttingProxy
 from tests.support.whole_history import read_history
 

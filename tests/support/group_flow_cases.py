@@ -13,7 +13,7 @@ from console.language.errors import CommandError
 from console.model.changes import Status
 from console.model.cluster import CommittedOffset
 from console.plan.settle import ApplyOptions
-from console.session.applying import apply_plan
+from tests.support.applied import apply_plan
 from tests.support.group_flows import (
     change,
     member,

@@ -18,10 +18,10 @@ from console.language.statements import EditStatement
 from console.model.cluster import CommittedOffset, GroupPosition
 from console.plan.plan import StageReport
 from console.plan.settle import DEFAULTS, ApplyOptions, ApplyReport
-from console.session.applying import apply_plan
 from console.session.journal_changes import RevertReport, stage_revert
 from console.session.reading import read_needs
 from console.session.session import Session
+from tests.support.applied import apply_plan
 
 ASSIGNED = ApplyOptions(risks=frozenset({"assigned-consumers"}))
 

@@ -33,7 +33,7 @@ from console.plan.plan import EMPTY, Plan, stage
 from console.plan.reversal import losses, reversal
 from console.plan.settle import verdicts
 from console.plan.staged import UNREAD, Staged
-from console.session.recording import _is_secret
+from console.session.applying import _is_secret
 from tests.support.model_cluster import ModelCluster
 from tests.unit.test_plan_laws import busy_cluster, carry_out, randoms, staged_on
 

@@ -219,7 +219,7 @@ class ConfigsCommand(Struct):
             self._tell_conflicts(report)
             reports.append(report)
 
-        front = TerminalFront(session, self.operator or Terminal(), show, self._note)
+        front = TerminalFront(session.context.name, self.operator or Terminal(), show, self._note)
         drop_in = request.output == KAFKA
         asks = Asks(plan=False, name=not request.force, risks=not drop_in, over=not drop_in, silent=request.force)
         options = ApplyOptions(force=request.force, risks=frozenset(request.accept))

@@ -23,7 +23,8 @@ from console.plan.requests import Facts
 from console.present.names import plural, target
 from console.present.plan_rows import NOTHING_MEANT, PlanMeaning, PlanRow, RowKey, meaning_of, plan_groups, tally
 from console.present.text import Line
-from console.session.plan_facts import GOOD_FOR, deletions, facts_so_far, read_for_risks, read_retention
+from console.session.plan_facts import GOOD_FOR, facts_so_far, read_for_risks
+from console.session.retention_reading import deletions_so_far, read_deletions
 from console.tui import keymap
 from console.tui.panes.view import PaneHost, View, bindings
 from console.tui.plan_script import show_runbook, show_script
@@ -94,13 +95,15 @@ class PlanView(View):
         session = self.host.session
 
         def mean() -> PlanMeaning:
-            return meaning_of(session.plan.staged, session.snapshot, deletions(session), facts_so_far(session))
+            staged, snapshot = session.plan.staged, session.snapshot
+            deletions = deletions_so_far(session.retention, staged, snapshot)
+            return meaning_of(staged, snapshot, deletions, facts_so_far(session))
 
         self._show_meaning(await asyncio.to_thread(mean))
         before = session.retention, session.risk_reading
         with suppress(AdminError):  # a lost cluster is said elsewhere; an apply reads it again
             await read_for_risks(session, session.plan.staged)
-        await read_retention(session)
+        await read_deletions(session)
         if (session.retention, session.risk_reading) != before:
             self._show_meaning(await asyncio.to_thread(mean))
 

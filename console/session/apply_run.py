@@ -1,0 +1,106 @@
+"""An apply on its way, as one value: each step takes it and returns it with what the step found. The questions are
+steps of `apply_flow`, the sending is steps of `applying`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from console.model.changes import Outcome
+from console.model.failure import Failure
+from console.model.snapshot import Snapshot
+from console.plan.conflicts import Conflict
+from console.plan.edits import Slot
+from console.plan.effective_values import DiffGroup
+from console.plan.plan import EMPTY, Plan
+from console.plan.requests import Facts, Step
+from console.plan.risk_rules import Risk
+from console.plan.settle import DEFAULTS, ApplyOptions, ApplyReport, StepResult, not_sent
+
+if TYPE_CHECKING:
+    from console.journal.file import JournalFile
+
+
+class Recorded(Struct, frozen=True):
+    """Where a change stands in the journal.
+
+    number: of the change. slots: the place of each edit in it. problem: why a line could not be written after the first
+    request was sent; nothing more may be sent then.
+    """
+
+    journal: JournalFile
+    number: int
+    slots: Mapping[Slot, int]
+    problem: Failure | None = None
+
+
+class ApplyRun(Struct, frozen=True):
+    """An apply, as far as it has come.
+
+    options: what the operator gave beforehand, and what was accepted since: warnings, and other clients' changes.
+    former: lines of what former changes left open. effects: who else is changed. risks: warnings that were not accepted
+    beforehand. reports: of the attempts that ended, the last one last.
+
+    The rest is of one attempt. checked: the requests as the brokers would take them. plan: what is to be sent. fresh:
+    the cluster right before. conflicts: what another client changed since the plan was staged; overtaken: since `fresh`
+    was read. facts: what the requests depend on. requests: in their order. before: the lines of the plan as they stand
+    before. recorded: where it stands in the journal, None where none is kept. results: of the requests that are over.
+    sent: how many of them were sent. report: what the attempt did, once it has ended.
+    """
+
+    options: ApplyOptions = DEFAULTS
+    former: tuple[str, ...] = ()
+    effects: Mapping[Slot, tuple[str, ...]] = field(default_factory=dict)
+    risks: tuple[Risk, ...] = ()
+    reports: tuple[ApplyReport, ...] = ()
+    checked: tuple[StepResult, ...] = ()
+    plan: Plan = EMPTY
+    fresh: Snapshot = field(default_factory=Snapshot)
+    conflicts: tuple[Conflict, ...] = ()
+    overtaken: tuple[Conflict, ...] = ()
+    facts: Facts = field(default_factory=Facts)
+    requests: tuple[Step, ...] = ()
+    before: tuple[DiffGroup, ...] = ()
+    recorded: Recorded | None = None
+    results: tuple[StepResult, ...] = ()
+    sent: int = 0
+    report: ApplyReport | None = None
+
+    @property
+    def change(self) -> int | None:
+        """The number in the journal, None where none is kept."""
+        return self.recorded.number if self.recorded is not None else None
+
+    @property
+    def unrecorded(self) -> Failure | None:
+        """Why the journal does not say how all of it went."""
+        return self.recorded.problem if self.recorded is not None else None
+
+    @property
+    def pending(self) -> Step:
+        """The first request that is not over."""
+        return self.requests[len(self.results)]
+
+    def again(self) -> ApplyRun:
+        """Return what is known before another attempt."""
+        return ApplyRun(self.options, self.former, self.effects, self.risks, self.reports)
+
+    def accepting(self, risks: tuple[Risk, ...] = (), conflicts: tuple[Conflict, ...] = ()) -> ApplyRun:
+        """Return it with warnings that the operator accepted, and changes of other clients that go."""
+        seen, accepted = (*self.options.seen, *risks), (*self.options.accepted, *conflicts)
+        return replace(self, options=replace(self.options, seen=seen, accepted=accepted))
+
+    def with_result(self, outcomes: tuple[Outcome, ...]) -> ApplyRun:
+        """Return it with the outcomes of the next request."""
+        return replace(self, results=(*self.results, StepResult(self.pending, outcomes)))
+
+    def kept_back(self, why: Failure) -> ApplyRun:
+        """Return it with the next request not sent."""
+        return self.with_result(not_sent(self.pending, why))
+
+    def ended(self, report: ApplyReport) -> ApplyRun:
+        """Return it with the attempt's report."""
+        return replace(self, report=report)
