@@ -255,6 +255,22 @@ def test_lists_that_are_longer_than_what_they_say_are_damage(tmp_path: Path) -> 
         assert (len(reader), bool(reader.damage)) == (0, True)
 
 
+def test_what_follows_what_is_compressed_is_damage(tmp_path: Path) -> None:
+    longer = framed(ANSWERS, squeezed(ASKED_LIST), b"more")
+    reader = FlightReader(record(tmp_path / "a.flight", REQUEST, FIRST, longer))
+    assert (len(reader), "too late" in reader.damage) == (0, True)
+
+
+@pytest.mark.parametrize("distance", [2, 3, 1 << 31, (1 << 32) - 1])
+def test_a_body_is_made_of_those_before_it_in_its_part_alone(tmp_path: Path, distance: int) -> None:
+    """The second part has one body before this one, the first part has two more."""
+    header = framed(HEADER, msgspec.msgpack.encode(Header("A", "c")))
+    far = body_frame(distance, b"another", b"body of another part")
+    reader = FlightReader(record(tmp_path / "a.flight", REQUEST, FIRST, ASKED, header, REQUEST, far, ASKED))
+    assert (len(reader), "what is not there" in reader.damage) == (1, True)
+    assert reader.answer(0).body == b"body"
+
+
 def second(
     request: int = 0, *, asked: int = 1, after: int = 0, took: int = 0, given: int = FIRST_BODY, more: int = 0
 ) -> Answers:
