@@ -20,7 +20,7 @@ from console.model.journal_lines import (
     Json,
     final_status,
     read_line,
-    recorded_status,
+    status_of,
     time_of,
     unknown_kind,
 )
@@ -232,7 +232,7 @@ def _sending(change: _Change[Any], data: Json) -> None:
 def _outcome(change: _Change[Any], data: Json) -> None:
     change.answered.add(int(data["request"]))
     for place, how in data["edits"].items():
-        change.ended[int(place)] = recorded_status(how)
+        change.ended[int(place)] = status_of(how["status"])
 
 
 def _settled(change: _Change[Any], data: Json) -> None:

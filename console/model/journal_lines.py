@@ -19,8 +19,6 @@ from urllib.parse import quote, unquote
 from console.model.numbers import json_of, json_text
 
 VERSION = 1
-UNPROVEN = "Nothing changed: apply again."
-"""The remedy with which former versions wrote "not applied" of a request whose answer was lost, without proof."""
 APPLIED, NOT_APPLIED, UNKNOWN = "applied", "not applied", "unknown"
 STATUSES = frozenset({APPLIED, "valid", "unchecked", "failed", NOT_APPLIED, UNKNOWN})
 """How an edit ended, as `console.model.changes.Status` spells it."""
@@ -363,15 +361,9 @@ def _edit(data: Json) -> EditLine:
     )
 
 
-def recorded_status(ended: Json) -> str:
-    """The status in an edit's part of an outcome. Raises KeyError and ValueError for anything else."""
-    status = _status(ended["status"])
-    return UNKNOWN if status == NOT_APPLIED and ended.get("remedy") == UNPROVEN else status
-
-
 def _ended(data: Json) -> EndedLine:
     error = (data["error"], data["message"], data["remedy"]) if "error" in data else None
-    return EndedLine(recorded_status(data), error, data.get("topic_id"))
+    return EndedLine(status_of(data["status"]), error, data.get("topic_id"))
 
 
 def _outcome(data: Json) -> OutcomeLine:
@@ -408,10 +400,11 @@ _READERS: Mapping[str, Callable[[Json], Line]] = MappingProxyType(
 
 
 def _statuses(data: Json) -> dict[int, str]:
-    return {int(place): _status(status) for place, status in data["edits"].items()}
+    return {int(place): status_of(status) for place, status in data["edits"].items()}
 
 
-def _status(text: str) -> str:
+def status_of(text: str) -> str:
+    """The status that a line says an edit has. Raises ValueError for anything else."""
     if text not in STATUSES:
         raise ValueError(text)
     return text

@@ -24,7 +24,6 @@ from console.journal.records import (
     Settled,
     intent_line,
     note_line,
-    record,
     still_runs,
     this_operator,
     this_process,
@@ -144,18 +143,6 @@ def test_what_a_later_start_found() -> None:
     assert states(past, 1) == ["applied", "not applied"]
     assert past.unfinished() == ()
     assert past.changes[1].decided[1].why == "the proxy was restarted"
-
-
-def test_a_former_version_said_not_applied_without_a_proof() -> None:
-    """Of a lost answer; what was kept back was said not to be applied with other words, and was not."""
-    unproven = Failure("TIMED_OUT", "no answer; it was not applied", "Nothing changed: apply again.")
-    kept_back = Failure("SKIPPED", "not sent", "Mend what failed and apply again.")
-    for failure, state in ((unproven, "unknown"), (kept_back, "not applied")):
-        line = note_line(Answered(1, 0, AT, {0: Ended(Status.NOT_APPLIED, failure)}))
-        records = [change(1, rate(1)), Sending(1, 0, AT), record(line)]
-        assert states(history(records), 1) == [state]
-        lines = [intent_line(*records[0]), note_line(records[1]), line]  # type: ignore[misc, arg-type]
-        assert anything_open(lines) is (state == "unknown")
 
 
 def test_a_change_whose_process_runs_is_under_way() -> None:
