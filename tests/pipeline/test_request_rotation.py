@@ -316,17 +316,6 @@ def test_an_older_copy_is_no_news_and_a_younger_one_is(tmp_path: Path) -> None:
     assert taken(progress, live, older, younger)[0] == []
 
 
-def test_what_a_former_version_remembered_is_not_read_again(tmp_path: Path) -> None:
-    path = tmp_path / "request.log"
-    path.write_bytes(text(*range(30)))
-    _, progress = taken({}, path)
-    (identity,) = progress
-    former = {identity: {"read": len(text(*range(20))), "seen": 20_000}}
-    got, progress = taken(former, path)
-    assert got == clients(*range(20, 30))
-    assert taken(progress, path)[0] == []
-
-
 def test_what_is_packed_while_it_is_planned_waits(tmp_path: Path) -> None:
     plain, packed = tmp_path / "request.log.1", tmp_path / "request.log.1.gz"
     plain.write_bytes(text(*range(30)))

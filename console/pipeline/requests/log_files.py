@@ -417,7 +417,7 @@ that of what is shorter than was read, a quarter at least is compared."""
 Progress = Mapping[str, Mapping[str, Any]]
 """By file (`Span.identity`), for JSON: `read`, the bytes that were read; `marks`, the digests at the checkpoints up to
 there; `last`, the digest at its end; `place`, `size` and `changed`, see `LogBytes`, as they were then, so that
-what did not change is not read again. What a former version remembered has `read` alone."""
+what did not change is not read again."""
 
 
 class CutInPlaceError(OSError):
@@ -471,7 +471,7 @@ class _Seen(NamedTuple):
         which byte both are known to be the same."""
         checks, end, read = self.survey.checks, self.survey.end, int(known["read"])
         same = min(self.line_end, end)
-        for at, mark in zip(checkpoints(self.line_end), known.get("marks", ()), strict=False):
+        for at, mark in zip(checkpoints(self.line_end), known["marks"], strict=False):
             if at > end:
                 break
             if checks[at] != mark:
@@ -479,7 +479,7 @@ class _Seen(NamedTuple):
             same = at
         if end < read:
             return True, same
-        if known.get("last", checks.get(read)) != checks.get(read):
+        if known["last"] != checks.get(read):
             return False, same
         return True, read
 
@@ -496,7 +496,7 @@ def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
     Raises OSError, EOFError (gzip, cut): a file can't be read; its path is in the text. CutInPlaceError.
     """
     known = {identity: dict(entry) for identity, entry in progress.items()}
-    unread = {str(entry["place"]): identity for identity, entry in known.items() if "place" in entry}
+    unread = {str(entry["place"]): identity for identity, entry in known.items()}
     now, there = dict(known), set[str]()
     places: dict[str, str] = {}
     seen: list[_Seen] = []
@@ -536,7 +536,7 @@ def _new_of(
         read = now[identity]["read"]
         # The very file lost the end of what was read of it, and kept more than its first line.
         is_cut = end < read if begins_so else same > seen.line_end
-        if is_cut and known.get(identity, {}).get("place") == seen.stat["place"]:
+        if is_cut and identity in known and known[identity]["place"] == seen.stat["place"]:
             raise CutInPlaceError(
                 f"{seen.path} was cut: of {known[identity]['read']:,} bytes that were read it kept about "
                 f"{same:,}, and what was written since can't be told from what was read. Rotate it, and give the "
