@@ -9,8 +9,8 @@ import selectors
 import signal
 import time
 from codecs import getincrementaldecoder
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TextIO
 
 from textual._ansi_sequences import SYNC_END, SYNC_START
 from textual._parser import ParseTimeout
@@ -116,6 +116,40 @@ class Background(Message):
         super().__init__()
 
 
+class MayGoAway:
+    """A terminal that may go away: what is written afterwards is lost.
+
+    Textual's thread that writes would end by the error, and what it no longer takes would stop the program for ever, at
+    its thirtieth write or at its end.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self._is_gone = False
+
+    def write(self, text: str) -> int:
+        """Write it, while the terminal is there."""
+        self._tried(lambda: self._file.write(text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Send what was written, while the terminal is there."""
+        self._tried(self._file.flush)
+
+    def fileno(self) -> int:
+        """Return the terminal's number."""
+        return self._file.fileno()
+
+    def _tried(self, do: Callable[[], object]) -> None:
+        if self._is_gone:
+            return
+        try:
+            do()
+        except OSError as error:
+            self._is_gone = True
+            log.info("the terminal is gone: %s", error)
+
+
 class LeanDriver(LinuxDriver):
     """Keeps what the terminal shows, and writes what differs."""
 
@@ -124,6 +158,7 @@ class LeanDriver(LinuxDriver):
 
     def __init__(self, app: Any, **options: Any) -> None:
         super().__init__(app, **options)
+        self._file = MayGoAway(self._file)  # type: ignore[assignment]
         self._diff: TerminalDiff | None = None
         self._stale = False
         self._synchronized = False
@@ -192,9 +227,14 @@ class LeanDriver(LinuxDriver):
             selector.register(self.fileno, selectors.EVENT_READ)
             while not self.exit_event.is_set():
                 if selector.select(LOOK_EVERY):
-                    data = os.read(self.fileno, AT_ONCE)
+                    try:
+                        data = os.read(self.fileno, AT_ONCE)
+                    except OSError:
+                        data = b""
                     if not data:
-                        return  # the terminal is gone
+                        # As where the kernel says so: not to every process of a terminal, and not under nohup.
+                        os.kill(os.getpid(), signal.SIGHUP)
+                        return
                     typed = self._heard(decoder.decode(data))
                 else:
                     typed = self.listener.rest() if self.listener is not None else ""

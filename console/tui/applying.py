@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
@@ -341,6 +342,9 @@ class Applying:
     def ended(self, number: int) -> None:
         """SIGTERM, or SIGHUP as of a lost connection: nothing more is sent, and what is on its way is waited for,
         unless it comes once more. Nothing is asked."""
+        # Of one lost connection it comes from the kernel and from the driver, which finds nothing more to read.
+        if self._ended and number == signal.SIGHUP:
+            return
         again, self._ended = self._ended, True
         if again or not (self.busy or self._app.session.applying):
             if self.busy or self._app.session.applying:

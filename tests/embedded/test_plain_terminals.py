@@ -141,3 +141,18 @@ def test_no_text_fails(text: str, encoding: str) -> None:
     assert text.encode(encoding, HANDLER).decode(encoding)[:0] == ""
     if text.isascii():
         assert text.encode(encoding, HANDLER) == text.encode()
+
+
+@pytest.mark.parametrize("leader", [[], ["setsid", "--ctty", "--wait"]], ids=["silently", "with SIGHUP"])
+@pytest.mark.parametrize("seconds", [0.0, 2.0])
+def test_the_console_ends_with_its_terminal(
+    leader: list[str], seconds: float, cluster: ThreadedCluster, tmp_path: Path
+) -> None:
+    """Also where nothing says that a connection was lost, and with more on its way than a terminal takes."""
+    home = environment(HOME=str(tmp_path), XDG_STATE_HOME=str(tmp_path / "state"))
+    command = [*leader, sys.executable, "-m", "console", "-b", cluster.bootstrap]
+    with Terminal(command, cwd=tmp_path, environment=home, columns=120, rows=40) as terminal:
+        terminal.wait_for("healthy")
+        terminal.read_for(seconds)
+        terminal.hang_up()
+        terminal.process.wait(PATIENCE)
