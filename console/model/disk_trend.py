@@ -39,16 +39,18 @@ def sampled(before: tuple[DirSample, ...], sample: DirSample) -> tuple[DirSample
 
 
 def seconds_left(samples: tuple[DirSample, ...]) -> float | None:
-    """Seconds until a directory is full at the rate of the samples, None if it does not fill or that is unknown."""
-    return _seconds_left(samples[-1].usable, samples) if samples else None
+    """Return the seconds until a directory is full at the rate of the samples.
+
+    Returns:
+        None where it does not fill, or that is unknown.
+    """
+    return _seconds_left(samples, samples[0].usable - samples[-1].usable) if samples else None
 
 
-def _seconds_left(usable: int, trend: tuple[DirSample, ...]) -> float | None:
-    """Return the seconds in which so many bytes are used up at the rate of a trend, from its first to its last
-    sample."""
-    seconds = _covered(trend)
-    used = trend[0].usable - trend[-1].usable
-    return usable * seconds / used if seconds >= LEAST and used > 0 else None
+def _seconds_left(samples: tuple[DirSample, ...], used: int) -> float | None:
+    """Return the seconds in which the usable bytes are used up at a rate of `used` bytes over the samples."""
+    seconds = _covered(samples)
+    return samples[-1].usable * seconds / used if seconds >= LEAST and used > 0 else None
 
 
 def _covered(samples: tuple[DirSample, ...]) -> float:
@@ -70,19 +72,26 @@ def growth(samples: tuple[DirSample, ...]) -> Growth | None:
 
 
 def foreseen(samples: tuple[DirSample, ...]) -> float | None:
-    """As `seconds_left`, at the rate that is believed; None also for what is too far off for so short a trend."""
+    """Return the seconds until a directory is full as far as that is believed.
+
+    Logs grow until segments are deleted: as much as came back before may come back again, and does not count as used.
+
+    Returns:
+        None where it does not fill, or that is unknown; also for what is too far off for so short a trend, and for a
+        disk that is emptied again and again.
+    """
     if not samples:
         return None
-    trend = _believed(samples)
-    left = _seconds_left(samples[-1].usable, trend)
-    return left if left is not None and left <= FORESIGHT * _covered(trend) else None
+    left = _seconds_left(samples, samples[0].usable - samples[-1].usable - _may_come_back(samples))
+    return left if left is not None and left <= FORESIGHT * _covered(samples) else None
 
 
-def _believed(samples: tuple[DirSample, ...]) -> tuple[DirSample, ...]:
-    """The samples up to the last rise; all of them where usable bytes never rose.
-
-    Logs grow until segments are deleted: what fell since the last rise may come back as it did before, so a disk fills
-    only as far as its peaks fall.
-    """
-    rises = [n for n, (before, after) in enumerate(pairwise(samples), 1) if after.usable > before.usable]
-    return samples[: rises[-1] + 1] if rises else samples
+def _may_come_back(samples: tuple[DirSample, ...]) -> int:
+    """Return the bytes that were used up since the largest rise, as far as that rise goes."""
+    low = samples[0].usable
+    rise, top = 0, low
+    for each in samples:
+        low = min(low, each.usable)
+        if each.usable - low >= rise:
+            rise, top = each.usable - low, each.usable
+    return max(0, min(rise, top - samples[-1].usable))

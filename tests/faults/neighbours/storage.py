@@ -38,9 +38,9 @@ def _saw(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
     return _with_dir(snapshot, 2, LogDir("/data", NO_SIZES, 1_000, 600 - falls))
 
 
-def _fell_again(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Usable bytes fall, rise once, and fall for longer than before; in the ill one they never rose."""
-    falls = 25 * (tick if ill or tick < 3 else tick - 3)
+def _came_back(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
+    """Usable bytes fall, nearly all comes back, and they fall as far again; in the ill one nothing comes back."""
+    falls = 25 * tick if ill or tick < 6 else 10 + 23 * (tick - 6)
     return _with_dir(snapshot, 2, LogDir("/data", NO_SIZES, 1_000, 600 - falls))
 
 
@@ -116,10 +116,10 @@ NEIGHBOURS = (
     Neighbour(
         name="a disk that was emptied once",
         fault="disk filled",
-        how="the usable bytes of a disk fall, rise once, and fall again",
-        decides="they never rose",
+        how="the usable bytes of a disk fall, nearly all comes back, and they fall as far again",
+        decides="nothing came back",
         ill=cause("disk-filling", broker=2, dir="first"),
-        looks=modelled(_fell_again, ticks=12),
+        looks=modelled(_came_back, ticks=12),
     ),
     Neighbour(
         name="a default that the topic does not take",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 
 from console.model.changes import DeleteRecords, LogTarget
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
@@ -38,8 +39,8 @@ async def _cordoned(lab: Laboratory) -> AsyncIterator[Steps]:
 
 
 @asynccontextmanager
-async def _saw(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Of a disk a twentieth fills until it is looked at again, and is emptied until the next look."""
+async def _disk(lab: Laboratory, left: Sequence[float]) -> AsyncIterator[Steps]:
+    """A disk on which these shares are left, from one look at it to the next."""
     mount = lab.cluster.spare_mount
     ballast = mount / "segments"
 
@@ -49,8 +50,8 @@ async def _saw(lab: Laboratory) -> AsyncIterator[Steps]:
         ballast.write_bytes(bytes(max(0, int(usage.free - share * usage.total))))
 
     async def filled_and_emptied() -> None:
-        for left in (0.85, 0.9) * 3:
-            await asyncio.to_thread(hold, left)
+        for share in left:
+            await asyncio.to_thread(hold, share)
             await asyncio.sleep(LOOK_AT_DISKS)
 
     try:
@@ -177,7 +178,12 @@ NEIGHBOURS = (
     ),
     RealNeighbour(
         name="a disk that is emptied again",
-        make=_saw,
+        make=partial(_disk, left=(0.85, 0.9) * 3),
+        ill=cause("disk-filling", broker=SPARE_ON, dir="spare"),
+    ),
+    RealNeighbour(
+        name="a disk that was emptied once",
+        make=partial(_disk, left=(0.875, 0.875, 0.899, 0.899, 0.875)),
         ill=cause("disk-filling", broker=SPARE_ON, dir="spare"),
     ),
     RealNeighbour(
