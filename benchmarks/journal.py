@@ -98,9 +98,9 @@ async def measured(what: str, bootstrap: str, change: int) -> dict[str, float]:
         if what == "start":
             await former_changes(session)
         elif what == "page":
-            assert len((await read_history_table(session)).rows) == MOST
+            assert len((await read_history_table(await session.journal())).rows) == MOST
         else:
-            assert (await past.read_around(session, change)).changes[change].number == change
+            assert (await past.read_around(await session.journal(), change)).changes[change].number == change
         taken = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - began}
         return {**taken, "mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gc
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from console.files.plan_file import PlanFile
     from console.files.reading import Read
     from console.files.staging import Prune, Staging
+    from console.plan.plan import Plan
     from console.session.session import Session
 
 
@@ -103,11 +104,7 @@ def diff_options(parser: argparse.ArgumentParser) -> None:
 
 def run_diff(options: argparse.Namespace) -> int:
     """0 told, 1 something can't be done or read, 2 the files or the context are no good, 3 with --exit-code."""
-
-    async def unchecked(_: Session) -> bool:
-        return True
-
-    return tell_difference(options, "diff", unchecked, lambda _: True)
+    return tell_difference(options, "diff", keep=lambda *_: True)
 
 
 def add_difference_options(parser: argparse.ArgumentParser) -> None:
@@ -117,29 +114,27 @@ def add_difference_options(parser: argparse.ArgumentParser) -> None:
 
 
 def tell_difference(
-    options: argparse.Namespace,
-    door: str,
-    check: Callable[[Session], Awaitable[bool]],
-    keep: Callable[[Session], bool],
+    options: argparse.Namespace, door: str, *, keep: Callable[[Plan, str], bool], checks: bool = False
 ) -> int:
-    """Stage what the files want and print it. check: before it is printed, keep: afterwards; False is a failure. The
-    exit code: as `run`."""
+    """Stage what the files want and print it. checks: whether the brokers check it before. keep: gets the plan and the
+    cluster's id afterwards; False is a failure. The exit code: as `run`."""
     prune = prunes(options)
     found = read(options.file) if prune is not None else None
     if found is None or prune is None:
         return USAGE
     from console.answers.plan_results import plan_table
     from console.answers.results import Printer
+    from console.session.applying import check_plan
     from console.session.retention_reading import read_deletions
 
     async def work(session: Session) -> int:
         _, code = await staged(session, found, prune)
-        if not await check(session):
+        if checks and session.plan and not session.context.read_only and not (await check_plan(session)).ok:
             code = code or FAILED
         deletions = await read_deletions(session)
         table = plan_table(session.plan, session.snapshot, deletions=deletions)
         Printer(options.output)(replace(table, empty=NO_CHANGES))
-        if not keep(session):
+        if not keep(session.plan, session.snapshot.cluster.cluster_id or ""):
             return FAILED
         return code or (CHANGES if session.plan and options.exit_code else 0)
 
@@ -159,22 +154,17 @@ def plan_options(parser: argparse.ArgumentParser) -> None:
 def run_plan(options: argparse.Namespace) -> int:
     """0 told, 1 something can't be done or is refused, 2 the files or the context are no good, 3 with --exit-code."""
 
-    async def check(session: Session) -> bool:
-        from console.session.applying import check_plan
+    def keep(plan: Plan, cluster_id: str) -> bool:
+        return options.out is None or _kept(plan, cluster_id, options.out)
 
-        return not session.plan or session.context.read_only or (await check_plan(session)).ok
-
-    def keep(session: Session) -> bool:
-        return options.out is None or _kept(session, options.out)
-
-    return tell_difference(options, "plan", check, keep)
+    return tell_difference(options, "plan", keep=keep, checks=True)
 
 
-def _kept(session: Session, path: Path) -> bool:
+def _kept(plan: Plan, cluster_id: str, path: Path) -> bool:
     from console.files.plan_file import write_plan
 
     try:
-        text = write_plan(session.plan, session.snapshot.cluster.cluster_id or "")
+        text = write_plan(plan, cluster_id)
     except ValueError as error:
         complain(str(error))
         return False

@@ -316,7 +316,7 @@ def _journal(options: argparse.Namespace) -> int:
 
     async def work(session: Session) -> int:
         if options.mend:
-            mended = await mend(session)
+            mended = await mend(await session.journal(), session.context.principal)
             complain("the truncated record is closed" if mended else "no line is cut")
             return DONE
         if options.settle:
@@ -331,7 +331,7 @@ def _journal(options: argparse.Namespace) -> int:
         for line in (await former_changes(session)).lines:
             complain(line)
         everything = options.output != "text"
-        table = await read_history_table(session, None, options.text, all_=everything, between=between)
+        table = await read_history_table(await session.journal(), None, options.text, all_=everything, between=between)
         print_table(table, options.output, tuple)
         return DONE
 

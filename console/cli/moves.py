@@ -11,6 +11,7 @@ from console.model.numbers import natural_number, option
 from console.terminal import complain, put
 
 if TYPE_CHECKING:
+    from console.contexts import Context
     from console.operations.forecast import Forecast
     from console.operations.goals import Goal
     from console.operations.proposal import Proposal
@@ -129,7 +130,7 @@ def _with_goal(options: argparse.Namespace) -> int:
         if isinstance(wanted, Restore):
             from console.session.operating import way_back
 
-            wanted = await way_back(session, wanted.operation)
+            wanted = await way_back(await session.journal(), wanted.operation)
         try:
             return await _plan(session, wanted, throttle, options)
         except UnknownPlace as error:
@@ -185,7 +186,7 @@ async def _run(
     if proposal.reached:
         return DONE
     asked = f"Move {moved_text(said)}, {byte_count(said.bytes)}, on {session.context.name}?"
-    if why := await _confirmed(session, asked, yes=yes):
+    if why := await _confirmed(session.context, asked, yes=yes):
         complain(f"nothing was sent: {why}")
         return FAILED
     number = await begin(session, goal, throttle)
@@ -193,13 +194,13 @@ async def _run(
     return await _work(session, number)
 
 
-async def _confirmed(session: Session, asked: str, *, yes: bool = False) -> str:
+async def _confirmed(context: Context, asked: str, *, yes: bool = False) -> str:
     """``""`` where the operator wants it, else why not. yes: no plain yes is asked for; a context that wants its name
     typed asks for that all the same."""
     from console.session.apply_flow import Flags
     from console.session.terminal_front import Terminal
 
-    operator, context = Terminal(), session.context
+    operator = Terminal()
     if yes and not context.confirm:
         return ""
     if not operator.answers and context.confirm:
@@ -245,7 +246,7 @@ async def _ask(session: Session, options: argparse.Namespace) -> int:
     from console.session.operating import ask_of, read_operations
 
     asked = f"Cancel operation {options.cancel}, on {session.context.name}?"
-    if options.cancel is not None and (why := await _confirmed(session, asked, yes=True)):
+    if options.cancel is not None and (why := await _confirmed(session.context, asked, yes=True)):
         complain(f"nothing was sent: {why}")
         return FAILED
     number = options.cancel if options.cancel is not None else options.operation

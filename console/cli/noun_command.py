@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from console.answers.results import Result
     from console.contexts import Context
     from console.language.statements import SecretSlot
+    from console.model.snapshot import Snapshot
     from console.plan.edits import Edit
     from console.plan.plan import StageReport
     from console.plan.settle import ApplyReport
@@ -109,7 +110,7 @@ class NounCommand(Struct):
                 return await carry(self, session)
             await read_needs(session, needs_of_script(statements))
             if queries := [each for each in statements if isinstance(each, QueryStatement)]:
-                return self._answer(session, queries)
+                return self._answer(session.snapshot, queries)
             if await self._is_needless(session):
                 return DONE
             return await self._change(session, texts, statements, ask=action in self.noun.destructive)
@@ -124,12 +125,12 @@ class NounCommand(Struct):
     async def answered(self, session: Session, queries: Sequence[Statement]) -> int:
         """Read what queries need and print their answers; the exit code."""
         await read_needs(session, needs_of_script(queries))
-        return self._answer(session, [each for each in queries if isinstance(each, QueryStatement)])
+        return self._answer(session.snapshot, [each for each in queries if isinstance(each, QueryStatement)])
 
-    def _answer(self, session: Session, queries: Sequence[QueryStatement]) -> int:
+    def _answer(self, snapshot: Snapshot, queries: Sequence[QueryStatement]) -> int:
         from console.answers.queries import answer
 
-        results = [answer(query, session.snapshot) for query in queries]
+        results = [answer(query, snapshot) for query in queries]
         write(results, self.given.output, self.out)
         problems = [problem for result in results for problem in result.problems]
         if self.given.output == "csv":

@@ -19,6 +19,7 @@ from console.terminal import drawn_on, put
 if TYPE_CHECKING:
     from console.flight.flight_writer import FlightWriter
     from console.flight.recorder import Recorder, Sink
+    from console.model.snapshot import Snapshot
     from console.session.session import Session
 
 EVERY_SECONDS = 2.0
@@ -104,7 +105,7 @@ async def _record(session: Session, options: argparse.Namespace, recorder: Recor
     async with Looker(session) as looker:
         with _ends(stopping), _line() as line:
             await looker.look(whole=True)
-            writer, sink = _opened(session, options)
+            writer, sink = _opened(session.snapshot, session.context.name, options)
             recorder.begin(lambda: sink)
             looks, lost, looked = 1, "", time.monotonic()
             try:
@@ -112,7 +113,8 @@ async def _record(session: Session, options: argparse.Namespace, recorder: Recor
                     left = None if options.seconds is None else options.seconds - (time.monotonic() - began)
                     if left is not None and left <= 0:
                         break
-                    line.show(_text(session, options.file, writer.size, looks, time.monotonic() - began) + lost)
+                    passed = time.monotonic() - began
+                    line.show(_text(session.context.name, options.file, writer.size, looks, passed) + lost)
                     due = looked + options.every - time.monotonic()
                     wait = max(0.0, due if left is None else min(due, left))
                     try:
@@ -132,13 +134,13 @@ async def _record(session: Session, options: argparse.Namespace, recorder: Recor
                 await asyncio.to_thread(recorder.close)
     if recorder.problem is not None:
         raise recorder.problem
-    put(f"{_text(session, options.file, writer.size, looks, time.monotonic() - began)}\n")
+    put(f"{_text(session.context.name, options.file, writer.size, looks, time.monotonic() - began)}\n")
     if recorder.lost:
         complain(f"{recorder.lost:,} answers came faster than they could be kept, and are not in the record")
     return DONE
 
 
-def _opened(session: Session, options: argparse.Namespace) -> tuple[FlightWriter, Sink]:
+def _opened(snapshot: Snapshot, name: str, options: argparse.Namespace) -> tuple[FlightWriter, Sink]:
     """The file, and what takes answers for it. Raises OSError and RecordError."""
     from importlib.metadata import version
 
@@ -146,8 +148,8 @@ def _opened(session: Session, options: argparse.Namespace) -> tuple[FlightWriter
     from console.flight.flight_writer import FlightWriter
 
     header = Header(
-        session.snapshot.cluster.cluster_id or "",
-        session.context.name,
+        snapshot.cluster.cluster_id or "",
+        name,
         time.time_ns() // 1_000_000,
         version("kafka-admin-console"),
     )
@@ -161,11 +163,11 @@ def _opened(session: Session, options: argparse.Namespace) -> tuple[FlightWriter
     return writer, Anonymous(writer, names)
 
 
-def _text(session: Session, file: Path, size: int, looks: int, seconds: float) -> str:
+def _text(name: str, file: Path, size: int, looks: int, seconds: float) -> str:
     from console.plan.amounts import size as shown_size
 
     passed = timedelta(seconds=int(seconds))
-    return f"{session.context.name} into {file}: {passed}, {plural(looks, 'sample')}, {shown_size(size)}"
+    return f"{name} into {file}: {passed}, {plural(looks, 'sample')}, {shown_size(size)}"
 
 
 class _Line:

@@ -68,12 +68,12 @@ def run_due(options: argparse.Namespace) -> int:
             return DONE if kept else FAILED
         if options.apply:
             now = datetime.now(UTC)
-            if all(due.until > now for due in (await read_open(session)).expiring()):
+            if all(due.until > now for due in (await read_open(await session.journal())).expiring()):
                 complain("nothing is due")
                 return DONE
             accept = [name for name in options.accept.split(",") if name]
             return DONE if await take_back(session, tell, Terminal(), accept) else FAILED
-        past = await read_open(session)
+        past = await read_open(await session.journal())
         for line in (*past.problems, *ahead_lines(past.changes.values(), datetime.now(UTC))):
             complain(line)
         tell(due_table(past.expiring(), datetime.now(UTC)))
@@ -172,7 +172,7 @@ async def changes_of(session: Session, found: Sequence[StaleThrottle]) -> Mappin
                 break
         return made
 
-    return await read_latest(session, look)
+    return await read_latest(await session.journal(), look)
 
 
 def stale_throttles_table(

@@ -25,7 +25,7 @@ from console.plan.plan import Plan
 from console.plan.retention import Deletion
 from console.plan.risk_rules import Risk
 from console.plan.risks import effects
-from console.plan.settle import ApplyOptions, ApplyReport, Interrupted
+from console.plan.settle import ApplyOptions, ApplyReport, InFlight, Interrupted
 from console.present.names import plural
 from console.session.apply_run import ApplyRun
 from console.session.applying import send_plan
@@ -309,19 +309,18 @@ def refusal(found: Iterable[Risk], accepted: Iterable[str], flags: Flags) -> Not
 # -- leaving in the middle -------------------------------------------------------------------------------------------
 
 
-def stop_applying(session: Session, again: str = "once more") -> str:
-    """Send nothing more of the plan. Returns what to tell of the request that is waited for, ``""`` if there is none.
-    again: what gives up waiting."""
-    flying = session.in_flight
-    session.stop()
+def stopping_text(flying: InFlight | None, again: str = "once more") -> str:
+    """What to tell of the request that is waited for while nothing more is sent, ``""`` if there is none. again: what
+    gives up waiting."""
     return f"{flying.waiting(datetime.now(UTC))}; nothing more is sent; {again} gives up waiting" if flying else ""
 
 
-def unfinished_text(session: Session) -> str:
-    """What to tell of an apply that is left before it ended."""
-    if session.in_flight is not None:
-        return session.in_flight.unknown
-    return "nothing more is sent; `kac history` says how it went" if session.committed else NOTHING_SENT
+def unfinished_text(flying: InFlight | None, committed: bool) -> str:
+    """What to tell of an apply that is left before it ended. flying: the request that is waited for. committed: whether
+    it is in the journal."""
+    if flying is not None:
+        return flying.unknown
+    return "nothing more is sent; `kac history` says how it went" if committed else NOTHING_SENT
 
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -344,12 +343,12 @@ class _Signals:
 
     def came(self, number: int) -> None:
         if self.ended is not None:
-            self.unfinished = unfinished_text(self._session)
+            self.unfinished = unfinished_text(self._session.in_flight, self._session.committed)
             self.ended = Ended(1 if self._session.in_flight is not None else 128 + number)
             self._task.cancel()
             return
         self.ended = Ended(128 + number)
-        if told := stop_applying(self._session):
+        if told := stopping_text(self._session.stop()):
             with suppress(OSError):  # the terminal may be gone
                 self._front.tell(told)
 

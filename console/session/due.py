@@ -60,7 +60,7 @@ async def take_back(
     topic or another client's change blocks no other edit. What can't be taken back is shown, and stays due until it is
     forgotten or corrected. Raises Refused, AdminError: what came before is done.
     """
-    past = await read_open(session)
+    past = await read_open(await session.journal())
     now = datetime.now(UTC)
     late = sorted((due for due in past.expiring() if due.until <= now), key=lambda due: due.place)
     good = True
@@ -131,7 +131,7 @@ class _Taking:
 
     async def _close(self, some: Iterable[Due]) -> None:
         for due in some:
-            await close(self.session, due, "it was as before already")
+            await close(await self.session.journal(), due, "it was as before already")
 
     def _show(self, report: ApplyReport) -> None:
         for table in report_tables(report, "apply"):
@@ -150,8 +150,8 @@ def _refused(notes: Iterable[str], reasons: Iterable[str], number: int) -> Table
 
 async def forget(session: Session, number: int) -> int:
     """Keep what a change set for a time. Returns the number of its edits. Raises Refused, AdminError."""
-    past = await read_open(session)
+    past = await read_open(await session.journal())
     mine = [due for due in past.expiring() if due.place.change == number]
     for due in mine:
-        await close(session, due, "it stays")
+        await close(await session.journal(), due, "it stays")
     return len(mine)

@@ -124,7 +124,9 @@ class EventFeed:
         if not self._session.context.journal or not any(each.place.kind in _CHANGED_BY_EDITS for each in found):
             return {}
         try:
-            known = await read_latest(self._session, lambda latest: authors(found, latest, *pair, self._taken))
+            known = await read_latest(
+                await self._session.journal(), lambda latest: authors(found, latest, *pair, self._taken)
+            )
         except Refused as refused:
             self.problem = str(refused.failure)
             return {}

@@ -21,6 +21,7 @@ from console.model.journal_lines import OperationLine
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from console.contexts import Context
     from console.journal.file import Contents, JournalFile
     from console.journal.history import Change, Due, History
     from console.journal.records import Note, Numbered, Settled
@@ -81,28 +82,30 @@ async def former_changes(session: Session) -> FormerChanges:
     if not any_journal(os.environ):
         return NOTHING
     from console.journal.segments import JournalError
+    from console.session.session import NoJournal
 
     try:
         journal = await session.journal()
         contents = await asyncio.to_thread(journal.open)
         if not contents.records and not contents.problems:
             return NOTHING
-    except JournalError as error:
+    except (JournalError, NoJournal) as error:
         return FormerChanges((str(error.failure),))
     # These imports take long, and are seldom needed.
     from console.answers.history_results import ahead_lines, due_line, open_lines
+    from console.model.journal_lines import Told
 
     past = history_of(contents)
     untold = past.untold()
     found = await settle_unfinished(session, past)
     if any(Status.APPLIED in each.edits.values() for each in found):
-        past = await read_open(session)
+        past = await read_open(journal)
     lines = list(past.problems)
     shown = {change.number: change for change in untold} | {each.change.number: each.change for each in found}
     for _, change in sorted(shown.items()):
         lines += open_lines(change)
-    if untold and (session.door in _ATTENDED or sys.stderr.isatty()):
-        await record_shown(session, untold)
+    if untold and _is_written(session.context) and (session.door in _ATTENDED or sys.stderr.isatty()):
+        await _write_down(journal, [Told(change.number, _now()) for change in untold])
     expiring, now = past.expiring(), datetime.now(UTC)
     lines += ahead_lines(past.changes.values(), now)
     late = [due_line(due, now) for due in expiring if due.until <= now]
@@ -128,12 +131,12 @@ async def _open_operations(
     return tuple((each, holder is None) for each in operations(records).values() if each.ended is None)
 
 
-async def read_open(session: Session) -> History:
-    """Return the open changes of the session's cluster: of unknown outcome, ended in the middle, or set for a time.
+async def read_open(journal: JournalFile) -> History:
+    """Return the open changes of a cluster: of unknown outcome, ended in the middle, or set for a time.
 
     Raises Refused if there is a journal that can't be read.
     """
-    return await in_journal(session, lambda journal: history_of(journal.open()))
+    return await in_journal(journal, lambda file: history_of(file.open()))
 
 
 def history_of(contents: Contents) -> History:
@@ -144,14 +147,13 @@ def history_of(contents: Contents) -> History:
     return history(contents.records, contents.problems, still_runs)
 
 
-async def in_journal(session: Session, read: Callable[[JournalFile], T]) -> T:
-    """Return what `read` returns, called in a thread with the session's journal. Raises Refused where the journal can't
-    be read, AdminError."""
+async def in_journal(journal: JournalFile, use: Callable[[JournalFile], T]) -> T:
+    """Return what `use` returns, called in a thread. Raises Refused where the journal can't be read, or written."""
     from console.journal.segments import JournalError
     from console.session.snapshot_reader import Refused
 
     try:
-        return await asyncio.to_thread(read, await session.journal())
+        return await asyncio.to_thread(use, journal)
     except JournalError as error:
         raise Refused(error.failure) from error
 
@@ -168,7 +170,7 @@ class Found(Struct, frozen=True):
 
 async def settle_open(session: Session) -> tuple[Found, ...]:
     """Look for what former changes left unknown: it may still be on its way. Raises as `read_open` does, AdminError."""
-    return await settle_unfinished(session, await read_open(session))
+    return await settle_unfinished(session, await read_open(await session.journal()))
 
 
 async def settle_unfinished(session: Session, past: History) -> tuple[Found, ...]:
@@ -192,13 +194,15 @@ async def settle_unfinished(session: Session, past: History) -> tuple[Found, ...
         if not left or loop.time() >= deadline:
             break
         await asyncio.sleep(min(next(waits), max(0.0, deadline - loop.time())))
-    found = []
+    found, notes = [], []
     for change, (edits, topic_ids) in zip(open_, seen, strict=True):
         there = {place: status for place, status in edits.items() if status is Status.APPLIED}
         if there:
             made = {place: topic_id for place, topic_id in topic_ids.items() if place in there}
-            await _write_down(session, Settled(change.number, _now(), there, made))
+            notes.append(Settled(change.number, _now(), there, made))
         found.append(Found(replace(change, found={**change.found, **there}), edits))
+    if notes and _is_written(session.context):
+        await _write_down(await session.journal(), notes)
     return tuple(found)
 
 
@@ -252,21 +256,17 @@ def seen_now(
     return edits, topic_ids
 
 
-async def record_shown(session: Session, changes: Iterable[Change]) -> None:
-    """Record that an operator was shown these changes, which ended in the middle."""
-    from console.model.journal_lines import Told
-
-    for change in changes:
-        await _write_down(session, Told(change.number, _now()))
+def _is_written(context: Context) -> bool:
+    """Whether what is found is kept in the journal."""
+    return context.journal and not context.read_only
 
 
-async def _write_down(session: Session, note: Settled | Told) -> None:
+async def _write_down(journal: JournalFile, notes: Iterable[Settled | Told]) -> None:
     from console.journal.segments import JournalError
 
-    if session.context.read_only or not session.context.journal:
-        return
     try:
-        await asyncio.to_thread((await session.journal()).note, note)
+        for note in notes:
+            await asyncio.to_thread(journal.note, note)
     except JournalError as error:
         log.warning("the journal: %s", error.failure)
 

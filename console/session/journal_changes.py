@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -14,7 +13,6 @@ from msgspec import Struct, structs
 from console.journal.file import JournalFile
 from console.journal.history import Change, Due, History, State, latest_changes
 from console.journal.records import Closed, Decided, still_runs, this_operator
-from console.journal.segments import JournalError
 from console.model.changes import Status
 from console.model.failure import Failure
 from console.model.journal_lines import Mended
@@ -39,28 +37,28 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-async def read_around(session: Session, number: int) -> History:
+async def read_around(journal: JournalFile, number: int) -> History:
     """Return a change, and the later changes of the same places. Raises Refused for an unknown number, and as
     `read_open` does."""
     from console.session.snapshot_reader import Refused
 
-    past = await in_journal(session, lambda journal: history_of(journal.around(number)))
+    past = await in_journal(journal, lambda file: history_of(file.around(number)))
     if number not in past.changes:
-        numbers = await in_journal(session, JournalFile.numbers)
+        numbers = await in_journal(journal, JournalFile.numbers)
         known = f"its changes are {numbers[0]} to {numbers[1]}" if numbers else "it is empty"
         failure = Failure("NO_SUCH_CHANGE", f"there is no change {number} in the journal; {known}", "See: history")
         raise Refused(failure)
     return past
 
 
-async def read_latest(session: Session, use: Callable[[Iterator[Change]], T]) -> T:
-    """Return the result of `use`, called in a thread with the changes of the session's cluster, the latest first. Only
+async def read_latest(journal: JournalFile, use: Callable[[Iterator[Change]], T]) -> T:
+    """Return the result of `use`, called in a thread with the changes of a cluster, the latest first. Only
     as many are read as it takes. Raises Refused as `read_open` does."""
-    return await in_journal(session, lambda journal: use(latest_changes(journal.latest(), still_runs)))
+    return await in_journal(journal, lambda file: use(latest_changes(file.latest(), still_runs)))
 
 
 async def read_history_table(
-    session: Session,
+    journal: JournalFile,
     entity: Entity | None = None,
     text: str = "",
     *,
@@ -71,8 +69,8 @@ async def read_history_table(
     shown. Raises Refused, AdminError."""
     from console.answers.history_results import history_table
 
-    past = await read_open(session)
-    return await read_latest(session, lambda made: history_table(made, past, entity, text, all_=all_, between=between))
+    past = await read_open(journal)
+    return await read_latest(journal, lambda made: history_table(made, past, entity, text, all_=all_, between=between))
 
 
 async def decide(session: Session, number: int, status: Status, why: str) -> int:
@@ -86,7 +84,8 @@ async def decide(session: Session, number: int, status: Status, why: str) -> int
 
     session.refuse_if_read_only()
     await settle_open(session)
-    change = (await read_around(session, number)).changes[number]
+    journal = await session.journal()
+    change = (await read_around(journal, number)).changes[number]
     places = (*change.in_state(State.UNKNOWN), *change.decided)
     if not places:
         states = ", ".join(dict.fromkeys(change.state(place).value for place in range(len(change.entries))))
@@ -94,34 +93,21 @@ async def decide(session: Session, number: int, status: Status, why: str) -> int
             Failure("NOT_UNKNOWN", f"the outcome of change {number} is known: {states}", "Nothing is left to settle.")
         )
     by = this_operator(session.context.principal, os.environ)
-    try:
-        journal = await session.journal()
-        note = Decided(number, _now(), dict.fromkeys(sorted(set(places)), status), by, why)
-        await asyncio.to_thread(journal.note, note)
-    except JournalError as error:
-        raise Refused(error.failure) from error
+    note = Decided(number, _now(), dict.fromkeys(sorted(set(places)), status), by, why)
+    await in_journal(journal, lambda file: file.note(note))
     return len(set(places))
 
 
-async def close(session: Session, due: Due, why: str) -> None:
+async def close(journal: JournalFile, due: Due, why: str) -> None:
     """Record that an edit is no longer to be taken back. Raises Refused if the journal can't be written."""
-    from console.session.snapshot_reader import Refused
-
-    try:
-        await asyncio.to_thread((await session.journal()).note, Closed(due.place, _now(), why))
-    except JournalError as error:
-        raise Refused(error.failure) from error
+    await in_journal(journal, lambda file: file.note(Closed(due.place, _now(), why)))
 
 
-async def mend(session: Session) -> bool:
-    """Close the journal's last line if it was truncated. Returns False if it was not. Raises Refused, AdminError."""
-    from console.session.snapshot_reader import Refused
-
-    mended = Mended(_now(), this_operator(session.context.principal, os.environ))
-    try:
-        return await asyncio.to_thread((await session.journal()).mend, mended)
-    except JournalError as error:
-        raise Refused(error.failure) from error
+async def mend(journal: JournalFile, principal: str) -> bool:
+    """Close the journal's last line if it was truncated. Returns False if it was not. principal: who does it, by the
+    cluster's name. Raises Refused."""
+    mended = Mended(_now(), this_operator(principal, os.environ))
+    return await in_journal(journal, lambda file: file.mend(mended))
 
 
 class Back(NamedTuple):
@@ -217,7 +203,7 @@ def _base(left: Was, now: Was) -> Was:
 async def stage_revert(session: Session, number: int) -> RevertReport:
     """Stage the reversal of a change. Raises Refused for an unknown number, AdminError."""
     await settle_open(session)
-    past = await read_around(session, number)
+    past = await read_around(await session.journal(), number)
     return await stage_opposites(session, past, opposites(past.changes[number]))
 
 

@@ -87,7 +87,7 @@ async def read_operations(session: Session, ended: int = 0) -> Operations:
     now = session.clock.now()
     try:
         journal = await session.journal()
-        return await asyncio.to_thread(_read, journal, ended, now, _this(session))
+        return await asyncio.to_thread(_read, journal, ended, now, this_process(session.door))
     except JournalError as error:
         raise Refused(error.failure) from error
 
@@ -102,27 +102,16 @@ def _read(journal: JournalFile, ended: int, now: datetime, mine: Origin) -> Oper
     return Operations(open_, over, Lease(journal.path, mine).holder(now))
 
 
-async def _journal(session: Session) -> JournalFile:
-    try:
-        return await session.journal()
-    except JournalError as error:
-        raise Refused(error.failure) from error
-
-
-def _this(session: Session) -> Origin:
-    return this_process(session.door)
-
-
 async def begin(session: Session, goal: Goal, throttle: int | None) -> int:
     """Write down that an operation begins. Returns its number.
 
     Raises Refused: in a read-only context, without a journal, while another operation is open; AdminError.
     """
     await refuse_a_second(session)
-    async with _Work(await _journal(session), _this(session), session.clock) as work:
+    async with _Work(await session.journal(), this_process(session.door), session.clock) as work:
         await refuse_a_second(session)  # another process may have begun one since
         by = this_operator(session.context.principal, os.environ)
-        begun = Begun(session.context.name, by, _this(session), goal, throttle)
+        begun = Begun(session.context.name, by, this_process(session.door), goal, throttle)
         return await work.written(lambda: work.journal.begin_operation(session.clock.now(), begun_json(begun)))
 
 
@@ -164,10 +153,9 @@ async def ask_of(
     return found
 
 
-async def way_back(session: Session, number: int) -> Restore:
-    """The goal that takes back what an operation that ended has moved. Raises Refused, AdminError."""
+async def way_back(journal: JournalFile, number: int) -> Restore:
+    """The goal that takes back what an operation that ended has moved. Raises Refused."""
     try:
-        journal = await session.journal()
         found = operations((await asyncio.to_thread(journal.read)).records).get(number)
     except JournalError as error:
         raise Refused(error.failure) from error
@@ -222,7 +210,7 @@ async def work_on(
     session.refuse_if_read_only()
     session.operation = number
     try:
-        async with _Work(await _journal(session), _this(session), session.clock) as work:
+        async with _Work(await session.journal(), this_process(session.door), session.clock) as work:
             return await _work_on(session, work, number, tell, pace or Pace(), looked)
     finally:
         session.operation = None

@@ -26,6 +26,7 @@ from console.plan.risks import risk_needs, risks
 from console.plan.staged import Staged
 from console.plan.topic_risks import may_inherit
 from console.session.session import RiskReading, Session
+from console.session.snapshot_reader import Client
 
 GOOD_FOR = 30.0
 """Seconds after which facts are read again."""
@@ -40,7 +41,7 @@ async def read_for_risks(session: Session, staged: Iterable[Staged]) -> RiskFact
         return known.facts
     needs = risk_needs(edits)
     sizes = await _read_needs(session, needs, edits) if needs != NOTHING else {}
-    facts = RiskFacts(sizes, session.context.kafka_principal, await _readers(session, needs.readers_of))
+    facts = RiskFacts(sizes, session.context.kafka_principal, await _readers(session.client, needs.readers_of))
     session.risk_reading = RiskReading(edits, facts, time.monotonic())
     return facts
 
@@ -53,10 +54,9 @@ async def judge(session: Session, staged: Iterable[Staged], snapshot: Snapshot |
     return await asyncio.to_thread(risks, edits, snapshot or session.snapshot, facts)
 
 
-def facts_so_far(session: Session) -> RiskFacts:
+def facts_so_far(known: RiskReading | None, principal: str) -> RiskFacts:
     """Return the facts that were read so far, for what is shown while a plan is made."""
-    known = session.risk_reading
-    return known.facts if known is not None else RiskFacts(principal=session.context.kafka_principal)
+    return known.facts if known is not None else RiskFacts(principal=principal)
 
 
 async def _read_needs(session: Session, needs: RiskNeeds, staged: Sequence[Staged]) -> Mapping[str, int]:
@@ -79,10 +79,10 @@ async def _read_needs(session: Session, needs: RiskNeeds, staged: Sequence[Stage
     if needs.every_broker:
         resources += [CLUSTER_DEFAULT, *(broker_resource(broker.id) for broker in session.snapshot.cluster.brokers)]
     await session.read_configs(resources)
-    return await _topic_sizes(session, topics) if needs.sizes else {}
+    return await _topic_sizes(session.client, session.snapshot, topics) if needs.sizes else {}
 
 
-async def _topic_sizes(session: Session, topics: Iterable[str]) -> dict[str, int]:
+async def _topic_sizes(client: Client, snapshot: Snapshot, topics: Iterable[str]) -> dict[str, int]:
     """Bytes of all replicas of each topic, without the topics of which a partition was not found."""
     from console.admin.cluster import describe_log_dirs
 
@@ -90,7 +90,7 @@ async def _topic_sizes(session: Session, topics: Iterable[str]) -> dict[str, int
     holding: set[int] = set()
     left = READ_PARTITIONS
     for name in topics:
-        partitions = session.snapshot.topics[name].partitions
+        partitions = snapshot.topics[name].partitions
         left -= len(partitions)
         if left < 0:
             break
@@ -98,7 +98,7 @@ async def _topic_sizes(session: Session, topics: Iterable[str]) -> dict[str, int
         holding.update(broker for partition in partitions for broker in partition.replicas)
     if not wanted:
         return {}
-    listing = await session.client.run(describe_log_dirs, sorted(holding), wanted)
+    listing = await client.run(describe_log_dirs, sorted(holding), wanted)
     found = listing.replica_sizes()
     return {
         name: sum(sum(found[name, number]) for number in numbers)
@@ -107,8 +107,8 @@ async def _topic_sizes(session: Session, topics: Iterable[str]) -> dict[str, int
     }
 
 
-async def _readers(session: Session, topics: frozenset[str]) -> Mapping[str, TopicReaders]:
+async def _readers(client: Client, topics: frozenset[str]) -> Mapping[str, TopicReaders]:
     """How far groups have read these topics."""
     from console.admin.groups import topic_readers
 
-    return await session.client.run(topic_readers, topics, READ_GROUPS) if topics else {}
+    return await client.run(topic_readers, topics, READ_GROUPS) if topics else {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from console.model.acl import Acl
@@ -28,8 +28,8 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
     try:
         await session.read_cluster()
         for type_, targets in touched(edits).items():
-            if (into := WHOLE.get(type_)) is not None:
-                await into(session, targets)
+            if type_ in WHOLE:
+                await _read_whole(session, type_, targets)
             else:
                 reader = READERS[type_]
                 session.learn(await reader.read(session.client, session.snapshot, targets), *reader.parts)
@@ -37,49 +37,30 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
         log.warning("could not read again what was touched: %s", error.failure)
 
 
-async def _topics(session: Session, targets: Sequence[TopicTarget]) -> None:
-    """The topics, and the configs of those that exist."""
-    names = [target.name for target in targets]
-    await session.read_topics(names)
-    await session.read_configs([topic_resource(name) for name in names if name in session.snapshot.topics])
+async def _read_whole(session: Session, type_: type, targets: Sequence[Any]) -> None:
+    """Read targets of a type of `WHOLE` into the session."""
+    if type_ is TopicTarget:
+        names = [target.name for target in targets]
+        await session.read_topics(names)
+        await session.read_configs([topic_resource(name) for name in names if name in session.snapshot.topics])
+    elif type_ is ConfigResource:
+        wanted = dict.fromkeys(targets)
+        if any(resource.is_cluster_default for resource in targets):
+            wanted |= dict.fromkeys(broker_resource(broker.id) for broker in session.snapshot.cluster.brokers)
+        await session.read_configs(list(wanted))
+    elif type_ is QuotaEntity:
+        # These alone if the others are known already: there may be a million.
+        if len(targets) <= SINGLY and "quotas" in session.snapshot.read_at:
+            await session.read_quotas_of([filter_for_entity(entity) for entity in targets])
+        else:
+            await session.read_quotas()
+    elif type_ is Acl:
+        await session.read_acls()
+    elif type_ is ScramUser:
+        await session.read_scram()
 
 
-async def _nothing(_session: Session, _targets: Sequence[Home]) -> None:
-    """What the edits leave alone is not read afterwards."""
-
-
-async def _configs(session: Session, resources: Sequence[ConfigResource]) -> None:
-    """The configs; for the cluster default those of the brokers, too."""
-    snapshot = session.snapshot
-    wanted = dict.fromkeys(resources)
-    if any(resource.is_cluster_default for resource in resources):
-        wanted |= dict.fromkeys(broker_resource(broker.id) for broker in snapshot.cluster.brokers)
-    await session.read_configs(list(wanted))
-
-
-async def _quotas(session: Session, entities: Sequence[QuotaEntity]) -> None:
-    """These alone if the others are known already: there may be a million."""
-    if len(entities) <= SINGLY and "quotas" in session.snapshot.read_at:
-        await session.read_quotas_of([filter_for_entity(entity) for entity in entities])
-    else:
-        await session.read_quotas()
-
-
-async def _acls(session: Session, _bindings: Sequence[Acl]) -> None:
-    await session.read_acls()
-
-
-async def _scram(session: Session, _targets: Sequence[ScramUser]) -> None:
-    await session.read_scram()
-
-
-WHOLE: Mapping[type, Callable[[Session, Sequence[Any]], Awaitable[None]]] = {
-    TopicTarget: _topics,
-    Home: _nothing,
-    ConfigResource: _configs,
-    QuotaEntity: _quotas,
-    Acl: _acls,
-    ScramUser: _scram,
-}
-"""Type of target -> what reads it where more than what edits touch is read. Of the others, what `describe_again` reads
+WHOLE = frozenset({TopicTarget, Home, ConfigResource, QuotaEntity, Acl, ScramUser})
+"""Types of targets of which more is read than what edits touch: topics with their configs, the brokers with their
+default, lists as a whole. A topic that edits leave alone is not read. Of the other types, what `describe_again` reads
 is kept."""

@@ -63,7 +63,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         first.append(session.read_group_positions(sorted({group for group, _ in need.group_positions})))
     if need.transactions:
         first.append(session.read_transactions(sorted(need.transactions)))
-    first.append(_configs(session, need.resources, need.documentation))
+    first.append(session.read_configs(sorted(need.resources), need.documentation))
     await asyncio.gather(*first)
     if "topics" in parts:
         await session.read_placements()
@@ -73,7 +73,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
     await _positions(session, need)
     await session.read_replica_logs(_in_trouble(session.snapshot, need.replica_logs))
     # They are read for keys and inherited values; only what was named is shown with its documentation.
-    await _configs(session, await _dependent(session, need) - need.resources, documentation=False)
+    await session.read_configs(sorted(await _dependent(session, need) - need.resources))
 
 
 async def _lags(session: Session, need: Needs) -> None:
@@ -130,11 +130,6 @@ def _in_trouble(snapshot: Snapshot, topics: Iterable[str]) -> list[TopicPartitio
 def _partitions(snapshot: Snapshot, topic: str) -> list[TopicPartition]:
     known = snapshot.topics.get(topic)
     return [(topic, partition.number) for partition in known.partitions] if known is not None else []
-
-
-async def _configs(session: Session, resources: frozenset[ConfigResource], documentation: bool) -> None:
-    if resources:
-        await session.read_configs(sorted(resources), documentation)
 
 
 async def _dependent(session: Session, need: Needs) -> frozenset[ConfigResource]:

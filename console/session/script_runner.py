@@ -299,7 +299,8 @@ class Runner(Struct):
 
         await settle_open(self.session)
         everything = self.printer.output == "json"
-        self.printer(await read_history_table(self.session, statement.entity, statement.filter, all_=everything))
+        journal = await self.session.journal()
+        self.printer(await read_history_table(journal, statement.entity, statement.filter, all_=everything))
 
 
 def say_error(error: LanguageError, text: str, *, search: bool = True) -> None:

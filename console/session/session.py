@@ -45,6 +45,10 @@ class Applied(Struct, frozen=True):
     change: int | None = None
 
 
+class NoJournal(Refused):
+    """There can be no journal of the cluster."""
+
+
 class RiskReading(Struct, frozen=True):
     """What was read for the warnings of a plan. at: by the monotonic clock."""
 
@@ -90,13 +94,17 @@ class Session(SnapshotReader):
         self._work: asyncio.Task[ApplyRun] | None = None
 
     async def journal(self) -> JournalFile:
-        """Return this host's journal of the cluster. Raises JournalError, and AdminError if the cluster is lost."""
+        """Return this host's journal of the cluster. Raises NoJournal, and AdminError if the cluster is lost."""
         from console.journal.file import JournalFile, journal_path
+        from console.journal.segments import JournalError
         from console.log_file import state_directory
 
         if not self.snapshot.cluster.cluster_id:
             await self.read_cluster()
-        return JournalFile(journal_path(state_directory(os.environ), self.snapshot.cluster.cluster_id or ""))
+        try:
+            return JournalFile(journal_path(state_directory(os.environ), self.snapshot.cluster.cluster_id or ""))
+        except JournalError as error:
+            raise NoJournal(error.failure) from error
 
     @cached_property
     def rates(self) -> RateReader:
@@ -191,13 +199,15 @@ class Session(SnapshotReader):
         self._work, self.in_flight = None, None
         self.stopping = self.committed = False
 
-    def stop(self) -> None:
+    def stop(self) -> InFlight | None:
         """Send nothing more of the plan: an apply that has sent nothing is cancelled, any other ends with the answer
-        that it waits for."""
+        that it waits for. Returns the request that has none yet."""
+        flying = self.in_flight
         if self._work is not None:
             self.stopping = True
             if not self.committed:
                 self._work.cancel()
+        return flying
 
     async def settled(self) -> None:
         """Wait until nothing is checked or applied."""

@@ -25,6 +25,7 @@ from console.triage.facts import AclKey, Author, ConfigKey, Facts, opened
 from console.triage.symptoms import out_of_sync
 
 if TYPE_CHECKING:
+    from console.contexts import Context
     from console.model.snapshot import Snapshot
     from console.session.session import Session
 
@@ -137,7 +138,9 @@ class SlowLooks:
         if not found:
             return
         at = datetime.now(UTC)
-        known = await read_latest(self._session, lambda latest: authors(found, latest, old, new, at, {}))
+        known = await read_latest(
+            await self._session.journal(), lambda latest: authors(found, latest, old, new, at, {})
+        )
         configs: dict[ConfigKey, Author] = {**self.facts.authors}
         acls: dict[AclKey, Author] = {**self.facts.acl_authors}
         for each in found:
@@ -191,7 +194,7 @@ class SlowLooks:
         if len(every) <= LOGS_AT_ONCE:
             return every
         first = dict.fromkeys(self.facts.logs.standing(0)[:LOGS_FIRST])
-        first |= dict.fromkeys(_of_groups(self._session)[:LOGS_FIRST])
+        first |= dict.fromkeys(_of_groups(self._session.snapshot)[:LOGS_FIRST])
         every.sort()
         later = [place for place in every if place > self._next_log]
         turn = (later or every)[:LOGS_IN_TURN]  # the same lists again and again: a record has the same questions then
@@ -265,7 +268,7 @@ class SlowLooks:
         from console.admin import certificates
 
         now = self._session.clock.monotonic()
-        listeners = _listeners(self._session)
+        listeners = _listeners(self._session.snapshot, self._session.context)
         again = now - CERTIFICATES_AGAIN
         self._shown_at = {each: at for each, at in self._shown_at.items() if at > again and each in listeners}
         due = [each for each in listeners if each not in self._shown_at]
@@ -355,9 +358,8 @@ def _few(topics: Mapping[str, Topic], names: Sequence[str]) -> list[str]:
     return chosen
 
 
-def _listeners(session: Session) -> list[Listener]:
+def _listeners(snapshot: Snapshot, context: Context) -> list[Listener]:
     """The listeners with TLS: those that brokers advertise, those of the voters, and the one that is connected to."""
-    snapshot = session.snapshot
     found: dict[str, Listener] = {}
     for broker in snapshot.cluster.brokers:
         configs = snapshot.configs.get(broker_resource(broker.id))
@@ -368,15 +370,13 @@ def _listeners(session: Session) -> list[Listener]:
                 if speaks_tls(configs, voter.listener):
                     listener = Listener(voter.id, voter.host, voter.port, voter.listener)
                     found.setdefault(listener.address, listener)
-        if session.context.settings.security_protocol.endswith("SSL"):
+        if context.settings.security_protocol.endswith("SSL"):
             listener = Listener(broker.id, broker.host, broker.port)
             found.setdefault(listener.address, listener)
     return list(found.values())
 
 
-def _of_groups(session: Session) -> list[Place]:
+def _of_groups(snapshot: Snapshot) -> list[Place]:
     """The partitions that groups have offsets for."""
-    found: Iterator[Place] = (
-        (each.topic, each.partition) for lag in session.snapshot.lags.values() for each in lag.partitions
-    )
+    found: Iterator[Place] = ((each.topic, each.partition) for lag in snapshot.lags.values() for each in lag.partitions)
     return list(dict.fromkeys(found))

@@ -275,18 +275,18 @@ class Shell:
     def _interrupted(self) -> None:
         """Ctrl-C ends a read. In an apply the request on its way is waited for; a second Ctrl-C gives up, and its
         outcome is unknown until the journal settles it."""
-        from console.session.apply_flow import stop_applying, unfinished_text
+        from console.session.apply_flow import stopping_text, unfinished_text
 
         if self._at_work is None:
             return
         if self.session.applying and not self.session.stopping:
-            if told := stop_applying(self.session, "Ctrl-C once more"):
+            if told := stopping_text(self.session.stop(), "Ctrl-C once more"):
                 with suppress(OSError):
                     complain(told)
             return
         if self.session.applying:
             with suppress(OSError):
-                complain(unfinished_text(self.session))
+                complain(unfinished_text(self.session.in_flight, self.session.committed))
         self._at_work.cancel()
 
     async def _may_leave(self) -> bool:

@@ -321,7 +321,7 @@ class Applying:
         from rich.text import Text
 
         app = self._app
-        words = unfinished_text(app.session)
+        words = unfinished_text(app.session.in_flight, app.session.committed)
         if app.session.in_flight is not None:
             app.session.give_up()
             app.exit(return_code=1, message=Text(f"kac: {words}"))

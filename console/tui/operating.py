@@ -95,7 +95,7 @@ class Operating:
         app, session = self._app, self._own_session()
         await refuse_a_second(session)
         if isinstance(goal, Restore):
-            goal = await way_back(session, goal.operation)
+            goal = await way_back(await session.journal(), goal.operation)
         try:
             proposal, said = await self._planned(session, goal, throttle)
         except UnknownPlace as error:

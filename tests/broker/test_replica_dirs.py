@@ -217,7 +217,7 @@ async def test_a_directory_is_drained_by_an_operation(two_dirs: TwoDirs) -> None
         listing = await session.client.run(describe_log_dirs, [1])
         assert [len(each.replicas) for each in listing.dirs[1] if each.path == full] == [0]
 
-        number = await begin(session, await way_back(session, number), 100_000)
+        number = await begin(session, await way_back(await session.journal(), number), 100_000)
         copying: list[int] = []
 
         async def cancel(seconds: float) -> None:

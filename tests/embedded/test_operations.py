@@ -219,7 +219,7 @@ async def test_the_way_back_of_what_is_done(world: World) -> None:
     assert await world.reached(Drain((3,))) is State.DONE
     assert world.replicas() != list(LAYOUT)
     (ended,) = (await read_operations(world.session, ended=1)).ended
-    assert await world.reached(await way_back(world.session, ended.number)) is State.DONE
+    assert await world.reached(await way_back(await world.session.journal(), ended.number)) is State.DONE
     assert world.replicas() == list(LAYOUT)
 
 
@@ -332,7 +332,7 @@ async def test_a_directory_is_drained_and_nothing_is_left(disks: World) -> None:
     assert len({each.copied for each in far if each.copied + each.left == 2 * 10**8}) > 2, far
     assert DIRS[0] not in disks.dirs(1)
     assert disks.replicas() == list(LAYOUT)
-    back = await way_back(disks.session, number)
+    back = await way_back(await disks.session.journal(), number)
     assert await disks.reached(back) is State.DONE
     assert disks.dirs(1) == [DIRS[0], DIRS[0], DIRS[1], DIRS[1]]
 

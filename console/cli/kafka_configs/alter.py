@@ -35,7 +35,7 @@ from console.plan.settle import ApplyReport
 from console.plan.staged import UNREAD, Staged, Was
 from console.plan.values import parse_value
 from console.session.session import Session
-from console.session.snapshot_reader import Refused
+from console.session.snapshot_reader import Client, Refused
 
 MECHANISMS = {"SCRAM-SHA-256": ScramMechanism(1), "SCRAM-SHA-512": ScramMechanism(2)}
 DEFAULT_ITERATIONS, LEAST_ITERATIONS = 4096, 4096
@@ -211,10 +211,11 @@ async def alter(
     """Stage the change and send it. Raises UsageError before anything is sent, Refused, AdminError."""
     session.refuse_if_read_only()
     if request.type in QUOTA_TYPES:
-        quotas = await _quotas_or_credentials(session, request, added, deleted)
-        report = await _send(session, quotas, send)
+        quotas = await _quotas_or_credentials(session.client, request, added, deleted)
+        session.replan(Plan(tuple(quotas)))
+        report = await send() if quotas else None
         if report is not None and report.sent and report.ok:
-            await _until_quotas_seen(session, request, quotas)
+            await _until_quotas_seen(session.client, request, quotas)
         return Altered(report)
     resource = resource_of(request)
     await _describe(session, resource)
@@ -224,9 +225,11 @@ async def alter(
         if resource in listing.failures:
             raise Refused(listing.failures[resource])
     edits = config_changes(request, added, deleted, session.snapshot)
-    report = await _send(session, _as_written(edits, known), send)
+    staged = _as_written(edits, known)
+    session.replan(Plan(tuple(staged)))
+    report = await send() if staged else None
     if report is not None and report.sent and report.ok and request.type != BROKER_LOGGERS:
-        await _until_seen(session, resource, edits)
+        await _until_seen(session.client, resource, edits)
     return Altered(
         report,
         near_keys({**added, **dict.fromkeys(deleted, "")}, known) if report is not None and not report.ok else "",
@@ -243,13 +246,6 @@ async def _describe(session: Session, resource: ConfigResource) -> None:
     await session.read_configs([resource, *brokers])
 
 
-async def _send(session: Session, staged: Sequence[Staged], send: Send) -> ApplyReport | None:
-    if not staged:
-        return None
-    session.replan(Plan(tuple(staged)))
-    return await send()
-
-
 def _as_written(edits: Sequence[ConfigEdit], known: ConfigSet | None) -> list[Staged]:
     """Staged without the plan's own rules: values as they are, nothing left out as needless. The brokers judge them,
     and writing a broker's value again makes it read a key store again."""
@@ -261,23 +257,23 @@ def _as_written(edits: Sequence[ConfigEdit], known: ConfigSet | None) -> list[St
 
 
 async def _quotas_or_credentials(
-    session: Session, request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str]
+    client: Client, request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str]
 ) -> list[Staged]:
     if is_scram(request, added, deleted):
-        credentials = await _credentials(session, request.names[0])
+        credentials = await _credentials(client, request.names[0])
         return [Staged(edit, credentials(edit)) for edit in scram_changes(request, added, deleted)]
     if not added and not deleted:
         return []
-    known = (await read_quotas(session.client, quota_filter(request))).get(entity_of(request), {})
+    known = (await read_quotas(client, quota_filter(request))).get(entity_of(request), {})
     return [Staged(edit, known.get(edit.key)) for edit in quota_changes(request, added, deleted, known)]
 
 
-async def _credentials(session: Session, user: str) -> Callable[[ScramEdit], Was]:
+async def _credentials(client: Client, user: str) -> Callable[[ScramEdit], Was]:
     from console.admin import scram
     from console.admin.errors import AdminError
 
     try:
-        listing = await session.client.run(scram.describe_scram, [user])
+        listing = await client.run(scram.describe_scram, [user])
     except AdminError:
         return lambda _: UNREAD
     if listing.failures:
@@ -286,19 +282,19 @@ async def _credentials(session: Session, user: str) -> Callable[[ScramEdit], Was
     return lambda edit: next((each for each in found if each.mechanism == edit.user.mechanism), None)
 
 
-async def _until_seen(session: Session, resource: ConfigResource, edits: Sequence[ConfigEdit]) -> None:
+async def _until_seen(client: Client, resource: ConfigResource, edits: Sequence[ConfigEdit]) -> None:
     """Wait until the broker that describes has the change: what is described next is not what was before."""
     for _ in range(_SEEN_TRIES):
-        known = (await read_configs(session.client, [resource])).sets.get(resource)
+        known = (await read_configs(client, [resource])).sets.get(resource)
         if known is None or all(_is_seen(edit, known) for edit in edits):
             return
         await asyncio.sleep(_SEEN_SECONDS)
 
 
-async def _until_quotas_seen(session: Session, request: ConfigsRequest, staged: Sequence[Staged]) -> None:
+async def _until_quotas_seen(client: Client, request: ConfigsRequest, staged: Sequence[Staged]) -> None:
     of_quotas = [each.edit for each in staged if isinstance(each.edit.target, QuotaEntity)]
     for _ in range(_SEEN_TRIES if of_quotas else 0):
-        known = (await read_quotas(session.client, quota_filter(request))).get(entity_of(request), {})
+        known = (await read_quotas(client, quota_filter(request))).get(entity_of(request), {})
         if all(wanted(edit, known.get(edit.key)) for edit in of_quotas):
             return
         await asyncio.sleep(_SEEN_SECONDS)

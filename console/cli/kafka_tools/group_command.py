@@ -17,7 +17,9 @@ from console.model.cluster import Group
 from console.model.failure import Failure
 
 if TYPE_CHECKING:
+    from console.model.cluster import ClusterInfo
     from console.session.session import Session
+    from console.session.snapshot_reader import Client
 
 DONE, FAILED = 0, 1
 _AT_ONCE = 8
@@ -90,20 +92,22 @@ async def describe(command: Running, session: Session) -> int:
     if given.state is not None:
         await session.read_cluster()
     code = DONE
-    for lines, failed in await _each(names, lambda name: _described(command, session, name)):
+    for lines, failed in await _each(
+        names, lambda name: _described(command, session.client, session.snapshot.cluster, name)
+    ):
         command.lines(lines.out, lines.err)
         code = FAILED if failed else code
     return code
 
 
-async def _described(command: Running, session: Session, name: str) -> tuple[Lines, bool]:
+async def _described(command: Running, client: Client, cluster: ClusterInfo, name: str) -> tuple[Lines, bool]:
     from console.admin.errors import AdminError
     from console.admin.groups import group_position
     from console.admin.partitions import LATEST, list_offsets
 
     given = command.given
     try:
-        position = await session.client.run(group_position, name)
+        position = await client.run(group_position, name)
     except AdminError as error:
         return Lines((group_lines.not_described(name, error.failure),)), True
     group = position.group
@@ -112,10 +116,10 @@ async def _described(command: Running, session: Session, name: str) -> tuple[Lin
     if given.members:
         return group_lines.member_lines(group, verbose=given.verbose), False
     if given.state is not None:
-        at = next((each for each in session.snapshot.cluster.brokers if each.id == group.coordinator), None)
+        at = next((each for each in cluster.brokers if each.id == group.coordinator), None)
         return group_lines.state_lines(group, at, verbose=given.verbose), False
     places = {*position.committed, *(place for member in group.members or () for place in member.assignment)}
-    ends, failures = await session.client.run(list_offsets, dict.fromkeys(sorted(places), LATEST))
+    ends, failures = await client.run(list_offsets, dict.fromkeys(sorted(places), LATEST))
     problems = (*position.failures, *failures)
     for problem in problems:
         command.complain(f"{name}: {problem}")

@@ -17,6 +17,7 @@ from console.model.failure import Failure
 
 if TYPE_CHECKING:
     from console.session.session import Session
+    from console.session.snapshot_reader import Client
 
 DONE, FAILED = 0, 1
 _NOT_EMPTY = Failure("NON_EMPTY_GROUP", "", "")
@@ -30,7 +31,7 @@ async def delete_groups(command: Running, session: Session) -> int:
     names = await chosen_groups(command, session)
     if not command.is_kafka:
         return (await command.changed(session, tuple(map(_deletion, names)), ask=True)).code
-    problems = {name: await _why_not(session, name) for name in names}
+    problems = {name: await _why_not(session.client, name) for name in names}
     free = [name for name, problem in problems.items() if problem is None]
     changed = await command.changed(session, tuple(map(_deletion, free))) if free else None
     if changed is not None and (command.given.validate_only or not changed.outcomes):
@@ -53,17 +54,17 @@ def _problem(outcome: Outcome) -> Failure | None:
     return outcome.failure or Failure(outcome.status.value.upper(), "", "")
 
 
-async def _why_not(session: Session, name: str) -> Failure | None:
-    position = await _position(session, name)
+async def _why_not(client: Client, name: str) -> Failure | None:
+    position = await _position(client, name)
     if position.group is None:
         return _NO_GROUP
     return _NOT_EMPTY if position.group.members else None
 
 
-async def _position(session: Session, name: str) -> GroupPosition:
+async def _position(client: Client, name: str) -> GroupPosition:
     from console.admin.groups import group_position
 
-    return await session.client.run(group_position, name)
+    return await client.run(group_position, name)
 
 
 async def delete_offsets(command: Running, session: Session) -> int:
@@ -74,7 +75,7 @@ async def delete_offsets(command: Running, session: Session) -> int:
         texts = [f"delete group {quote(name)} topic {quote(topic)}" for topic in topics]
         texts += [f"delete group {quote(name)} topic {quote(t)} partition {number}" for t, number in places]
         return (await command.changed(session, tuple(texts), ask=True)).code
-    position = await _position(session, name)
+    position = await _position(session.client, name)
     problems: dict[Place, Failure | None] = dict.fromkeys(places)
     if topics:
         await session.read_topics(list(topics))

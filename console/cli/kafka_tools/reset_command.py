@@ -36,6 +36,7 @@ from console.present.names import NOTHING, target
 
 if TYPE_CHECKING:
     from console.session.session import Session
+    from console.session.snapshot_reader import Client
 
 DONE, FAILED = 0, 1
 
@@ -172,7 +173,7 @@ async def _wanted(session: Session, asked: Reset, name: str, *, all_topics: bool
     plan = _plan(asked, name)
     chosen = await _places(session, asked, position, plan, all_topics=all_topics)
     try:
-        positions = await _positions(session, asked, position, chosen)
+        positions = await _positions(session.client, asked, position, chosen)
         return position, wanted_offsets(asked.to, asked.amount, chosen, positions, plan)
     except NoOffset as error:
         raise OptionsError(str(error)) from None
@@ -225,17 +226,17 @@ def _joined(places: Sequence[Place]) -> str:
     return ",".join(f"{safe(topic)}-{number}" for topic, number in places)
 
 
-async def _positions(session: Session, asked: Reset, position: GroupPosition, chosen: Collection[Place]) -> Positions:
+async def _positions(client: Client, asked: Reset, position: GroupPosition, chosen: Collection[Place]) -> Positions:
     """What the new offsets are made of. Raises Failed, AdminError."""
     from console.admin.partitions import list_offsets, log_ranges
 
     committed = {place: each.offset for place, each in position.committed.items()}
     if asked.to == CURRENT and committed.keys() >= set(chosen):
         return Positions(committed)
-    logs, failures = await session.client.run(log_ranges, list(chosen))
+    logs, failures = await client.run(log_ranges, list(chosen))
     at: Mapping[Place, int] = {}
     if asked.moment is not None and not failures:
-        at, failures = await session.client.run(list_offsets, dict.fromkeys(chosen, asked.moment))
+        at, failures = await client.run(list_offsets, dict.fromkeys(chosen, asked.moment))
     if failures:
         raise Failed(f"{failures[0].message or failures[0].name}")
     return Positions(committed, logs, at)

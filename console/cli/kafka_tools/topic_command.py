@@ -19,6 +19,7 @@ from console.model.failure import Failure
 from console.present.failures import failure_text
 
 if TYPE_CHECKING:
+    from console.model.snapshot import Snapshot
     from console.session.session import Session
 
 DONE, FAILED = 0, 1
@@ -62,7 +63,7 @@ async def elect(command: Running, session: Session) -> int:
     known = {(name, each.number): each for name, topic in session.snapshot.topics.items() for each in topic.partitions}
     if not command.is_kafka:
         leaderless = [place for place, each in sorted(known.items()) if each.leader < 0]
-        if not leaderless and not all_read(command, session):
+        if not leaderless and not all_read(command, session.snapshot):
             return FAILED
         if not leaderless:
             command.complain("every partition has a leader: no unclean election is needed")
@@ -71,9 +72,9 @@ async def elect(command: Running, session: Session) -> int:
     return await _elected(command, session, known, places, unclean)
 
 
-def all_read(command: Running, session: Session) -> bool:
+def all_read(command: Running, snapshot: Snapshot) -> bool:
     """Whether all topics were read; says what was not."""
-    unread = [each for each in session.snapshot.failures if each.part == "topics"]
+    unread = [each for each in snapshot.failures if each.part == "topics"]
     for each in unread:
         command.complain(f"topics {each.entity}".rstrip() + f": {failure_text(each.failure)}")
     return not unread

@@ -18,6 +18,7 @@ from console.model.transactions import OpenTransaction, Producer, ProducerListin
 
 if TYPE_CHECKING:
     from console.session.session import Session
+    from console.session.snapshot_reader import Client
 
 DONE, FAILED = 0, 1
 NONE = "None"
@@ -152,7 +153,7 @@ async def describe_producers(command: Running, session: Session) -> int:
     """Print the producers of a partition; the exit code."""
     given = command.given
     place = (given.topic, given.partition)
-    listing = await _producers(session, [place], given.broker_id)
+    listing = await _producers(session.client, [place], given.broker_id)
     if place in listing.failures:
         where = "leader" if given.broker_id is None else f"broker {given.broker_id}"
         shown, failure = f"{safe(place[0])}-{place[1]}", listing.failures[place]
@@ -175,10 +176,10 @@ async def describe_producers(command: Running, session: Session) -> int:
     return DONE
 
 
-async def _producers(session: Session, places: Sequence[Place], broker_id: int | None) -> ProducerListing:
+async def _producers(client: Client, places: Sequence[Place], broker_id: int | None) -> ProducerListing:
     from console.admin.transactions import describe_producers as read
 
-    return await session.client.run(read, places, broker_id)
+    return await client.run(read, places, broker_id)
 
 
 async def find_hanging(command: Running, session: Session) -> int:
@@ -199,13 +200,13 @@ async def find_hanging(command: Running, session: Session) -> int:
             for each in topic.partitions
             if given.broker_id is None or given.broker_id in each.replicas
         ]
-    return await (_kafkas_rule if command.is_kafka else _own_rule)(command, session, places)
+    return await (_kafkas_rule if command.is_kafka else _own_rule)(command, session.client, places)
 
 
-async def _own_rule(command: Running, session: Session, places: Sequence[Place]) -> int:
+async def _own_rule(command: Running, client: Client, places: Sequence[Place]) -> int:
     from console.admin.transactions import look_at_transactions
 
-    seen = await session.client.run(look_at_transactions, places)
+    seen = await client.run(look_at_transactions, places)
     columns = ("Topic", "Partition", "ProducerId", "StartOffset", "Standing", "Why")
     rows = []
     for each in seen.open:
@@ -218,11 +219,11 @@ async def _own_rule(command: Running, session: Session, places: Sequence[Place])
     return FAILED if seen.failures else DONE
 
 
-async def _kafkas_rule(command: Running, session: Session, places: Sequence[Place]) -> int:
+async def _kafkas_rule(command: Running, client: Client, places: Sequence[Place]) -> int:
     from console.admin.transactions import describe_transactions, list_transactions
 
     given = command.given
-    listing = await _producers(session, places, given.broker_id)
+    listing = await _producers(client, places, given.broker_id)
     if listing.failures:
         what = (
             f"Failed to describe producers for {len(places)} partitions on broker {given.broker_id or 'Optional.empty'}"
@@ -234,8 +235,8 @@ async def _kafkas_rule(command: Running, session: Session, places: Sequence[Plac
     found: list[OpenTransaction] = []
     if old:
         ids = sorted({each.producer.id for each in old})
-        known = await session.client.run(list_transactions, (), ids)
-        described_ = await session.client.run(describe_transactions, list(known.transactions))
+        known = await client.run(list_transactions, (), ids)
+        described_ = await client.run(describe_transactions, list(known.transactions))
         unknown = {id_: each for id_, each in described_.failures.items() if each.name != "TRANSACTIONAL_ID_NOT_FOUND"}
         if known.failures or unknown:
             failure = next(iter((*known.failures.values(), *unknown.values())))
@@ -292,7 +293,7 @@ async def abort(command: Running, session: Session) -> int:
     given = command.given
     place = (given.topic, given.partition)
     where = f"{safe(given.topic)}-{given.partition}"
-    listing = await _producers(session, [place], None)
+    listing = await _producers(session.client, [place], None)
     if place in listing.failures:
         return _fail(command, f"Failed to validate producer state for partition {where}", listing.failures[place])
     producer = _meant(listing.producers[place], given.start_offset, given.producer_id)

@@ -103,7 +103,7 @@ class HistoryView(LakeView[PastRow]):
         self._unread = ""
         known: list[tuple[str, PastRow]] = []
         try:
-            table = await read_history_table(self.host.session, entity)
+            table = await read_history_table(await self.host.session.journal(), entity)
             known = [(row.cells[1], of_journal(row.cells, place)) for place, row in enumerate(table.rows)]
         except (AdminError, Refused) as error:
             self._unread = failure_text(error.failure)

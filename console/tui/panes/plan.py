@@ -97,7 +97,9 @@ class PlanView(View):
         def mean() -> PlanMeaning:
             staged, snapshot = session.plan.staged, session.snapshot
             deletions = deletions_so_far(session.retention, staged, snapshot)
-            return meaning_of(staged, snapshot, deletions, facts_so_far(session))
+            return meaning_of(
+                staged, snapshot, deletions, facts_so_far(session.risk_reading, session.context.kafka_principal)
+            )
 
         self._show_meaning(await asyncio.to_thread(mean))
         before = session.retention, session.risk_reading
