@@ -26,6 +26,7 @@ from console.session.terminal_front import Operator, Terminal, TerminalFront
 from console.terminal import stderr, stdout, width_of, write_folded, write_tabbed
 
 if TYPE_CHECKING:
+    from console.admin.client import AdminClient
     from console.answers.results import Result
     from console.contexts import Context
     from console.language.statements import SecretSlot
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from console.plan.edits import Edit
     from console.plan.plan import StageReport
     from console.plan.settle import ApplyReport
-    from console.session.script_runner import Closing
 
 DONE, FAILED, USAGE, DENIED = 0, 1, 2, 3
 
@@ -54,7 +54,7 @@ class NounCommand(Struct):
         """Whether it stands in for Kafka's own tool."""
         return bool(self.given.output == KAFKA)
 
-    def run(self, context: Callable[[], Context | None], connect: Callable[[Context], Closing]) -> int:
+    def run(self, context: Callable[[], Context | None], connect: Callable[[Context], AdminClient]) -> int:
         """0 done, 1 failed, 2 not understood and nothing done, 3 with --exit-code: something is denied."""
         texts: Statements = ()
         statements: Sequence[Statement] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -28,11 +28,12 @@ from console.present.text import clean
 from console.safe_files import read_stdin, read_text
 from console.session.reading import read_needs
 from console.session.session import Session
-from console.session.snapshot_reader import Client, Refused
+from console.session.snapshot_reader import Refused
 from console.session.terminal_front import Operator, Terminal, TerminalFront
 from console.terminal import complain, stderr
 
 if TYPE_CHECKING:
+    from console.admin.client import AdminClient
     from console.contexts import Context
     from console.language.statements import SecretSlot
     from console.plan.settle import ApplyReport
@@ -49,14 +50,6 @@ LONGEST_SHOWN = 2_000
 """Characters; a longer line is not repeated with its error."""
 
 
-class Closing(Client, Protocol):
-    """A client that can be closed."""
-
-    def close(self) -> None:
-        """Close all connections."""
-        ...
-
-
 def read_script(texts: Sequence[str] | None, file: str | None) -> str | None:
     """Return the script of ``-e`` options, a line each, or of a file (``-``: standard input); None if unreadable."""
     if texts is not None:
@@ -70,7 +63,7 @@ def read_script(texts: Sequence[str] | None, file: str | None) -> str | None:
 def run_script(
     text: str,
     context: Callable[[], Context | None],
-    connect: Callable[[Context], Closing],
+    connect: Callable[[Context], AdminClient],
     *,
     output: str,
 ) -> int:

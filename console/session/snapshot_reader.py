@@ -210,14 +210,20 @@ class SnapshotReader:
 
         listing = await self.client.run(topics.describe_topics, names)
         if names is None and not listing.topics and not listing.failures:
-            from console.session.empty_lists import why_no_topics
-
-            listing = replace(listing, failures=await why_no_topics(self))
+            listing = replace(listing, failures=await self._why_no_topics())
         if len(listing.topics) > MANY:
             # Comparing 100,000 topics would block this loop.
             shared = await asyncio.to_thread(refresh.share, self.snapshot.topics, listing.topics)
             listing = replace(listing, topics=shared)
         self._learn(refresh.with_topics(self.snapshot, listing, whole=names is None, at=self.clock.now()), "topics")
+
+    async def _why_no_topics(self) -> Mapping[str, Failure]:
+        """The failure of an empty list of topics, none where the disks show that there is no topic."""
+        from console.model.visibility import unseen_topics
+
+        await self.read_log_dirs()
+        unseen = unseen_topics(self.snapshot, self.context.kafka_principal)
+        return {"": unseen} if unseen is not None else {}
 
     async def read_placements(self) -> None:
         """Read the configs of topics that are short of replicas, where some of these may be so by design. What can't be
@@ -375,11 +381,18 @@ class SnapshotReader:
             found = {**unlisted(self.snapshot.groups, listing), **listing.groups}
             failures = listing.failures
             if not found and not failures:
-                from console.session.empty_lists import why_no_groups
-
-                failures = await why_no_groups(self)
+                failures = await self.why_no_groups()
             known = refresh.with_groups(self.snapshot, found, whole=True, at=self.clock.now())
             self._learn(refresh.with_failures(known, "groups", failures.items()), "groups")
+
+    async def why_no_groups(self) -> Mapping[str, Failure]:
+        """Return the failure of an empty list of groups, none where the principal sees all groups."""
+        from console.model.visibility import unseen_groups
+
+        if "cluster" not in self.snapshot.read_at:
+            await self.read_cluster()  # its answer has the rights
+        unseen = unseen_groups(self.snapshot, self.context.kafka_principal)
+        return {"": unseen} if unseen is not None else {}
 
     async def read_group(self, name: str) -> None:
         """Read the members and the lag of one group."""

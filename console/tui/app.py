@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from console.tui.applying import Applying
     from console.tui.bar import Bar
     from console.tui.operating import Operating
-    from console.tui.prefetch import FirstReads
+    from console.tui.prefetch import SessionFactory
     from console.tui.watch import Watch
     from widgets.command_bar import CommandBar
 
@@ -84,7 +84,7 @@ class Console(KeysInOrder["Context"]):
         history: CommandHistory | None = None,
         contexts: Choice | None = None,
         lake: str | None = None,
-        prefetched: FirstReads | None = None,
+        prefetched: SessionFactory | None = None,
     ) -> None:
         """history: None for none. contexts: to switch to, None for what is configured. lake: before the configured one.
         prefetched: the first reads, which begin when the first frame is drawn."""
@@ -99,7 +99,9 @@ class Console(KeysInOrder["Context"]):
         self._applied: Applied | None = None
         self.frame = Frame(self)
         self.reading = Reading(session, lambda: self.view, self.post_message, self.settings.refresh)
-        self.journal = Journal(self, self.frame.write_header)
+        self.journal = Journal(
+            self, session, self.reading, self.say, lambda: self.view.update(), self.frame.write_header
+        )
         self.body = Container(id="body")
         self._history, self._prefetched = history, prefetched
         self.animation_level = "none"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+from console.tui.reading import start
 
 if TYPE_CHECKING:
-    from textual.worker import Worker
+    from textual.app import App
 
     from console.model.snapshot import Snapshot
     from console.session.event_feed import EventFeed
@@ -25,44 +27,13 @@ AGES_EVERY = timedelta(seconds=5)
 """How long what is not watched is taken for the same while nothing is read."""
 
 
-class Shown(Protocol):
-    """A view."""
-
-    def update(self) -> None:
-        """Draw again what is made of other events."""
-        ...
-
-
-class EventHost(Protocol):
-    """What `EventWatch` needs of the app."""
-
-    @property
-    def session(self) -> Session:
-        """The session that is shown."""
-        ...
-
-    @property
-    def view(self) -> Shown:
-        """The view that is shown."""
-        ...
-
-    @property
-    def reading(self) -> Reading:
-        """When the screen reads what."""
-        ...
-
-    def start(
-        self, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, name: str, exclusive: bool = False
-    ) -> Worker[None]:
-        """Run a coroutine function as a worker of the app."""
-        ...
-
-
 class EventWatch:
     """Begins when the cluster first answers, and goes on beside all views."""
 
-    def __init__(self, host: EventHost) -> None:
-        self._host = host
+    def __init__(self, app: App[Any], session: Session, reading: Reading, redraw: Callable[[], None]) -> None:
+        """app: whose worker it is. reading: when the screen reads what. redraw: draws the view that is shown again."""
+        self._session, self._reading = session, reading
+        self._app, self._redraw = app, redraw
         self._feed: EventFeed | None = None
         self._has_begun = False
         self._gaps: tuple[Snapshot | None, datetime, list[str]] = (None, datetime.now(UTC), [])
@@ -81,7 +52,7 @@ class EventWatch:
         """What is not watched, a few words each."""
         from console.session.reads_in_turn import gaps
 
-        snapshot, now = self._host.session.snapshot, datetime.now(UTC)
+        snapshot, now = self._session.snapshot, datetime.now(UTC)
         if self._gaps[0] is not snapshot or now - self._gaps[1] > AGES_EVERY:
             self._gaps = (snapshot, now, gaps(snapshot, now))
         return self._gaps[2]
@@ -90,22 +61,22 @@ class EventWatch:
         """Follow from now on."""
         if not self._has_begun:
             self._has_begun = True
-            self._host.start(self._run, group="events", name="events")
+            start(self._app, self._run, group="events", name="events")
 
     async def _run(self) -> None:
         # What it imports takes a while, which a key must not wait for.
         feed, turn = await asyncio.to_thread(
             lambda: [import_module(f"console.session.{name}") for name in ("event_feed", "reads_in_turn")]
         )
-        self._feed = feed.EventFeed(self._host.session, self._tell)
+        self._feed = feed.EventFeed(self._session, self._tell)
         self._tell(())
-        reads = turn.ReadsInTurn(self._host.session, turn.Paces(cluster=EVERY, groups=EVERY), self._may_read)
+        reads = turn.ReadsInTurn(self._session, turn.Paces(cluster=EVERY, groups=EVERY), self._may_read)
         await asyncio.gather(self._feed.run(), reads.run())
 
     def _may_read(self) -> bool:
         """Not while paused, out of reach, or while a plan is applied."""
-        reading = self._host.reading
+        reading = self._reading
         return not (reading.live.paused or reading.lost or reading.held)
 
     def _tell(self, _made: Sequence[Event]) -> None:
-        self._host.view.update()
+        self._redraw()

@@ -46,7 +46,7 @@ from console.tui.operating import Operating
 from console.tui.panes.view import PaneHost
 from console.tui.panes.view import View as PaneView
 from console.tui.places import PANES, pane_named, records_in
-from console.tui.plan_script import show_runbook
+from console.tui.plan_script import RUNBOOK, runbook_lines
 from widgets.row_table import BadQuery, parse_query
 
 log = logging.getLogger(__name__)
@@ -151,7 +151,8 @@ class Executor:
             case Records():
                 await self._records(statement)
             case ShowPlan(runbook=True):
-                show_runbook(app)
+                lines = runbook_lines(session.plan, session.snapshot, session.context.settings)
+                app.show_text(RUNBOOK, lambda _width: lines)
             case ShowPlan():
                 await app.navigator.goto(pane_named(keymap.PLAN))
             case Check():
@@ -183,7 +184,7 @@ class Executor:
             case UseTheme(name=name):
                 app.choose_theme(name)
             case Record(file=file):
-                await keep_record(app, file)
+                await keep_record(app.session, app.say, file)
             case AtTime(time=time):
                 app.go_to_time(time)
             case Help(word=word):

@@ -74,7 +74,7 @@ class Navigator:
         """Write the record that is in memory into a new file."""
         from console.tui.keep_record import keep_record
 
-        await keep_record(self._host)
+        await keep_record(self._host.session, self._host.say)
 
     def do_work(self) -> None:
         """Work on the operation that is open."""

@@ -13,33 +13,26 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from console.contexts.context import lake_place
 from console.model.changes import Status
 from console.present.failures import failure_text, staged_text
 from console.present.text import clean
+from console.tui.reading import start
 
 if TYPE_CHECKING:
+    from textual.app import App
+
     from console.journal.history import Due
     from console.language.tokenizer import Span
     from console.model.snapshot import Snapshot
     from console.operations.operation import Operation, Progress
     from console.pipeline.reader import Tables
     from console.session.former_changes import FormerChanges
-    from console.tui.event_watch import EventHost, EventWatch
-
-    class JournalHost(EventHost, Protocol):
-        """What `Journal` needs of the app, for itself and for `EventWatch`."""
-
-        def say(self, text: str, meaning: str = "") -> None:
-            """Put a line on the message line."""
-            ...
-
-        def set_timer(self, delay: float, callback: Callable[[], None]) -> object:
-            """Call a function after `delay` seconds."""
-            ...
-
+    from console.session.session import Session
+    from console.tui.event_watch import EventWatch
+    from console.tui.reading import Reading
 
 log = logging.getLogger(__name__)
 
@@ -65,10 +58,19 @@ def progress_text(number: int, progress: Progress) -> str:
 class Journal:
     """What the journal says of unfinished and expiring changes, and taking a change back."""
 
-    def __init__(self, host: JournalHost, changed: Callable[[], None]) -> None:
-        """changed: called when `due` may have another value."""
-        self._host = host
-        self._changed = changed
+    def __init__(
+        self,
+        app: App[Any],
+        session: Session,
+        reading: Reading,
+        say: Callable[[str, str], None],
+        redraw: Callable[[], None],
+        changed: Callable[[], None],
+    ) -> None:
+        """app: has its workers and timers. reading: when the screen reads what. say: puts a text and its meaning on the
+        message line. redraw: draws the view that is shown again. changed: called when `due` may have another value."""
+        self._app, self._session, self._reads = app, session, reading
+        self._say, self._redraw, self._changed = say, redraw, changed
         self._known: FormerChanges | None = None
         self._was_read = False
         self._reading = False
@@ -80,13 +82,13 @@ class Journal:
         """What changed since the cluster first answered, by others and by this host."""
         from console.tui.event_watch import EventWatch
 
-        return EventWatch(self._host)
+        return EventWatch(self._app, self._session, self._reads, self._redraw)
 
     def read_once(self) -> None:
         """Read it when the cluster answers for the first time, and say what is unfinished and what is due."""
         if not self._was_read:
             self._was_read = True
-            self._host.start(partial(self._read, say=True), group="past", name="past")
+            start(self._app, partial(self._read, say=True), group="past", name="past")
 
     def tell(self, at_work: str) -> None:
         """Show how the operation stands that this console works on; ``""`` for none."""
@@ -96,7 +98,7 @@ class Journal:
 
     def read(self) -> None:
         """Read in the background what is due, for the header."""
-        self._host.start(partial(self._read, say=False), group="past", name="past")
+        start(self._app, partial(self._read, say=False), group="past", name="past")
 
     def snapshot_changed(self, snapshot: Snapshot) -> None:
         """Read it again where a snapshot shows what a change of unknown outcome wanted: that settles the change."""
@@ -121,7 +123,7 @@ class Journal:
         self._reading = True
         self.events.begin()
         try:
-            self._known = await former_changes(self._host.session)
+            self._known = await former_changes(self._session)
         except (AdminError, Refused) as error:
             log.warning("the journal was not read: %s", error.failure)
             return
@@ -129,7 +131,7 @@ class Journal:
             self._reading = False
         if say and (lines := self._known.lines):
             more = f" (and {len(lines) - 1} more: :history)" if len(lines) > 1 else ""
-            self._host.say(clean(lines[0], 400) + more, "failed")
+            self._say(clean(lines[0], 400) + more, "failed")
         self._update()
 
     def _update(self) -> None:
@@ -139,10 +141,10 @@ class Journal:
         waits = [(due.until - now).total_seconds() for due in self._expiring if due.until > now]
         if self._known is not None and self._known.operations and not self._watches:
             self._watches = True
-            self._host.set_timer(LONGEST_WAIT, self._look_again)
+            self._app.set_timer(LONGEST_WAIT, self._look_again)
         if waits:
             # The clock may be set while this waits: check again after a minute at the latest.
-            self._host.set_timer(min(*waits, LONGEST_WAIT) + 0.1, self._update)
+            self._app.set_timer(min(*waits, LONGEST_WAIT) + 0.1, self._update)
 
     def _look_again(self) -> None:
         """Read how an operation stands by now: another process works on it."""
@@ -157,7 +159,7 @@ class Journal:
     def due(self) -> str:
         """For the header: ``NO JOURNAL`` where none is kept, ``DUE 2`` for edits that should have been taken back by
         now, ``op 7 running`` for an operation, ``until 14:05`` for the next edit that will be; else ``""``."""
-        if not self._host.session.context.journal:
+        if not self._session.context.journal:
             return "NO JOURNAL"
         if self._known is not None and (late := self._known.due(datetime.now(UTC))):
             return f"DUE {len(late)}"
@@ -172,7 +174,7 @@ class Journal:
     def take_back(self, number: int | None) -> None:
         """Stage the opposite of a change of the journal."""
         if number is not None:
-            self._host.start(partial(self._take_back, number), group="command", name="command")
+            start(self._app, partial(self._take_back, number), group="command", name="command")
 
     async def _take_back(self, number: int) -> None:
         from console.admin.errors import AdminError
@@ -181,7 +183,7 @@ class Journal:
         try:
             await self.revert(str(number), None)
         except (AdminError, Refused) as error:
-            self._host.say(failure_text(error.failure), "failed")
+            self._say(failure_text(error.failure), "failed")
 
     async def revert(self, change: str, span: Span | None) -> None:
         """Stage the opposite of a change. span: where its number stands in the command.
@@ -193,7 +195,7 @@ class Journal:
 
         if not change.isascii() or not change.isdigit():
             raise CommandError("CHANGE must be the number of a change", ":history shows them", span)
-        report = await stage_revert(self._host.session, int(change))
+        report = await stage_revert(self._session, int(change))
         text, meaning = staged_text(report.staging)
         if not report.staging.added:
             meaning = "failed"
@@ -203,7 +205,7 @@ class Journal:
                 text = f"{text}; {clean(why, 300)}"
         for note in report.notes:
             text, meaning = f"{text}; {clean(note, 300)}", "failed"
-        self._host.say(text, meaning)
+        self._say(text, meaning)
 
 
 class OpenLake:

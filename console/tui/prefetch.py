@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from console.session.session import Session
 
@@ -22,14 +22,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Submitting(Protocol):
-    """A client that takes operations from any thread (`console.admin.client.AdminClient`)."""
-
-    def submit(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> Future[T]:
-        """Run ``operation(link, …)`` on the client's own loop."""
-        ...
-
-
 class Prefetch:
     """A client with operations that are submitted together, before anything waits on their results.
 
@@ -37,7 +29,7 @@ class Prefetch:
     """
 
     def __init__(
-        self, client: Submitting, operations: Sequence[tuple[Callable[..., Awaitable[Any]], tuple[Any, ...]]]
+        self, client: AdminClient, operations: Sequence[tuple[Callable[..., Awaitable[Any]], tuple[Any, ...]]]
     ) -> None:
         self._client = client
         self._operations = operations
@@ -71,18 +63,6 @@ class Prefetch:
             async with asyncio.timeout(seconds):
                 await all_there.wait()
         return all(each.done() and not each.cancelled() and each.exception() is None for each in ahead)
-
-
-class FirstReads(Protocol):
-    """What the app needs of the reads that are made ahead."""
-
-    def begin(self) -> None:
-        """Send them."""
-        ...
-
-    async def arrived(self, seconds: float) -> bool:
-        """Wait at most so many seconds; whether all results are there, and none of them is an error."""
-        ...
 
 
 class SessionFactory:

@@ -31,11 +31,11 @@ from console.present.text import clean
 from console.terminal import complain, stderr, stdout, width_of, write_folded
 
 if TYPE_CHECKING:
+    from console.admin.client import AdminClient
     from console.cli.kafka_configs.describe import Described
     from console.contexts import Context
     from console.model.changes import Outcome
     from console.plan.settle import ApplyReport
-    from console.session.script_runner import Closing
     from console.session.session import Session
     from console.session.snapshot_reader import Client
     from console.session.terminal_front import Operator
@@ -55,7 +55,7 @@ class ConfigsCommand(Struct):
     """
 
     context: Callable[[Arguments], Context | None]
-    connect: Callable[[Context], Closing]
+    connect: Callable[[Context], AdminClient]
     out: TextIO = field(default_factory=stdout)
     err: TextIO = field(default_factory=stderr)
     operator: Operator | None = None
@@ -127,7 +127,12 @@ class ConfigsCommand(Struct):
         return added, parse_deleted(request.deleted)
 
     async def _on(
-        self, client: Closing, context: Context, request: ConfigsRequest, added: dict[str, str], deleted: Sequence[str]
+        self,
+        client: AdminClient,
+        context: Context,
+        request: ConfigsRequest,
+        added: dict[str, str],
+        deleted: Sequence[str],
     ) -> int:
         from console.admin.errors import AdminError
 
@@ -140,7 +145,12 @@ class ConfigsCommand(Struct):
             return FAILED
 
     async def _in_session(
-        self, client: Closing, context: Context, request: ConfigsRequest, added: dict[str, str], deleted: Sequence[str]
+        self,
+        client: AdminClient,
+        context: Context,
+        request: ConfigsRequest,
+        added: dict[str, str],
+        deleted: Sequence[str],
     ) -> int:
         """What changes something, and what must not be asked of another cluster than the context's."""
         from console.session.session import Session

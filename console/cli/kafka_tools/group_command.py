@@ -42,12 +42,11 @@ async def list_(command: Running, session: Session) -> int:
 
 async def _listed(session: Session) -> tuple[list[Group], Mapping[str, Failure]]:
     from console.admin.groups import list_groups
-    from console.session.empty_lists import why_no_groups
 
     listing = await session.client.run(list_groups)
     failures = listing.failures
     if not listing.groups and not failures:
-        failures = await why_no_groups(session)
+        failures = await session.why_no_groups()
     return [group for group in listing.groups.values() if is_consumers(group)], failures
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from console.present.text import clean
 
@@ -14,30 +14,12 @@ if TYPE_CHECKING:
     from console.tui.watch import Watch
 
 
-class TroubleHost(Protocol):
-    """What `OnlyTrouble` needs of the app."""
-
-    @property
-    def session(self) -> Session:
-        """The session that is shown."""
-        ...
-
-    @property
-    def contact(self) -> Contact:
-        """Which brokers answer."""
-        ...
-
-    @property
-    def triage(self) -> Watch:
-        """Which throttles operations hold."""
-        ...
-
-
 class OnlyTrouble:
     """What is in trouble; found out once for each state of the cluster."""
 
-    def __init__(self, host: TroubleHost) -> None:
-        self._host = host
+    def __init__(self, session: Session, contact: Contact, triage: Watch) -> None:
+        """contact: which brokers answer. triage: which throttles operations hold."""
+        self._session, self._contact, self._triage = session, contact, triage
         self._made_from: tuple[object, ...] = ()
         self._found: Troubles | None = None
 
@@ -47,7 +29,7 @@ class OnlyTrouble:
         from console.triage.symptoms import Look
         from console.triage.trouble import troubles
 
-        snapshot, silent, course = self._host.session.snapshot, self._host.contact.silent, self._host.triage.course
+        snapshot, silent, course = self._session.snapshot, self._contact.silent, self._triage.course
         own = course.last.own_throttles if course is not None else frozenset()
         made_from = (
             snapshot.cluster,

@@ -27,7 +27,7 @@ from console.session.plan_facts import GOOD_FOR, facts_so_far, read_for_risks
 from console.session.retention_reading import deletions_so_far, read_deletions
 from console.tui import keymap
 from console.tui.panes.view import PaneHost, View, bindings
-from console.tui.plan_script import show_runbook, show_script
+from console.tui.plan_script import RUNBOOK, SCRIPT, runbook_lines, script_lines
 from console.tui.reading import start
 from widgets.diff_view import DiffGroup, DiffLine, DiffView
 from widgets.line_view import LineView
@@ -221,11 +221,13 @@ class PlanView(View):
 
     def do_script(self) -> None:
         """The same as a script."""
-        show_script(self.host)
+        lines = script_lines(self.plan)
+        self.host.show_text(SCRIPT, lambda _width: lines)
 
     def do_runbook(self) -> None:
         """The same as commands of Kafka's own tools."""
-        show_runbook(self.host)
+        lines = runbook_lines(self.plan, self.snapshot, self.host.session.context.settings)
+        self.host.show_text(RUNBOOK, lambda _width: lines)
 
     def on_line_view_selected(self, message: LineView.Selected) -> None:
         """Enter opens the entity."""

@@ -250,7 +250,7 @@ class View(Widget):
         """What is in trouble; needed once only that is shown."""
         from console.tui.panes.only_trouble import OnlyTrouble
 
-        return OnlyTrouble(self.host)
+        return OnlyTrouble(self.host.session, self.host.contact, self.host.triage)
 
     def do_trouble(self) -> None:
         """Show only what is in trouble, or all."""
