@@ -34,6 +34,7 @@ from console.model.codes import BROKER, TOPIC
 from console.model.failure import Failure, sentences
 from console.model.journal_lines import Origin
 from console.model.numbers import time_of_day
+from console.model.snapshot import Snapshot
 from console.operations.goals import Goal, Restore
 from console.operations.next_step import MOST_REASONS, End, Send, next_step
 from console.operations.operation import Operation, Progress, State, Step, copied_bytes
@@ -239,7 +240,7 @@ async def _work_on(
         run = replace(run, operation=await work.read(number))
         if run.operation.ended is not None:
             break
-        run = await _report(session, work, run, pace.patience, tell, looked)
+        run = await _report(work, run, session.snapshot, pace.patience, tell, looked)
         if run.stalled and pace.leaves:
             return await work.read(number)
         await pace.sleep(run.delay)
@@ -319,15 +320,15 @@ def _words(step: Step, number: int) -> Iterator[str]:
 
 
 async def _report(
-    session: Session,
     work: _Work,
     run: OperationRun,
+    snapshot: Snapshot,
     patience: float,
     tell: Callable[[str], None],
     looked: Callable[[Progress], None],
 ) -> OperationRun:
     """Write down how far it is, and find out whether nothing went on for too long."""
-    operation, snapshot, now = run.operation, session.snapshot, session.clock.monotonic()
+    operation, now = run.operation, work.clock.monotonic()
     running, copying = operation.running(snapshot), operation.copying(snapshot)
     copied, left = copied_bytes(snapshot, running, copying.values())
     mark = (frozenset(running), frozenset(copying), copied)
@@ -339,7 +340,7 @@ async def _report(
     if stalled and not some:
         some = tuple(_still(operation, len(running), len(copying), now - moved_at))
     state = State.STALLED if stalled else State.RUNNING if run.copies else State.WAITING
-    progress = Progress(session.clock.now(), state, copied, left, some)
+    progress = Progress(work.clock.now(), state, copied, left, some)
     looked(progress)
     run = replace(run, mark=mark, moved_at=moved_at, stalled=stalled)
     if run.written == (state, some) and now - run.written_at < _PROGRESS_EVERY:
@@ -358,7 +359,7 @@ class _Work:
     def __init__(self, journal: JournalFile, mine: Origin, clock: Clock) -> None:
         self.journal = journal
         self._lease = Lease(journal.path, mine)
-        self._clock = clock
+        self.clock = clock
 
     async def __aenter__(self) -> _Work:
         await self.renew()
@@ -373,7 +374,7 @@ class _Work:
     async def renew(self) -> None:
         """Take the lease, or hold it longer. Raises Refused."""
         try:
-            holder = await asyncio.to_thread(self._lease.take, self._clock.now())
+            holder = await asyncio.to_thread(self._lease.take, self.clock.now())
         except OSError as error:
             remedy = "Make room or set XDG_STATE_HOME to a folder that can be written."
             raise Refused(Failure("LEASE_FAILED", f"the lease can't be written: {error}", remedy)) from error
@@ -398,7 +399,7 @@ class _Work:
     async def note(self, number: int, what: Step | Progress | Over) -> None:
         """Write a line of an operation. Raises Refused."""
         try:
-            await asyncio.to_thread(self.journal.note, operation_line(number, self._clock.now(), what))
+            await asyncio.to_thread(self.journal.note, operation_line(number, self.clock.now(), what))
         except JournalError as error:
             raise Refused(error.failure) from error
 

@@ -385,7 +385,7 @@ class Console(KeysInOrder["Context"]):
         """What is wrong with the cluster; begins when the pane of causes is first shown."""
         from console.tui.watch import Watch
 
-        return Watch(self)
+        return Watch(self, self.session, self.reading, lambda: self.frame.write_tabs(), lambda: self.view.update())
 
     @cached_property
     def bar(self) -> Bar:

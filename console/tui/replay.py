@@ -175,7 +175,9 @@ class ReplayConsole(Console):
         self.frame = ReplayFrame(self)
         self._events = RecordedEvents()
         self.journal.events = cast("EventWatch", self._events)
-        self._watch = RecordedWatch(self)
+        self._watch = RecordedWatch(
+            self, self.session, self.reading, lambda: self.frame.write_tabs(), lambda: self.view.update()
+        )
         self.time_line = TextLines(id="time")
         self._shown: Moment | None = None
         self._speed = 0

@@ -6,11 +6,14 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+from console.tui.reading import start
 
 if TYPE_CHECKING:
+    from textual.app import App
     from textual.worker import Worker
 
     from console.admin.errors import AdminError
@@ -30,57 +33,6 @@ REST = 10
 """A verdict that took t seconds is followed by at least so many times t without one."""
 
 
-class Shown(Protocol):
-    """A view."""
-
-    def update(self) -> None:
-        """Draw again what is made of another verdict."""
-        ...
-
-
-class Tabs(Protocol):
-    """The line of the panes."""
-
-    def write_tabs(self) -> None:
-        """Write how many troubles there are."""
-        ...
-
-
-class WatchHost(Protocol):
-    """What `Watch` needs of the app."""
-
-    @property
-    def session(self) -> Session:
-        """The session that is shown."""
-        ...
-
-    @property
-    def view(self) -> Shown:
-        """The view that is shown."""
-        ...
-
-    @property
-    def frame(self) -> Tabs:
-        """The lines around the view."""
-        ...
-
-    @property
-    def reading(self) -> Reading:
-        """When the screen reads what."""
-        ...
-
-    @property
-    def paused(self) -> bool:
-        """Whether the live refresh is stopped."""
-        ...
-
-    def start(
-        self, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, name: str, exclusive: bool = False
-    ) -> Worker[None]:
-        """Run a coroutine function as a worker of the app."""
-        ...
-
-
 class Watch:
     """Begins when the pane of causes is first shown, and goes on beside all others, so that what it names has a time.
 
@@ -88,8 +40,18 @@ class Watch:
     muted: cause (`cause_id`) -> until when it is not counted, UTC. seen: the causes of the verdict -> when each was
     first seen, UTC. tour: what is shown below the causes in a demo, None for nothing."""
 
-    def __init__(self, host: WatchHost) -> None:
-        self._host = host
+    def __init__(
+        self,
+        app: App[Any],
+        session: Session,
+        reading: Reading,
+        write_tabs: Callable[[], None],
+        redraw: Callable[[], None],
+    ) -> None:
+        """app: whose worker it is. reading: when the screen reads what. write_tabs: writes how many troubles there are.
+        redraw: draws the view that is shown again."""
+        self._app, self._session, self._reading = app, session, reading
+        self._write_tabs, self._redraw = write_tabs, redraw
         self._worker: Worker[None] | None = None
         self.course: Course | None = None
         self.verdict: Verdict | None = None
@@ -105,7 +67,7 @@ class Watch:
         """Watch from now on; where the live refresh is stopped, take one look."""
         self._is_asked = True
         if self._worker is None or self._worker.is_finished:
-            self._worker = self._host.start(self._run, group="watch", name="watch")
+            self._worker = start(self._app, self._run, group="watch", name="watch")
 
     async def first(self) -> None:
         """Wait for the first verdict, or until it is known that none can be had."""
@@ -127,7 +89,7 @@ class Watch:
 
     @property
     def _cluster(self) -> str:
-        return self._host.session.snapshot.cluster.cluster_id or ""
+        return self._session.snapshot.cluster.cluster_id or ""
 
     def _kept(self) -> MutedCauses:
         from console.session.muted_causes import muted_causes
@@ -135,17 +97,17 @@ class Watch:
         return muted_causes(os.environ)
 
     def _show(self) -> None:
-        self._host.frame.write_tabs()
-        self._host.view.update()
+        self._write_tabs()
+        self._redraw()
 
     async def _run(self) -> None:
         from console.admin.errors import AdminError
         from console.session.snapshot_reader import Refused
         from console.session.triage_looks import EVERY, Looker
 
-        async with Looker(self._host.session) as looker:
+        async with Looker(self._session) as looker:
             while True:
-                if self._host.reading.held or (self._host.paused and not self._is_asked):
+                if self._reading.held or (self._reading.live.paused and not self._is_asked):
                     await asyncio.sleep(EVERY)
                     continue
                 self._is_asked = False
@@ -159,10 +121,10 @@ class Watch:
         """The verdict is of the past now. The header finds that out by its own reads, at once."""
         if self.lost is None:
             log.warning("triage: %s", error.failure)
-            self._host.reading.now()
+            self._reading.now()
         self.lost = error.failure
         self._first.set()
-        self._host.view.update()
+        self._redraw()
 
     async def _look(self, looker: Looker) -> None:
         """Look, and judge. Raises AdminError and Refused."""
@@ -173,7 +135,7 @@ class Watch:
         look = await looker.look()
         if self.lost is not None:
             self.lost = None
-            self._host.reading.now()
+            self._reading.now()
         if (now := time.monotonic()) < self._next:
             return
         known = self.course

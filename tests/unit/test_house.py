@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 OWNERS = frozenset({"Session", "SnapshotReader"})
-MOST_PROTOCOLS = 40
+MOST_PROTOCOLS = 37
 MOST_TAKE_IT = 151
 """Functions that take the session. Others take what they need of it: the client, the snapshot, the plan, a journal."""
 
