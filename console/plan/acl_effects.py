@@ -1,8 +1,8 @@
-"""What changes of ACLs take from whom, and give to whom: principals, operations and resources that exist, with all the
-ACLs that stay and the rest of the plan. Pure.
+"""Who loses and gains access by changes of ACLs: principals, operations and resources that exist, judged with all ACLs
+that stay and the rest of the plan. Pure.
 
-What is said of a pattern holds for names that no other ACL of the principal names; those that one does are looked at
-each. So a decision on `*` costs little among 40,000 topics and 100,000 ACLs.
+A pattern is judged once for all names that no other ACL of the principal names; names that one does name are judged one
+by one. So a decision on `*` costs little among 40,000 topics and 100,000 ACLs.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from console.plan.staged import Draft
 NAMED = 3
 """Names of principals, resources and addresses in a line; the rest is counted."""
 LOOKED_AT = 200
-"""Principals with ACLs of their own, and addresses, that are looked at each."""
+"""Principals with ACLs of their own, and addresses, that are judged one by one."""
 LOOKS = 2_000
-"""Resources with narrower ACLs that are looked at each, for all principals and edits of a plan."""
+"""Resources with narrower ACLs that are judged one by one, for all principals and edits of a plan."""
 FEWEST = 20
-"""Of them for each principal and edit."""
+"""The share of them that each principal and edit gets at least."""
 _TOPIC, _GROUP = AclResourceType.parse("TOPIC"), AclResourceType.parse("GROUP")
 _LAST = "\U0010ffff"
-"""Ends a name that no other ACL names."""
+"""Ends a name that no other ACL names: the greatest character, so that it sorts behind every name with the prefix."""
 
 
 class Move(NamedTuple):
@@ -60,7 +60,8 @@ class Move(NamedTuple):
 
 class Change(NamedTuple):
     """The ACLs of a cluster before and after a plan. existing: the sorted names of the resources of a type, where they
-    were read. looks: resources that may be looked at for one edit."""
+    were read. looks: how many resources may be judged one by one for one edit.
+    """
 
     before: AclIndex
     after: AclIndex
@@ -69,21 +70,23 @@ class Change(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """What moves for a principal. unlooked: resources with narrower ACLs that were too many to look at."""
+    """What moves for a principal. unlooked: resources with narrower ACLs that were too many to judge."""
 
     moves: list[Move]
     unlooked: int
 
 
 def acl_effects(edit: AclEdit, draft: Draft) -> tuple[str, ...]:
-    """A line for what each principal loses or gains by an edit of the plan; none where the ACLs were not read."""
+    """Return a line for each thing that a principal loses or gains by an edit of the plan; none where ACLs were not
+    read.
+    """
     if not draft.read("acls"):
         return ()
     return tuple(_lines(edit, draft.once("acl change", lambda: change_by(draft))))
 
 
 def change_by(draft: Draft) -> Change:
-    """What the plan's edits make of the ACLs."""
+    """Return the cluster's ACLs before and after the edits of a draft."""
     snapshot = draft.snapshot
     edits = [each.edit for each in draft.staged]
     added = [edit.acl for edit in edits if isinstance(edit, AddAcl)]
@@ -116,7 +119,7 @@ def _lines(edit: AclEdit, change: Change) -> Iterator[str]:
 
 
 def _overridden(acl: Acl, after: AclIndex) -> Iterator[str]:
-    """An allow that a deny overrides for the very principal and pattern."""
+    """Yield a line for an allow that a deny overrides for the very principal and pattern."""
     host = None if acl.host == WILDCARD else acl.host
     request = Request(acl.principal, host, acl.operation, acl.resource_type, any_name(acl))
     denied = next((each for each in after.matching(request) if each.permission == DENY), None)
@@ -125,7 +128,9 @@ def _overridden(acl: Acl, after: AclIndex) -> Iterator[str]:
 
 
 def _moves(acl: Acl, held: AclIndex, left: AclIndex, change: Change, one: str, many: str) -> Iterator[str]:
-    """What is allowed by the ACLs of `held` and not by those of `left`, a line for principals of the same."""
+    """Yield what the ACLs of `held` allow and those of `left` do not: one line for all principals with the same
+    change.
+    """
     own = sorted({*_with_own(acl, held), *_with_own(acl, left)}) if acl.principal == EVERYBODY else []
     limit = max(FEWEST, change.looks // (len(own[:LOOKED_AT]) + 1))
     names = _names(acl, change.existing)
@@ -151,8 +156,12 @@ def _moves(acl: Acl, held: AclIndex, left: AclIndex, change: Change, one: str, m
 
 
 def moves(acl: Acl, principal: str, held: AclIndex, left: AclIndex, names: Sequence[str], limit: int = LOOKS) -> Moves:
-    """What the principal may do by `held` and not by `left`, of what the ACL is about. names: the resources that exist
-    of it; limit: how many with narrower ACLs are looked at."""
+    """Return what a principal may do by `held` and not by `left`, among the operations and resources of an ACL.
+
+    Args:
+        names: the existing resources that the ACL matches.
+        limit: how many resources with narrower ACLs are judged one by one; the rest is counted in `Moves.unlooked`.
+    """
     type_ = acl.resource_type
     narrower = _narrower(acl, principal, held, left, names)
     special, unlooked = narrower[:limit], set(narrower[limit:])
@@ -178,8 +187,9 @@ def moves(acl: Acl, principal: str, held: AclIndex, left: AclIndex, names: Seque
 def _hosts_moved(
     acl: Acl, request: Request, held: AclIndex, left: AclIndex
 ) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """From which addresses it moves: the only ones, none for all; and those of all from which it stays. None where
-    nothing moves."""
+    """Return the addresses from which a request moves: the only ones (none: all addresses), and the exceptions among
+    all. None where nothing moves.
+    """
 
     def moves_from(host: str | None) -> bool:
         at = request._replace(host=host)
@@ -199,14 +209,14 @@ def _hosts_moved(
 
 
 def any_name(acl: Acl) -> str:
-    """The name that a literal ACL is about, or one that the pattern is about and no other ACL names."""
+    """Return the name of a literal ACL, or a name that a pattern matches and that no other ACL names."""
     if not is_pattern(acl):
         return acl.resource_name
     return (acl.resource_name if acl.pattern_type == PREFIXED else "") + _LAST
 
 
 def _names(acl: Acl, existing: Mapping[AclResourceType, Sequence[str]]) -> Sequence[str]:
-    """The resources that exist and that the ACL is about; of a literal ACL the one that it names."""
+    """Return the existing resources that the ACL matches; of a literal ACL the one that it names."""
     if not is_pattern(acl):
         return (acl.resource_name,)
     names = existing.get(acl.resource_type, ())
@@ -217,7 +227,7 @@ def _names(acl: Acl, existing: Mapping[AclResourceType, Sequence[str]]) -> Seque
 
 
 def _narrower(acl: Acl, principal: str, held: AclIndex, left: AclIndex, names: Sequence[str]) -> list[str]:
-    """The names that narrower ACLs of the principal or of everybody are about."""
+    """Return the names that narrower ACLs of the principal or of everybody match."""
     if not is_pattern(acl):
         return []
     who = {principal, EVERYBODY}
@@ -231,7 +241,7 @@ def _narrower(acl: Acl, principal: str, held: AclIndex, left: AclIndex, names: S
 
 
 def _with_own(acl: Acl, index: AclIndex) -> Iterator[str]:
-    """The principals with ACLs of their own on a resource that the ACL is about."""
+    """Yield the principals with ACLs of their own on a resource that the ACL matches."""
     there = [*index.patterns_on(acl.resource_type, any_name(acl))]
     if is_pattern(acl):
         there += [each for each in index.patterns() if is_within(each, acl)]
@@ -250,7 +260,7 @@ def _text(acl: Acl, move: Move, names: Sequence[str], change: Change) -> str:
 
 
 def operations_text(acl: Acl, operations: Sequence[AclOperation]) -> str:
-    """``READ, DESCRIBE``, ``all operations``."""
+    """Return operations as text: ``READ, DESCRIBE``, or ``all operations``."""
     every = len(operations) > 1 and len(operations) == len(OPERATIONS_OF.get(acl.resource_type, ()))
     return "all operations" if every else ", ".join(operation.name for operation in operations)
 
@@ -270,7 +280,7 @@ def _resources(acl: Acl, move: Move, names: Sequence[str], change: Change) -> st
 
 
 def _where(acl: Acl) -> str:
-    """``topic orders``, ``topics that begin with pay``, ``all topics``."""
+    """Return the resources of an ACL as text: ``topic orders``, ``topics that begin with pay``, ``all topics``."""
     if acl.pattern_type == PREFIXED:
         return f"{_word(acl, 2)} that begin with {acl.resource_name}"
     if acl.resource_name == WILDCARD:
@@ -285,7 +295,7 @@ def _word(acl: Acl, count: int) -> str:
 
 
 def _list(items: Iterable[str]) -> str:
-    """``a, b, c and 31 more``."""
+    """Return the first items as text: ``a, b, c and 31 more``."""
     all_ = [*items]
     more = len(all_) - NAMED
     return ", ".join(all_[:NAMED]) + (f" and {more:,} more" if more > 0 else "")

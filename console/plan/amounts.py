@@ -39,15 +39,19 @@ def scaled(value: float, units: tuple[tuple[str, int], ...], base: str, suffix: 
 
 
 def byte_rate(per_second: float, beside: float | None = None) -> str:
-    """Return ``10000000`` as ``10 MB/s``, ``1048576`` as ``1 MiB/s``: whichever is exact, decimal first. beside: a rate
-    that it is compared with: both are told in one kind of byte."""
+    """Return ``10000000`` as ``10 MB/s``, ``1048576`` as ``1 MiB/s``: in whichever units are exact, decimal ones first.
+
+    Args:
+        per_second: bytes per second.
+        beside: a rate, shown next to this one, whose units are used so that the two compare at sight.
+    """
     if beside is not None:
         return scaled(per_second, _exact_units(beside) or DECIMAL, "B", "/s")
     return scaled(per_second, _exact_units(per_second) or DECIMAL, "B", "/s")
 
 
 def _exact_units(per_second: float) -> tuple[tuple[str, int], ...] | None:
-    """The kind of byte in which a rate is a whole number below a thousand, None where it is in neither."""
+    """Return the units in which a rate is a whole number below a thousand, None where neither kind has one."""
     for units in (DECIMAL, BINARY):
         for _, unit in units:
             if _GROUPED > per_second >= unit and per_second % unit == 0 and per_second // unit < 1000:
@@ -85,17 +89,21 @@ _DURATIONS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000)
 
 
 def duration(milliseconds: int) -> str:
-    """``604800000`` → ``7 d``, ``5400000`` → ``90 min``, ``123456`` → ``≈ 2.06 min``."""
+    """Return milliseconds as text: ``604800000`` as ``7 d``, ``5400000`` as ``90 min``, ``123456`` as ``≈ 2.06
+    min``.
+    """
     return scaled(milliseconds, _DURATIONS[:-1], "ms")
 
 
 def byte_count(count: int) -> str:
-    """``1073741824`` → ``1 GiB``, ``1500`` → ``≈ 1.46 KiB``."""
+    """Return bytes as text: ``1073741824`` as ``1 GiB``, ``1500`` as ``≈ 1.46 KiB``."""
     return scaled(count, BINARY, "B")
 
 
 def size(count: int) -> str:
-    """A measured size for a column, three figures and no ``≈``: ``1.2 TiB``, ``900 GiB``; ``–`` for one not known."""
+    """Return measured bytes for a column, in three figures without ``≈``: ``1.2 TiB``, ``900 GiB``; ``–`` below 0
+    (unknown).
+    """
     if count < 0:
         return "–"
     for name, unit in BINARY:
@@ -106,7 +114,9 @@ def size(count: int) -> str:
 
 
 def size_range(least: int, most: int) -> str:
-    """``3.9–6.0 GiB``, ``900 MiB – 1.2 GiB``, ``up to 14 MiB``, rounded outwards; one size where both are the same."""
+    """Return a range of bytes, rounded outwards: ``3.9–6.0 GiB``, ``900 MiB – 1.2 GiB``, ``up to 14 MiB``; one size
+    where both ends are the same.
+    """
     if least == most:
         return size(least)
     high = size(_rounded(most, up=True))
@@ -120,7 +130,7 @@ def size_range(least: int, most: int) -> str:
 
 
 def _rounded(count: int, *, up: bool) -> int:
-    """To the last figure that `size` shows."""
+    """Round bytes to the last figure that `size` shows."""
     unit = next((unit for _, unit in BINARY if count >= unit), 1)
     step = 1 if unit == 1 else unit if count >= 10 * unit else unit / 10
     figures = count / step
@@ -128,12 +138,12 @@ def _rounded(count: int, *, up: bool) -> int:
 
 
 def exact_number(value: float) -> str:
-    """A finite number with every digit, as the language and Kafka's tools read it: ``1048577``, ``12.345``."""
+    """Return a finite number with every digit, as the language and Kafka's tools read it: ``1048577``, ``12.345``."""
     return str(int(value)) if float(value).is_integer() else repr(value)
 
 
 def exact_quota(key: str, value: float) -> str:
-    """The same with every digit: ``1048577 B/s``, ``12.345 %``."""
+    """Return a quota's value with every digit and its unit: ``1048577 B/s``, ``12.345 %``."""
     return f"{repr(float(value)).removesuffix('.0')} {QUOTA_UNITS.get(key, '')}".rstrip()
 
 
@@ -187,7 +197,7 @@ _AMOUNT = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?) ?([A-Za-z]{1,5})(/s)?")
 
 
 def unit_of(key: str) -> Unit:
-    """What a config key's number counts, by the key's name; NONE where the name does not show it."""
+    """Return the unit of a config key's number, read from the key's name; NONE where the name does not show it."""
     if key.endswith(("bytes.per.second", "throttled.rate")):
         return Unit.BYTES_PER_SECOND
     last = key.rpartition(".")[2]
@@ -205,12 +215,16 @@ def unit_of(key: str) -> Unit:
 
 
 def has_unit(text: str) -> bool:
-    """Whether the text is a number with letters behind it, so that it is read as an amount."""
+    """Return whether the text is a number followed by letters, so that it is read as an amount."""
     return _AMOUNT.fullmatch(text) is not None
 
 
 def parse_amount(text: str, unit: Unit) -> int:
-    """The amount in `unit`, exactly. Raises ValueError with words where it is not one, or would have a fraction."""
+    """Parse an amount and return it in `unit`, exactly.
+
+    Raises:
+        ValueError: the text is no amount of that unit, or would need a fraction. The message is for the operator.
+    """
     found = _AMOUNT.fullmatch(text)
     if found is None or unit is Unit.NONE:
         raise ValueError(f"{text} is not a number with a unit")
@@ -237,7 +251,7 @@ def parse_amount(text: str, unit: Unit) -> int:
 
 
 def duration_text(milliseconds: int) -> str:
-    """The shortest exact writing of a duration, as the language reads it."""
+    """Return the shortest exact form of a duration in milliseconds, as the language reads it: ``7d``, ``90min``."""
     sizes = sorted(((size, unit) for unit, size in TIMES.items()), reverse=True)
     return next(f"{milliseconds // size}{unit}" for size, unit in sizes if milliseconds % size == 0)
 
@@ -251,7 +265,11 @@ LONGEST_MS = 2**31 - 1
 
 
 def parse_duration(text: str) -> int:
-    """Milliseconds, at least 1; raises ValueError with words for the operator. A number needs its unit."""
+    """Parse a duration (a number with its unit) and return milliseconds, at least 1.
+
+    Raises:
+        ValueError: it is no duration, or 0. The message is for the operator.
+    """
     try:
         milliseconds = parse_amount(text, Unit.MILLISECONDS)
     except ValueError:
@@ -262,8 +280,12 @@ def parse_duration(text: str) -> int:
 
 
 def moment(text: str, now: datetime) -> datetime:
-    """A time: ``2h`` (ago), ``14:05`` (the last), ``2026-11-20``, ``2026-11-20T14:05``, by this host's clock where it
-    has no offset of its own. Raises ValueError with words for the operator."""
+    """Parse a point in time: ``2h`` (ago), ``14:05`` (the last one), ``2026-11-20``, ``2026-11-20T14:05``; in this
+    host's time zone unless the text has an offset.
+
+    Raises:
+        ValueError: it has no such form. The message is for the operator.
+    """
     here = now.astimezone()
     try:
         return now - timedelta(milliseconds=parse_duration(text))

@@ -25,7 +25,15 @@ from console.plan.staged import Staged
 
 
 def compile_plan(plan: Plan, facts: Facts) -> tuple[Step, ...]:
-    """The requests for everything in the plan, each edit in exactly one of them."""
+    """Return the requests that carry out a plan, in the order in which they are sent.
+
+    Args:
+        facts: of the cluster now: which brokers are reachable, which APIs they have, and how many ACLs there are.
+
+    Returns:
+        As few requests as the controller's limits allow; each edit is in exactly one. `Step.after` has the places in
+            this tuple of the steps that have to succeed first.
+    """
     creations = {each.edit.new_topic: kind_of(each.edit).batch for each in plan.staged if each.edit.new_topic}
     levels = {each.edit.name for each in plan.staged if isinstance(each.edit, SetFeature)}
     staged: dict[Batch, list[Staged]] = {}
@@ -43,8 +51,12 @@ def compile_plan(plan: Plan, facts: Facts) -> tuple[Step, ...]:
 
 
 def _batch(edit: Edit, creations: dict[str, Batch], levels: Container[str]) -> Batch:
-    """The batch of an edit: what is edited of a topic that the plan creates is sent with its creation, and what a level
-    lets be set once that is there. levels: the features whose levels the plan changes."""
+    """Return the batch that carries an edit: edits on a topic that the plan creates go with its creation, and configs
+    that a feature's level allows go once that level is set.
+
+    Args:
+        levels: the features whose levels the plan changes.
+    """
     if isinstance(edit, ConfigEdit) and feature_of(edit) in levels:
         return BY_LEVEL
     created = creations.get(edit.on_topic) if edit.on_topic is not None else None
@@ -58,7 +70,11 @@ def _batch(edit: Edit, creations: dict[str, Batch], levels: Container[str]) -> B
 
 
 def predict(snapshot: Snapshot, plan: Plan) -> Snapshot:
-    """The snapshot after every edit of the plan; parts that no edit touches are the same objects."""
+    """Return the snapshot as it will be once every edit of the plan is applied, as far as what was read shows.
+
+    Returns:
+        A new snapshot; parts that no edit touches are the same objects, so that callers compare them by identity.
+    """
     edits: dict[Batch, list[Edit]] = {}
     staged = [each.edit for each in plan.staged]
     implied = [each for edit in staged for each in kind_of(edit).implies(edit)]
@@ -74,7 +90,13 @@ def predict(snapshot: Snapshot, plan: Plan) -> Snapshot:
 
 
 def runbook(groups: Iterable[DiffGroup], connection: Sequence[str]) -> tuple[Command, ...]:
-    """The commands, in the order in which a plan is sent. connection: ``--bootstrap-server HOST:PORT`` and the like."""
+    """Return a plan as commands of Kafka's own tools, in the order in which kac would send it.
+
+    Args:
+        groups: the plan's diff (`diff.diff`).
+        connection: the options of the connection, ``--bootstrap-server HOST:PORT`` and the like, inserted in each
+            command.
+    """
     by_batch: dict[Batch, list[Command]] = {}
     together: dict[Batch, list[DiffLine]] = {}
     for group in groups:
@@ -99,7 +121,7 @@ def _connected(command: Command, connection: Sequence[str]) -> Command:
 
 
 def _by_batch(group: DiffGroup) -> dict[Batch, list[DiffLine]]:
-    """The lines of a target by the batch whose command has them: the one that creates a topic takes what it can."""
+    """Return the lines of a target by the batch whose command carries them: a topic's creation takes what it can."""
     creation = next((kind_of(line.edit).batch for line in group.lines if line.edit.new_topic), None)
     found: dict[Batch, list[DiffLine]] = {}
     for line in group.lines:

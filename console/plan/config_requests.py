@@ -16,7 +16,7 @@ from console.plan.values import result_of
 
 
 def config_steps(edits: Sequence[Staged], facts: Facts) -> list[Step]:
-    """One request for all, or as many as there are brokers named, reachable brokers first.
+    """Return one request for all edits, or as many as there are named brokers; reachable brokers come first.
 
     A resource of a named broker has to go to that broker (KIP-226, KIP-412). Everything else is sent with the first of
     them that can be reached, or to any broker.
@@ -49,7 +49,7 @@ def config_steps(edits: Sequence[Staged], facts: Facts) -> list[Step]:
 
 
 def _broker_of(resource: ConfigResource) -> int | None:
-    """The broker that a resource's change has to be sent to, None for any."""
+    """Return the broker that a resource's change has to be sent to, None for any."""
     return int(resource.name) if resource.type.entity.at_broker and resource.name else None
 
 
@@ -84,7 +84,7 @@ def _op(edit: ConfigEdit) -> ConfigOp:
 
 
 def _whole(edit: ConfigEdit, facts: Facts, lists: Inheritance) -> ConfigOp:
-    """The legacy call knows no APPEND and no SUBTRACT: the whole list instead."""
+    """Return an edit as a SET of the whole value: the legacy AlterConfigs has neither APPEND nor SUBTRACT."""
     if not isinstance(edit, AppendConfig | SubtractConfig):
         return _op(edit)
     configs = facts.configs.get(edit.resource)
@@ -93,7 +93,7 @@ def _whole(edit: ConfigEdit, facts: Facts, lists: Inheritance) -> ConfigOp:
 
 
 def _overrides(resource: ConfigResource, facts: Facts) -> Mapping[str, str | None] | None:
-    """The resource's own overrides as they were read; None where they were not."""
+    """Return the resource's own overrides as they were read; None where they were not."""
     configs = facts.configs.get(resource)
     if configs is None:
         return None

@@ -32,7 +32,7 @@ LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 
 
 def _place(edit: ConfigEdit, draft: Draft) -> Refused | None:
-    """Whether the resource can be edited at all."""
+    """Return why the resource can't be edited at all, None where it can."""
     resource, snapshot = edit.resource, draft.snapshot
     if resource.type == TOPIC:
         topic = draft.topic_edit(resource.name)
@@ -61,7 +61,7 @@ def _place(edit: ConfigEdit, draft: Draft) -> Refused | None:
 
 
 def _wrong_name(edit: ConfigEdit) -> Refused | None:
-    """Whether the type has no such names."""
+    """Return why the type can't have a resource of that name, None where it can."""
     type_ = edit.resource.type.entity
     if type_.names.allows(edit.resource.name):
         return None
@@ -74,7 +74,7 @@ def _named(edit: ConfigEdit) -> Refused | None:
 
 
 def _known(edit: ConfigEdit, draft: Draft) -> Refused | None:
-    """Whether the resource can have the key."""
+    """Return why the resource can't have the key, None where it can or where its keys were not read."""
     resource, key = edit.resource, edit.key
     configs = draft.snapshot.configs.get(resource)
     if configs is None and draft.creates(resource) is None:
@@ -92,7 +92,7 @@ def _known(edit: ConfigEdit, draft: Draft) -> Refused | None:
 
 
 def _by_level(edit: ConfigEdit, draft: Draft) -> Refused | None:
-    """What the levels of features, as they are or as the plan makes them, do not let be set or taken away."""
+    """Return why the level of a feature, as it is or as the plan sets it, forbids the edit; None where it does not."""
     feature = feature_of(edit)
     level = _level(feature, draft) if feature is not None else None
     forbidden = forbidden_at(edit, level) if level is not None else None
@@ -100,7 +100,7 @@ def _by_level(edit: ConfigEdit, draft: Draft) -> Refused | None:
 
 
 def _level(feature: str, draft: Draft) -> int | None:
-    """The level of a feature once the plan is applied, None if it was not read."""
+    """Return the level of a feature once the plan is applied, None if it was not read."""
     staged = draft.at(Slot(FeatureTarget(feature), ""))
     if staged is not None and isinstance(staged.edit, SetFeature):
         return staged.edit.level
@@ -122,7 +122,7 @@ def _was(edit: ConfigEdit, draft: Draft) -> Was:
 
 
 def judge_set(edit: SetConfig, draft: Draft) -> Verdict:
-    """Whether a value is staged, is there already, or can't be."""
+    """Return whether a value is staged, is set already (dropped), or is refused."""
     refused = _place(edit, draft) or _named(edit) or _known(edit, draft) or _by_level(edit, draft)
     if refused is not None:
         return refused
@@ -169,8 +169,9 @@ def _is_sensitive(resource: ConfigResource, key: str, like: ConfigEntry | None, 
 
 
 def _is_own(was: ConfigEntry, value: str, resource: ConfigResource) -> bool:
-    """Whether the resource itself has this value already. A store's location is not looked at: to write it again is how
-    a broker is made to read its file again. A logger's level may be its parent's: to set it pins it."""
+    """Return whether the resource itself has this value already. False for a store's location: to set it again makes a
+    broker reload the file. False for a logger's level, which may be its parent's: to set it pins it.
+    """
     own = own_text(was, resource)
     if own is None or resource.type.entity.has_levels or (resource.type == BROKER and "store." in was.name):
         return False
@@ -178,7 +179,7 @@ def _is_own(was: ConfigEntry, value: str, resource: ConfigResource) -> bool:
 
 
 def judge_unset(edit: UnsetConfig, draft: Draft) -> Verdict:
-    """Whether the removal of a value is staged, would change nothing, or can't be."""
+    """Return whether the removal of a value is staged, would change nothing (dropped), or is refused."""
     resource, key = edit.resource, edit.key
     refused = _place(edit, draft) or _named(edit) or _root_level(edit) or _known(edit, draft) or _by_level(edit, draft)
     if refused is not None:
@@ -207,12 +208,12 @@ def _root_level(edit: UnsetConfig) -> Refused | None:
 
 
 def judge_append(edit: AppendConfig, draft: Draft) -> Verdict:
-    """Whether items to add to a list are staged, are in it already, or can't be."""
+    """Return whether items to append to a list are staged, are in it already (dropped), or are refused."""
     return _judge_items(edit, draft, appended, "append", "already")
 
 
 def judge_subtract(edit: SubtractConfig, draft: Draft) -> Verdict:
-    """Whether items to remove from a list are staged, are not in it, or can't be."""
+    """Return whether items to remove from a list are staged, are not in it (dropped), or are refused."""
     return _judge_items(edit, draft, subtracted, "subtract", "not")
 
 
@@ -223,7 +224,12 @@ def _judge_items(
     verb: str,
     there: str,
 ) -> Verdict:
-    """change: what it makes of a list; there: how items that it leaves as they are stand in the list."""
+    """Return whether an edit of a list's items is staged, dropped or refused.
+
+    Args:
+        change: returns a list with the items added or removed.
+        there: how items that change nothing relate to the list, for the message: ``already`` or ``not``.
+    """
     resource, key = edit.resource, edit.key
     refused = (
         _place(edit, draft) or _named(edit) or _level_is_no_list(edit) or _known(edit, draft) or _by_level(edit, draft)

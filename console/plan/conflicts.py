@@ -17,11 +17,11 @@ from console.plan.staged import UNREAD, Described, Staged, Was, topic_id_of
 
 
 class Conflict(Struct, frozen=True):
-    """An edit whose place is not as it was when it was staged.
+    """An edit whose target is not as it was when the edit was staged.
 
     was: what was read then; theirs: what is there now, unknown where it could not be read again; mine: what the edit
-    makes of it. now, topic_id: what was found, and the topic of it, by which a conflict that was seen is known from one
-    that came since. why: what is wrong with the place though its value may be as it was; ``""`` if nothing.
+    makes of it. now, topic_id: what was read again, and the id of its topic: they tell a conflict that the operator has
+    seen from a later one. why: what is wrong with the target though its value may be as it was; ``""`` if nothing.
     """
 
     staged: Staged
@@ -34,10 +34,16 @@ class Conflict(Struct, frozen=True):
 
 
 def conflicts(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
-    """The edits that stand on something else than they were staged upon. fresh: all that they touch, just described.
+    """Return the edits whose target has changed since they were staged.
 
-    Where another client has already done the same there is nothing to overwrite, and no conflict. An edit that was
-    staged on what had not been read stands on nothing.
+    An edit that another client has already made overwrites nothing and is no conflict. An edit that was staged before
+    its target was read has nothing to compare with, and conflicts only where it is in doubt or can't be done.
+
+    Args:
+        fresh: a snapshot in which all that the edits touch was just described.
+
+    Returns:
+        One conflict for each such edit, in the order of `staged`.
     """
     return tuple(_conflicts(staged, fresh))
 
@@ -65,14 +71,14 @@ def _conflicts(staged: Iterable[Staged], fresh: Snapshot) -> Iterator[Conflict]:
 
 
 def changed_since(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
-    """The conflicts in whose place something was changed itself; what an edit inherits may have changed."""
+    """Return the conflicts in which the target itself changed, and not only what it inherits."""
     return tuple(
         c for c in conflicts(staged, fresh) if c.why or c.now is UNREAD or own_moved(c.staged.edit, c.staged.was, c.now)
     )
 
 
 def surprises(applied: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
-    """Edits that were applied, in whose place now something is that is neither theirs nor what was there before."""
+    """Return a conflict for each applied edit whose target now has neither the edit's value nor the former one."""
     return tuple(
         conflict for conflict in conflicts(applied, fresh) if conflict.now is not UNREAD and _visible(conflict)
     )
@@ -83,7 +89,9 @@ def _visible(conflict: Conflict) -> bool:
 
 
 def left_over(found_: Iterable[Conflict], accepted: Iterable[Conflict]) -> tuple[Conflict, ...]:
-    """The conflicts without those that were shown and accepted: the same edit over the same thing found."""
+    """Return the conflicts that were not accepted: those are accepted that show the same edit over the same state as
+    before.
+    """
     seen = {conflict.staged.edit.slot: conflict for conflict in accepted}
     return tuple(c for c in found_ if not _same(c, seen.get(c.staged.edit.slot)))
 
@@ -95,8 +103,9 @@ def _same(one: Conflict, other: Conflict | None) -> bool:
 
 
 def rebased(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Staged, ...]:
-    """The same edits upon what is there now, where that was read, and for the topics that are there now: what a journal
-    has to restore. Doubts about them were accepted."""
+    """Return the same edits based on what is there now, where it was read, and on the topics that are there now: what a
+    journal has to restore. Their doubts are cleared: the operator has accepted them.
+    """
     seen = Described(fresh)
     made = []
     for each in staged:
@@ -108,5 +117,5 @@ def rebased(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Staged, ...]:
 
 
 def rebase(plan: Plan, upon: Mapping[Slot, Staged]) -> Plan:
-    """The plan with these in place of what is staged for their slots; nothing to undo in that."""
+    """Return the plan with these edits in place of what is staged for their slots; it adds no step to undo."""
     return replace(plan, staged=tuple(upon.get(staged.edit.slot, staged) for staged in plan.staged))

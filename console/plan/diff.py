@@ -16,12 +16,14 @@ from console.plan.staged import UNREAD, Described, Draft, Staged, Was, subject
 
 
 def diff(plan: Plan, snapshot: Snapshot) -> tuple[DiffGroup, ...]:
-    """Every change that the plan makes, against the snapshot where it was read, else against what was staged upon."""
+    """Return every change that the plan makes, grouped by target, against the snapshot where it was read, else against
+    what was read when the edit was staged.
+    """
     return diff_of(plan.staged, Draft(plan.staged, snapshot))
 
 
 def diff_of(some: Iterable[Staged], draft: Draft) -> tuple[DiffGroup, ...]:
-    """The same for some of what is staged in a draft."""
+    """Return the changes that some of a draft's edits make, as `diff` does."""
     groups: dict[Target, list[DiffLine]] = {}
     for staged in some:
         lines = groups.setdefault(_heading(staged.edit.target), [])
@@ -34,17 +36,17 @@ def diff_of(some: Iterable[Staged], draft: Draft) -> tuple[DiffGroup, ...]:
 
 
 def _heading(target: Target) -> Target:
-    """What stands above the lines of a target: all offsets of a group stand under the group."""
+    """Return the target under which a target's lines are shown: all offsets of a group stand under the group."""
     return GroupTarget(target.group) if isinstance(target, GroupOffsetTarget) else subject(target)
 
 
 def before(edit: Edit, there: Was, inheritance: Inheritance) -> EffectiveValue:
-    """What applies without the edit, where `there` is what was found in its place."""
+    """Return the effective value without the edit, given the state of its target."""
     return UNKNOWN if there is UNREAD else kind_of(edit).before(edit, there, inheritance)
 
 
 def after(edit: Edit, there: Was, inheritance: Inheritance) -> EffectiveValue:
-    """What applies once the edit is done."""
+    """Return the effective value once the edit is done, given the state of its target."""
     return kind_of(edit).after(edit, None if there is UNREAD else there, inheritance)
 
 

@@ -16,31 +16,43 @@ _UNREAD = "unread"
 
 
 def edit_json(edit: Edit, hide: bool = False) -> Json:
-    """The JSON form of an edit. hide: its value is not to be written though it is no Secret."""
+    """Return the JSON form of an edit.
+
+    Args:
+        hide: leave its value out though it is no Secret.
+    """
     kind = kind_of(edit)
     return {"op": kind.op, **kind.to_json(edit, hide)}
 
 
 def edit_of(data: Json) -> Edit:
-    """The edit of a JSON form. Raises KeyError, TypeError and ValueError for anything else."""
+    """Return the edit of a JSON form.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is no edit's form.
+    """
     found: Edit = kind_of_json(data).from_json(data)
     return found
 
 
 def was_json(edit: Edit, was: Was) -> Any:
-    """What stood in an edit's place: None for nothing, ``"unread"`` for what was not read."""
+    """Return the JSON form of a former state: None for nothing, ``"unread"`` for what was not read."""
     if was is None:
         return None
     return _UNREAD if was is UNREAD else kind_of(edit).state_json(was)
 
 
 def was_of(edit: Edit, data: Any) -> Was:
-    """What stood in an edit's place, as far as it was written. Raises KeyError, TypeError and ValueError."""
+    """Return the former state of a JSON form, as far as it was written.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is not the form of a state of this kind of edit.
+    """
     if data is None:
         return None
     return UNREAD if data == _UNREAD else kind_of(edit).state_of(data)
 
 
 def holds_secret(edit: Edit) -> bool:
-    """Whether an edit holds a value that no file may hold."""
+    """Return whether an edit holds a value that must not be written to a file."""
     return kind_of(edit).holds_secret(edit)

@@ -27,7 +27,8 @@ Json = dict[str, Any]
 class Typed(NamedTuple):
     """What an operator has to type before something is sent: `text`, which is `what` (``the name of the context``).
 
-    warns: it accepts warnings; without an operator to ask, they are accepted by name."""
+    warns: typing it accepts warnings; without an operator to ask, they are accepted by name.
+    """
 
     what: str
     text: str
@@ -35,10 +36,10 @@ class Typed(NamedTuple):
 
 
 class Reversal(NamedTuple):
-    """How an edit is taken back.
+    """How an edit is reverted.
 
-    edits: what does it together, empty where nothing can. left: what the edit left in the place of each of them, on
-    which they stand. loss: what does not come back with it; ``""`` where all does.
+    edits: they do it together; empty where nothing can. left: the state of their targets that the edit left, which they
+    are based on. loss: what does not come back with it; ``""`` where all does.
     """
 
     edits: tuple[Edit, ...]
@@ -110,97 +111,126 @@ def _no_commands(_target: Target, _lines: Sequence[DiffLine]) -> tuple[Command, 
 
 
 class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
-    """Everything about one kind of edit. Functions are pure; `Any` stands for the kind's own edit and state.
+    """Everything about one kind of edit: the seam between a noun and the plan, which knows no kind by name.
 
-    Identity and JSON form (plan files and journals keep it; a form never changes its meaning):
+    Functions are pure and read nothing but their arguments; `Any` stands for the kind's own edit and state. None raises
+    for any edit or snapshot, except those that read JSON.
 
-    edit: the class. verb: of its lines in a diff, as an operator says it.
-    form, op: the field of the JSON form that names the place, and the value of its field ``op``: unique together.
-    to_json: the fields: ``form`` and others that name the place, and what is done in a field ``value`` (some old kinds
-    have other names); with True a value that is not to be written is left out. from_json: the edit
-    again; raises KeyError, TypeError and ValueError. state_json, state_of: what stood in its place, in the same way.
-    holds_secret: whether the edit holds a value that no file may hold. hideable: whether the JSON form can leave out a
-    value that is no Secret, for a key that is called like one.
+    In all of them:
 
-    What is there:
-
-    touches: what has to be described again to see what is in its place.
-    current: what is there now; UNREAD where that was not read.
-    obstacle: why what is there now does not let the edit be done, though its value may be as it was; ``""`` if nothing.
-    moved: whether that is not what was there before. own_moved: the same without what the place inherits.
-    wanted: whether that is what the edit wants; None where it can't be seen, as of a secret or an edit that is done
-    once and leaves no state. settled: the outcome of a lost answer, from what was there before, what is now, and
-    whether that has moved; None leaves it to `wanted`.
-
-    Staging and presentation:
-
-    judge: whether it is staged, would change nothing, or is refused.
-    before, after: what applies in its place without the edit, and once it is done.
-    note: what the operator may not expect of the line. phrase: the change of a whole target, from its line and the
-    texts of both values. implies: edits that it makes besides.
-    effects: who else is changed, a line each, told all that is staged. risks: its warnings, in the order of their
-    names.
-
-    Applying and taking back:
-
-    batch: how it is sent. typed: what an interactive front end wants typed before it is sent.
-    recorded: what the journal keeps for its reversal besides what stood in its place, as it was right before.
-    reversal: its opposite, from what stood in its place, which was read, and what was recorded.
-    takes_away: whether what can't be reversed is a loss.
-    doubt: of an edit that takes back one of the change with this number: why its place may not be what that one made,
-    told whether the topic is known to be the same; ``""`` for no doubt.
+    Args:
+        edit: of the class in the field `edit`.
+        was, now, there: a state of the edit's target as `current` returns it: when it was staged, read again, either.
+            None where nothing is there. UNREAD reaches `settled` alone; `note` and `after` get None in its place.
+        seen, draft: the snapshot with lookups that are computed once; a draft has all staged edits as well.
+        inheritance: what config resources inherit in that snapshot.
     """
 
+    # -- identity and JSON form: plan files and journals keep it, so that a form never changes its meaning -------------
+
     edit: type[E]
+    """The class; no two kinds have the same."""
     verb: str
+    """The verb of its lines in a diff, as an operator says it: ``set``, ``delete``."""
     form: str
+    """The field of the JSON form that names the target; unique together with `op`."""
     op: str
+    """The value of the JSON form's field ``op``."""
     to_json: Callable[[Any, bool], Json]
+    """(edit, hide) -> the JSON form without ``op``: the fields that name the target, and what is done in a field
+    ``value`` (some old kinds have other names). With hide a value that must not be written is left out."""
     from_json: Callable[[Json], E]
+    """(form) -> the edit again; a secret comes back empty. Raises KeyError, TypeError and ValueError."""
     state_json: Callable[[Any], Any]
+    """(state) -> its JSON form, never null: that is the form of None."""
     state_of: Callable[[Any], Was]
+    """(form) -> the state again, as far as it was written. Raises KeyError, TypeError and ValueError."""
+
+    # -- staging -------------------------------------------------------------------------------------------------------
+
     judge: Callable[[Any, Draft], Verdict]
+    """(edit, draft) -> Staged with values parsed and the state of its target, Dropped where it would change nothing, or
+    Refused. It does not check what brokers alone can know: a staged edit may still fail."""
+
+    # -- what is there -------------------------------------------------------------------------------------------------
+
     current: Callable[[Any, Described], Was]
+    """(edit, seen) -> the state of its target: None if nothing is there, UNREAD if that part was not read. What was not
+    read never counts as missing: an apply would overwrite it unseen."""
     wanted: Callable[[Any, Any], bool | None]
+    """(edit, now) -> whether that is what the edit wants; None where it can't be seen: of a secret, or of an edit that
+    is done once and leaves no state. A lost answer then stays unknown."""
+
+    # -- presentation --------------------------------------------------------------------------------------------------
+
     before: Callable[[Any, Any, Inheritance], EffectiveValue]
+    """(edit, there, inheritance) -> the effective value without the edit."""
     after: Callable[[Any, Any, Inheritance], EffectiveValue]
+    """(edit, there, inheritance) -> the effective value once the edit is done."""
+
+    # -- applying and reverting ----------------------------------------------------------------------------------------
+
     reversal: Callable[[Any, Any, Mapping[str, str]], Reversal]
+    """(edit, was, recorded) -> its opposite. recorded: what `recorded` returned right before the edit was sent."""
     batch: Batch
+    """How it is sent. Kinds that one request can carry share a batch."""
+
+    # -- parts with a default ------------------------------------------------------------------------------------------
+
     holds_secret: Callable[[Any], bool] = _no_secret
+    """(edit) -> whether it holds a value that must not be written to a file."""
     hideable: bool = False
+    """Whether the JSON form can leave out a value that is no Secret, for a key whose name looks like a secret's."""
     touches: Callable[[Any], tuple[Target, ...]] = _target
+    """(edit) -> the targets to describe again before `current` shows the present state."""
     obstacle: Callable[[Any, Any], str] = _no_obstacle
+    """(edit, now) -> why the edit can't be done now, though its value may be as it was; ``""`` if it can."""
     moved: Callable[[Any, Any, Any], bool] = _differs
+    """(edit, was, now) -> whether the target changed in a way that matters to the edit: a conflict."""
     own_moved: Callable[[Any, Any, Any], bool] | None = None
+    """(edit, was, now) -> the same without what the target inherits; None: as `moved`."""
     settled: Callable[[Any, Any, Any, bool], Status | None] = _not_settled
+    """(edit, was, now, moved) -> the outcome of an edit whose answer was lost; None leaves it to `wanted`."""
     note: Callable[[Any, Any, EffectiveValue, Inheritance], str] = _no_note
+    """(edit, there, old value, inheritance) -> what the operator may not expect of the line; ``""`` for nothing."""
     phrase: Callable[[DiffLine, str, str], str] = _its_verb
+    """(line, old, new) -> the change of a whole target as text, from its line and the texts of both values."""
     implies: Callable[[Any], tuple[Edit, ...]] = _nothing_implied
+    """(edit) -> edits that it makes besides, and that an edit staged for their slot overrides."""
     effects: Callable[[Any, Draft], tuple[str, ...]] = _no_effect
+    """(edit, draft) -> who else is changed, a line each, given all that is staged."""
     risks: tuple[RiskRule, ...] = ()
+    """Its warnings, in the order of `risk_rules.NAMES`."""
     typed: Callable[[Any], Typed | None] = _nothing_typed
+    """(edit) -> what an interactive front end has the operator type before the edit is sent; None for nothing."""
     recorded: Callable[[Any, Snapshot], Mapping[str, str]] = _nothing_recorded
+    """(edit, snapshot right before it is sent) -> what the journal keeps for `reversal` besides the state."""
     takes_away: Callable[[Any], bool] = _always
+    """(edit) -> whether it is a loss that it can't be reversed: an operator is warned of it."""
     doubt: Callable[[Any, int, bool], str] = _no_doubt
+    """(edit, change, same topic) -> for an edit that reverts one of that change: why its target may not be what the
+    change made; ``""`` for no doubt. same topic: whether the topic's id is known to be the same."""
 
 
 class Batch(Struct, frozen=True, kw_only=True):
     """How edits of some kinds are sent together, after all batches before it in `kinds.registry.BATCHES`.
 
-    steps: their requests, as few as the controller's limits allow.
-    predict: the cluster after them, as far as that can be known; parts that they don't touch stay the same objects.
-    commands: the commands of Kafka's tools for the lines of one target. all_commands: those for the lines of all
-    targets together, where one command can carry many.
-    carries: of a batch that creates topics: whether the command that creates one can carry this line of it too.
-    waits_for: the batch whose requests all have to succeed before these are sent; why: what a request's note says then.
-    refused_before: whether brokers would refuse these before that, so that they can't be checked.
+    Kinds share a batch by naming the same object.
     """
 
     steps: Callable[[Sequence[Staged], Facts], list[Step]]
+    """(staged, facts) -> their requests, as few as the controller's limits allow; each edit in exactly one."""
     predict: Callable[[Snapshot, Sequence[Any]], Snapshot]
+    """(snapshot, edits) -> the cluster after them, as far as it can be known; untouched parts stay the same objects."""
     commands: Callable[[Target, Sequence[DiffLine]], Iterable[Command]] = _no_commands
+    """(target, its lines) -> the commands of Kafka's tools for one target."""
     all_commands: Callable[[Sequence[DiffLine]], Iterable[Command]] | None = None
+    """(lines) -> those for the lines of all targets together, where one command can carry many."""
     carries: Callable[[DiffLine], bool] = _never
+    """(line) -> of a batch that creates topics: whether the command that creates one can carry this line, too."""
     waits_for: Batch | None = None
+    """The batch whose requests all have to succeed before these are sent: an earlier one in `BATCHES`."""
     why: str = ""
+    """What the note of a request says where it waits."""
     refused_before: bool = False
+    """Whether brokers would refuse these before that batch, so that they can't be checked in advance."""

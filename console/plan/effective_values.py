@@ -32,7 +32,7 @@ UNKNOWN = EffectiveValue(None, known=False)
 
 
 def inherited_value(found: Inherited) -> EffectiveValue:
-    """What is inherited, as an effective value."""
+    """Return an inherited value as an effective value."""
     return EffectiveValue(found.value, found.source, found.name, found.hidden, found.known)
 
 

@@ -11,7 +11,7 @@ from console.plan.kafka_tools import STDIN, Command, option
 from console.plan.staged import Staged
 
 SINGLY = 5
-"""With more offsets than these a command reads them from its input (--from-file)."""
+"""With more offsets than this a command reads them from a file (--from-file), here its standard input."""
 
 
 def _tool(share: bool, action: str, group: str) -> tuple[str, ...]:
@@ -23,7 +23,9 @@ def _is_share(some: Iterable[Staged]) -> bool:
 
 
 def reset_commands(group: str, staged: Sequence[Staged]) -> Iterator[Command]:
-    """Reset offsets: partitions of a topic that get one offset in one command, or all from a file."""
+    """Yield the commands that reset a group's offsets: one for each topic and offset, or one that reads all from a
+    file.
+    """
     if _is_share(staged):
         yield from _share_commands(group, staged)
         return
@@ -47,7 +49,7 @@ def _partitions(topic: str, numbers: Iterable[int]) -> str:
 
 
 def _share_commands(group: str, staged: Iterable[Staged]) -> Iterator[Command]:
-    """kafka-share-groups takes no offset, but where a log begins and ends."""
+    """Yield the commands of kafka-share-groups, which resets only to where a log begins or ends, not to an offset."""
     begin = _tool(True, "--reset-offsets", group)
     places: dict[tuple[str, str], list[int]] = {}
     for each in staged:
@@ -64,7 +66,7 @@ def _share_commands(group: str, staged: Iterable[Staged]) -> Iterator[Command]:
 
 
 def delete_offset_commands(group: str, staged: Sequence[Staged]) -> Iterator[Command]:
-    """Delete offsets, in one command."""
+    """Yield the one command that deletes offsets of a group."""
     share = _is_share(staged)
     topics: dict[str, list[int]] = {}
     for each in staged:
@@ -77,5 +79,5 @@ def delete_offset_commands(group: str, staged: Sequence[Staged]) -> Iterator[Com
 
 
 def delete_group_command(group: str, *, share: bool) -> Command:
-    """Delete a group with its offsets."""
+    """Return the command that deletes a group with its offsets."""
     return Command(_tool(share, "--delete", group))

@@ -1,4 +1,4 @@
-"""What a group reads again, or never, once its offsets are others; and the members that stand in the way. Pure."""
+"""What a group reads again, or never, once its offsets change; and the members that prevent the change. Pure."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ NAMED = 3
 
 
 def is_of_share_group(staged: Staged) -> bool:
-    """Whether a group is a share group, or will be."""
+    """Return whether an edit's group is a share group, or is going to be created as one."""
     if isinstance(staged.was, GroupOffset) and staged.was.type:
         return staged.was.type == SHARE
     return isinstance(staged.edit, CommitOffset) and staged.edit.share
 
 
 def members_of(group: Group) -> tuple[str, ...]:
-    """The members of a group as a message names them: client id and host."""
+    """Return the members of a group as messages name them: client id and host."""
     return tuple(f"{each.client_id} at {each.host.removeprefix('/')}" for each in group.members or ())
 
 
 def has_members(group: str, members: Sequence[str]) -> str:
-    """Why a group's offsets can't be changed; ``""`` for one without members."""
+    """Return why a group's offsets can't be changed, naming its members; ``""`` for a group without members."""
     if not members:
         return ""
     more = f" and {len(members) - NAMED} more" if len(members) > NAMED else ""
@@ -35,8 +35,11 @@ def has_members(group: str, members: Sequence[str]) -> str:
 
 
 def forecast(was: GroupOffset, offset: int) -> tuple[int, int]:
-    """How many offsets of a partition are read again, and how many never, if the group continues at `offset` instead of
-    where it is. At most as many records: compacted ones and transactions' markers have offsets too."""
+    """Return how many offsets of a partition are read again and how many are never read, if the group continues at
+    `offset` instead of at its committed one.
+
+    An upper bound for records: compacted ones and the markers of transactions have offsets, too.
+    """
     if was.committed is None:
         return 0, 0
     at = was.committed.offset
@@ -50,14 +53,14 @@ def _records(count: int, what: str) -> str:
 
 
 def forecast_text(again: int, never: int) -> str:
-    """``up to 12 records are read again``; ``""`` for nothing of either."""
+    """Return a forecast as text, ``up to 12 records are read again``; ``""`` where both are 0."""
     texts = [_records(again, "read again")] if again else []
     texts += [_records(never, "never read")] if never else []
     return ", ".join(texts)
 
 
 def effects_of_all(group: str, staged: Sequence[Staged]) -> tuple[str, ...]:
-    """What all edits of a group's offsets come to, a line each."""
+    """Return the common effects of all edits on a group's offsets, a line each."""
     again: dict[str, int] = {}
     never: dict[str, int] = {}
     types: set[str] = set()

@@ -32,50 +32,52 @@ class Command(NamedTuple):
 
 
 def option(name: str, value: str) -> tuple[str, ...]:
-    """An option with a value that may begin with a hyphen."""
+    """Return an option and its value as arguments; joined by ``=`` where the value begins with a hyphen."""
     return (f"{name}={value}",) if value.startswith("-") else (name, value)
 
 
 def entity_words(type_: str, name: str | None) -> list[str]:
-    """An entity of kafka-configs; None is the default entity."""
+    """Return the arguments of kafka-configs for an entity; None is the default entity."""
     named = ["--entity-default"] if name is None else option("--entity-name", name)
     return ["--entity-type", type_, *named]
 
 
 def alter_configs(entity: Sequence[str], *options: str) -> Command:
-    """kafka-configs --alter."""
+    """Return a command ``kafka-configs --alter`` for an entity."""
     return Command(("kafka-configs", "--alter", *entity, *options))
 
 
 def alter_with_secrets(entity: Sequence[str], pairs: Iterable[tuple[str, str]]) -> Command:
-    """kafka-configs --alter with values that the operator puts into a file."""
+    """Return a command ``kafka-configs --alter`` whose values the operator has to put into a file."""
     content = "; ".join(f"{key}={value}" for key, value in pairs)
     note = f"{SECRETS}, readable by you alone, has to hold: {content}"
     return alter_configs(entity, "--add-config-file", SECRETS)._replace(note=note)
 
 
 def needs_file(value: str) -> bool:
-    """Whether kafka-configs would spoil the value on its command line (ConfigCommand.parseConfigsToBeAdded)."""
+    """Return whether kafka-configs would alter the value if it stood on the command line: it removes brackets and trims
+    (ConfigCommand.parseConfigsToBeAdded).
+    """
     return "[" in value or "]" in value or not is_trimmed(value)
 
 
 def can_name_key(key: str, *, added: bool) -> bool:
-    """Whether kafka-configs takes a key for what it is (ConfigCommand.parseConfigsToBeAdded, …ToBeDeleted)."""
+    """Return whether kafka-configs accepts the key unaltered (ConfigCommand.parseConfigsToBeAdded, …ToBeDeleted)."""
     return _ADDED_KEY.fullmatch(key) is not None if added else "," not in key and key != "" and is_trimmed(key)
 
 
 def is_trimmed(value: str) -> bool:
-    """Whether Java's String.trim leaves the value as it is."""
+    """Return whether Java's String.trim leaves the value as it is."""
     return value == value.strip(_TRIMMED)
 
 
 def bracketed(value: str) -> str:
-    """A value for --add-config, which splits at commas and ``=``."""
+    """Return a value quoted for --add-config, which splits at commas and ``=`` outside of brackets."""
     return f"[{value}]" if "," in value or "=" in value else value
 
 
 def property_line(key: str, value: str) -> str:
-    """A line of a Java properties file (java.util.Properties.load), in ASCII."""
+    """Return a line of a Java properties file (java.util.Properties.load), in ASCII."""
     return f"{_escaped(key, ' :=#!')}={_escaped(value)}"
 
 

@@ -43,7 +43,7 @@ class _Removed(NamedTuple):
 
 
 class _Touched(NamedTuple):
-    """Outcomes of this subject are forgotten."""
+    """The outcomes of this subject are cleared."""
 
     subject: Target
 
@@ -52,10 +52,10 @@ _Entry = Staged | _Removed | _Touched
 
 
 class Moment:
-    """A state of the plan to go back or forward to: what was staged first, and so much of what was done to it since.
+    """A state of the plan to go back or forward to: what was staged first, and a length of the log of changes since.
 
     The log is shared by all moments of one `Staging` and only grows, so that a moment costs the same however long the
-    plan is; its contents are made when the operator goes there.
+    plan is; its contents are computed when the operator goes there.
     """
 
     __slots__ = ("_base", "_length", "_log", "_outcomes")
@@ -119,11 +119,11 @@ class Plan(Struct, frozen=True):
         return bool(self.staged)
 
     def outcome(self, edit: Edit) -> Outcome | None:
-        """How the last check or apply went for an edit; None where there was none since it was staged."""
+        """Return the outcome of the last check or apply for an edit; None where there was none since it was staged."""
         return self.outcomes.get(edit.slot)
 
     def creates_topic(self, name: str) -> bool:
-        """Whether the plan creates the topic."""
+        """Return whether the plan creates the topic."""
         return any(staged.edit.new_topic == name for staged in self.staged)
 
 
@@ -132,7 +132,7 @@ EMPTY = Plan()
 
 @dataclass(frozen=True, slots=True)
 class StageReport:
-    """What became of the edits of one `stage` call, each list in their order.
+    """The outcome of the edits of one `stage` call, each list in their order.
 
     added: as they stand in the plan, values parsed. replaced: what was staged before for a slot and gave way: the
     operator changed their mind. An edit may be in `replaced` and its successor in `dropped`: back to what is there.
@@ -146,7 +146,7 @@ class StageReport:
 
     @property
     def plan(self) -> Plan:
-        """The plan with these edits; made when it is first asked for, which takes as long as the plan is."""
+        """The plan with these edits; computed on first use, in time proportional to the plan's length."""
         return self.made()
 
 
@@ -170,12 +170,12 @@ class Staging:
         return len(self._steps)
 
     def creates_topic(self, name: str) -> bool:
-        """Whether the plan creates the topic."""
+        """Return whether the plan creates the topic."""
         edit = self.draft.topic_edit(name)
         return edit is not None and edit.new_topic == name
 
     def plan(self) -> Plan:
-        """The plan as it is now."""
+        """Return the plan as it is now."""
         return self._after(len(self._steps), len(self._log))
 
     def _after(self, steps: int, length: int) -> Plan:
@@ -186,7 +186,15 @@ class Staging:
         return Plan(staged, (*self._base.past, *self._steps[:steps]), (), now.outcomes)
 
     def stage(self, edits: Iterable[Edit], lasts_ms: int | None = None) -> StageReport:
-        """Put edits into the plan; as `stage` says."""
+        """Put edits into the plan, as the function `stage` does.
+
+        Args:
+            lasts_ms: milliseconds for which the edits are to hold once they are applied; None for good.
+
+        Returns:
+            What was added, replaced, dropped and refused. Its `plan` stays the plan after this call, whatever is staged
+                later.
+        """
         from console.plan.kinds.registry import kind_of
 
         draft, log = self.draft, self._log
@@ -230,14 +238,25 @@ class Staging:
 
 
 def stage(plan: Plan, edits: Iterable[Edit], snapshot: Snapshot, lasts_ms: int | None = None) -> StageReport:
-    """Put edits into the plan, one step to undo. What would change nothing is dropped, what contradicts the plan or
-    can't be is refused, each with words; the last word on a slot counts. Outcomes of what is touched are forgotten.
-    lasts_ms: how long these edits are to hold once they are applied, None for good."""
+    """Put edits into a plan, as one step to undo.
+
+    An edit that would change nothing is dropped; one that contradicts the plan or is impossible is refused, each with
+    its reason. The last edit of a slot counts. Outcomes of the subjects that are touched are cleared.
+
+    Args:
+        edits: in the order in which they take effect: one may depend on another before it, as a config on its topic.
+        snapshot: what the edits are judged against; what it has for their targets is kept as `Staged.was`.
+        lasts_ms: milliseconds for which the edits are to hold once they are applied; None for good.
+
+    Returns:
+        The new plan and what was added, replaced, dropped and refused. A refusal is part of the report, never an
+            exception.
+    """
     return Staging(plan, snapshot).stage(edits, lasts_ms)
 
 
 def undo(plan: Plan) -> Plan:
-    """Before the last stage or discard; the same plan where there is nothing to undo."""
+    """Return the plan before the last stage or discard; the same plan where there is nothing to undo."""
     if not plan.past:
         return plan
     *past, back = plan.past
@@ -245,7 +264,7 @@ def undo(plan: Plan) -> Plan:
 
 
 def redo(plan: Plan) -> Plan:
-    """What `undo` undid; the same plan where there is nothing to redo."""
+    """Return the plan before the last `undo`; the same plan where there is nothing to redo."""
     if not plan.future:
         return plan
     *future, ahead = plan.future
@@ -253,17 +272,25 @@ def redo(plan: Plan) -> Plan:
 
 
 def discard(plan: Plan, target: Target | None = None, key: str | None = None) -> Plan:
-    """Without the edits of a target and key (None: of any); can be undone. The same plan where none match.
+    """Return the plan without the edits of a target and key; `undo` brings them back.
 
-    A topic's name and its config resource are one target, and a group with its offsets, unless a key is given. With
-    the creation of a topic go the config edits on it, which would have nothing to stand on.
+    A topic's name and its config resource are one target, and a group with its offsets, unless a key is given. With the
+    creation of a topic its config edits go, too: they would have no topic.
+
+    Args:
+        target: None for any.
+        key: of a config or quota; None for any.
+
+    Returns:
+        The same plan (the same object) where no edit matches.
     """
     return without(plan, {staged.edit.slot for staged in plan.staged if _matches(staged.edit, target, key)})
 
 
 def without(plan: Plan, gone: Collection[Slot]) -> Plan:
-    """Without the edits in these slots, and without the config edits on a topic whose creation is among them; can be
-    undone. The same plan where none match."""
+    """Return the plan without the edits in these slots, and without the config edits on a topic whose creation is among
+    them; `undo` brings them back. The same plan where none match.
+    """
     created = {name for s in plan.staged if (name := s.edit.new_topic) is not None and s.edit.slot in gone}
     kept = tuple(s for s in plan.staged if s.edit.slot not in gone and s.edit.on_topic not in created)
     if len(kept) == len(plan.staged):
@@ -279,7 +306,7 @@ def _matches(edit: Edit, target: Target | None, key: str | None) -> bool:
 
 
 def _is_of_group(what: Target, target: Target) -> bool:
-    """Whether `what` is a group, or an offset of it, and the target that group or its configs."""
+    """Return whether `what` is a group, or an offset of it, and the target that group or its configs."""
     if not isinstance(target, GroupTarget) and not (isinstance(target, ConfigResource) and target.type == GROUP):
         return False
     group = GroupTarget(target.name)
@@ -291,10 +318,10 @@ def _now(plan: Plan) -> Moment:
 
 
 def _moved_on(plan: Plan, staged: tuple[Staged, ...], outcomes: Mapping[Slot, Outcome]) -> Plan:
-    """Other contents, one `undo` away from these; what was undone before can't be redone."""
+    """Return a plan with other contents, one `undo` away from this one; what was undone before can't be redone."""
     return Plan(staged, (*plan.past, _now(plan)), (), outcomes)
 
 
 def with_outcomes(plan: Plan, outcomes: Mapping[Slot, Outcome]) -> Plan:
-    """The same edits with these outcomes; nothing to undo in that."""
+    """Return the plan with these outcomes in place of its own; it adds no step to undo."""
     return replace(plan, outcomes=outcomes)

@@ -58,7 +58,15 @@ UNDESCRIBED = frozenset(
 
 
 def predict_configs(snapshot: Snapshot, edits: Edits) -> Configs:
-    """The configs after these edits. A resource that was not read stays unread."""
+    """Return the configs as brokers will describe them after these edits. A resource that was not read stays unread.
+
+    Args:
+        edits: by resource, each list in the order in which it takes effect.
+
+    Returns:
+        All configs of the snapshot. Sets that nothing changes are the same objects, and topics that share a set still
+            share one if none of them is edited itself, so that rules judge each set once.
+    """
     before = Inheritance(snapshot)
     configs = dict(snapshot.configs)
     default = _own_after(CLUSTER_DEFAULT, edits, snapshot, before)
@@ -82,7 +90,7 @@ def predict_configs(snapshot: Snapshot, edits: Edits) -> Configs:
 
 
 def _own_after(resource: ConfigResource, edits: Edits, snapshot: Snapshot, before: Inheritance) -> _Own:
-    """Key -> the broker's own value after the edits, None where it is deleted."""
+    """Return the broker's own value of each key that the edits change; None where it is deleted."""
     configs = snapshot.configs.get(resource)
     after: _Own = {}
     for edit in edits.get(resource, ()):
@@ -95,7 +103,7 @@ def _own_after(resource: ConfigResource, edits: Edits, snapshot: Snapshot, befor
 
 
 def _template(key: str, entry: ConfigEntry | None, inheritance: Inheritance) -> ConfigEntry:
-    """An entry with the type and flags that a broker gives this key of its own."""
+    """Return an entry with the type and flags that a broker gives this key."""
     found = entry or inheritance.sample(BROKER, key)
     if found is not None:
         return found
@@ -159,7 +167,7 @@ def _changed_layers(layers: Layers, changed: Mapping[ConfigSource, _Own]) -> Lay
 
 
 def _with(entry: ConfigEntry, synonyms: tuple[Synonym, ...]) -> ConfigEntry:
-    """The entry as these synonyms make it, the strongest first."""
+    """Return the entry with the value and source of its strongest synonym, which comes first."""
     first = synonyms[0]
     value = None if entry.sensitive or first.value is None else canonical(entry.type, first.value)
     return replace(entry, value=value, source=first.source, synonyms=synonyms)
@@ -168,7 +176,7 @@ def _with(entry: ConfigEntry, synonyms: tuple[Synonym, ...]) -> ConfigEntry:
 def _inherit(
     configs: dict[ConfigResource, ConfigSet], changed: Mapping[ConfigSource, _Own], broker: int | None
 ) -> None:
-    """Topics and groups as the broker that described them will see them."""
+    """Update what topics and groups inherit, as the broker that described them will show it."""
     on_broker = configs.get(broker_resource(broker)) if broker is not None else None
     names = {name for own in changed.values() for name in own}
     touched = names_touched(names)
@@ -213,7 +221,7 @@ def _inheriting(
 def _edited(
     resource: ConfigResource, configs: ConfigSet, edits: list[ConfigEdit], before: Inheritance, after: Inheritance
 ) -> ConfigSet:
-    """The own set of a resource that is no broker's after its edits."""
+    """Return the configs of a resource that is no broker after its own edits."""
     entries = {entry.name: entry for entry in configs}
     own = own_source(resource)
     for edit in edits:
@@ -235,7 +243,7 @@ def _edited(
 
 
 def without_own(entry: ConfigEntry, resource: ConfigResource, inheritance: Inheritance) -> ConfigEntry:
-    """The entry once the resource's own value is gone."""
+    """Return the entry once the resource's own value is deleted."""
     if resource.type.entity.has_levels:
         return replace(entry, value=None)
     own = own_source(resource)

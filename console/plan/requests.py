@@ -26,7 +26,7 @@ seconds, so that brokers' heartbeats timed out. Less than a second's worth goes 
 
 
 def acl_removals(acls: int) -> int:
-    """How many ACLs to remove in one request where the cluster has this many."""
+    """Return how many ACLs one request may remove where the cluster has `acls`."""
     return min(RECORD_LIMIT, max(1, ACL_COMPARISONS // max(acls, 1)))
 
 
@@ -66,22 +66,29 @@ class Step(Struct, frozen=True):
 
 @dataclass(slots=True)
 class Bin:
-    """One request to be: its edits and the records that they come to."""
+    """A request under construction: its edits and how many records they make."""
 
     records: int = 0
     staged: list[Staged] = field(default_factory=list)
 
     def add(self, group: Sequence[Staged], records: int) -> None:
-        """Put a group in."""
+        """Put a group into the request."""
         self.staged.extend(group)
         self.records += records
 
 
 def pack(groups: Iterable[tuple[Sequence[Staged], int]], limit: int, into: Sequence[Bin] = ()) -> list[Bin]:
-    """Each (group, records) into the first bin that has room, those of `into` before new ones. A group is never parted:
-    what a broker does whole or not at all stays in one request, and one beyond the limit gets a bin of its own.
+    """Put each (group, records) into the first bin with room for it, those of `into` before new ones.
 
-    Gives the bins of `into` and the new ones that were needed.
+    A group is never split: what a broker applies whole or not at all stays in one request, and a group beyond the limit
+    gets a bin of its own.
+
+    Args:
+        limit: records in one bin.
+        into: bins to fill first; they are changed.
+
+    Returns:
+        The bins of `into` and the new ones that were needed.
     """
     ordered = list(groups)
     least = min((records for _, records in ordered), default=0)
@@ -100,7 +107,7 @@ def pack(groups: Iterable[tuple[Sequence[Staged], int]], limit: int, into: Seque
 
 
 def cut_note(place: int, count: int, limit: int, what: str = "records") -> str:
-    """Why a request is one of several: ``""`` where it is the only one."""
+    """Return why a request is one of several; ``""`` where it is the only one."""
     return f"{place + 1} of {count}: a controller takes at most {limit:,} {what} in one change" if count > 1 else ""
 
 
@@ -109,14 +116,14 @@ Group = tuple[Sequence[Staged], int]
 
 
 def singly(some: Iterable[Staged]) -> Iterable[Group]:
-    """Each edit by itself, as one record."""
+    """Return each edit as a group of its own that makes one record."""
     return (([staged], 1) for staged in some)
 
 
 def steps_of(
     groups: Iterable[Group], limit: int, request: Callable[[list[Staged]], ChangeRequest], what: str = "records"
 ) -> list[Step]:
-    """The fewest requests for these groups, each within the limit."""
+    """Return the fewest requests for these groups, each within the limit."""
     bins = pack(groups, limit)
     return [
         Step(request(each.staged), tuple(each.staged), cut_note(place, len(bins), limit, what))

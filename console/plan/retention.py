@@ -54,8 +54,9 @@ NONE = Range(0, 0)
 
 
 class Deletion(NamedTuple):
-    """What goes. least, most: bytes on all replicas; partitions: how many were looked at; unknown: how many were not;
-    why: what kept one from being looked at."""
+    """What is deleted. least, most: bytes on all replicas; partitions: how many were judged; unknown: how many were
+    not; why: the error that prevented one.
+    """
 
     least: int = 0
     most: int = 0
@@ -76,12 +77,14 @@ class Deletion(NamedTuple):
 
 
 def shortens_default(staged: Iterable[Staged]) -> bool:
-    """Whether an edit is of a retention that topics inherit."""
+    """Return whether an edit changes a retention default that topics inherit."""
     return any(_broker_key(each) for each in staged)
 
 
 def retention_cuts(staged: Iterable[Staged], snapshot: Snapshot) -> tuple[RetentionCut, ...]:
-    """The topics whose configs were read that keep less after these edits, each once, in the order of the edits."""
+    """Return the topics that keep less after these edits, each once, in the order of the edits; topics whose configs
+    were not read are left out.
+    """
     edits = tuple(each for each in staged if _topic_key(each) or _broker_key(each))
     if not edits:
         return ()
@@ -103,7 +106,7 @@ def retention_cuts(staged: Iterable[Staged], snapshot: Snapshot) -> tuple[Retent
 
 
 def by_slot(cuts: Iterable[RetentionCut], known: Mapping[RetentionCut, Deletion]) -> dict[Slot, Deletion]:
-    """What each edit deletes, of the cuts that were looked at."""
+    """Return what each edit deletes, as the sum over its cuts that were judged."""
     found: dict[Slot, Deletion] = {}
     for cut in cuts:
         if cut in known:
@@ -112,27 +115,40 @@ def by_slot(cuts: Iterable[RetentionCut], known: Mapping[RetentionCut, Deletion]
 
 
 def deleted_bytes(span: LogSpan, sizes: Sequence[int], cut: RetentionCut) -> Range:
-    """What goes of one partition. span: of the moment `cut.ms` ago; sizes: bytes of each replica."""
+    """Return how many bytes of one partition are deleted.
+
+    Args:
+        span: the log's offsets, with `since` as of `cut.ms` ago.
+        sizes: bytes of each replica.
+    """
     each = [_of_replica(span, size, cut) for size in sizes if size > 0]
     return Range(sum(found.least for found in each), sum(found.most for found in each))
 
 
 def bytes_freed(before: int, log: LogRange, sizes: Sequence[int], segment_bytes: int) -> Range:
-    """What goes of one partition whose records before an offset are deleted: whole segments, and never the active one
-    (UnifiedLog.deleteLogStartOffsetBreachedSegments). sizes: bytes of each replica."""
+    """Return how many bytes of one partition go when its records before an offset are deleted: whole segments, and
+    never the active one (UnifiedLog.deleteLogStartOffsetBreachedSegments).
+
+    Args:
+        before: the first offset that stays.
+        sizes: bytes of each replica.
+    """
     each = [bytes_before(before, log.start, log.end, size) for size in sizes if size > 0]
     return Range(sum(max(0, found.least - segment_bytes) for found in each), sum(found.most for found in each))
 
 
 def _of_replica(span: LogSpan, size: int, cut: RetentionCut) -> Range:
-    """A broker deletes by time and by size, each a beginning of the log: the longer one goes."""
+    """Return what one replica deletes: by time and by size, each from the log's beginning; so the longer of both
+    goes.
+    """
     by_time, by_size = _by_time(span, size, cut), _by_size(size, cut)
     return Range(max(by_time.least, by_size.least), max(by_time.most, by_size.most))
 
 
 def _by_time(span: LogSpan, size: int, cut: RetentionCut) -> Range:
-    """All segments before the one that holds `span.since`, the first record that is young enough: the same comparison
-    finds the record and keeps the segment, whatever the order of the timestamps."""
+    """Return the bytes of all segments before the one that holds `span.since`, the first record that is young enough:
+    brokers find that record by the comparison that keeps its segment, whatever the order of the timestamps.
+    """
     if cut.ms < 0 or span.latest <= span.earliest:
         return NONE
     if span.since >= span.latest:  # the active segment too: a new one is begun
@@ -147,7 +163,9 @@ def _by_time(span: LogSpan, size: int, cut: RetentionCut) -> Range:
 
 
 def _by_size(size: int, cut: RetentionCut) -> Range:
-    """Segments while what is left without them is no less than the limit: less than one segment stays above it."""
+    """Return the bytes that go by size: segments go while what is left is no less than the limit, so less than one
+    segment stays above it.
+    """
     if cut.size < 0 or size < cut.size:
         return NONE
     if cut.size == 0:
@@ -157,9 +175,12 @@ def _by_size(size: int, cut: RetentionCut) -> Range:
 
 
 def bytes_before(offset: int, start: int, end: int, size: int) -> Range:
-    """What stands before an offset of a log from `start` to `end`. No API shows it: offsets stand for bytes, as exactly
-    as different record sizes let them (three standard deviations for sizes that deviate as far as their mean is, and
-    10 % for sizes that change)."""
+    """Return how many bytes stand before an offset of a log from `start` to `end`, estimated from offsets: no API shows
+    it.
+
+    The range is three standard deviations wide for record sizes that deviate as far as their mean is, and 10 % wider
+    for sizes that change over time.
+    """
     records = end - start
     if offset <= start:
         return NONE
@@ -171,7 +192,7 @@ def bytes_before(offset: int, start: int, end: int, size: int) -> Range:
 
 
 def _shorter(before: Kept, after: Kept) -> tuple[str, ...]:
-    """The keys by which less is kept."""
+    """Return the keys by which less is kept."""
     if not after.deletes:
         return ()
     if not before.deletes:
@@ -197,7 +218,7 @@ def _topic_key(staged: Staged) -> bool:
 
 
 def _broker_key(staged: Staged) -> str:
-    """The topics' key that an edit of the brokers' default stands for, ``""`` for any other edit."""
+    """Return the topic's key whose default an edit changes for all brokers, ``""`` for any other edit."""
     edit = staged.edit
     if not isinstance(edit, ConfigEdit) or edit.resource != CLUSTER_DEFAULT:
         return ""

@@ -13,14 +13,20 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 def reversal(staged: Staged, overrides: Mapping[str, str] = _NONE) -> Reversal:
-    """The opposite of an edit, from what stood in its place when it was applied. overrides: of a topic that it deleted,
-    which the topic gets when it is created again."""
+    """Return the opposite of an edit, from the state of its target when it was applied.
+
+    Args:
+        overrides: the configs of a topic that the edit deleted: the topic gets them when it is created again.
+
+    Returns:
+        A Reversal without edits where nothing can take it back; its `loss` says why.
+    """
     if staged.was is UNREAD:
         return Reversal((), UNREAD, "what was there before was not read")
     return kind_of(staged.edit).reversal(staged.edit, staged.was, overrides)
 
 
 def losses(staged: Iterable[Staged]) -> tuple[tuple[Staged, str], ...]:
-    """What can't be taken back, or not whole, of edits that are not applied yet: each with why."""
+    """Return the edits that can't be taken back, or not whole, each with why; for edits that are not applied yet."""
     found = ((each, reversal(each)) for each in staged)
     return tuple((each, back.loss) for each, back in found if back.loss and kind_of(each.edit).takes_away(each.edit))

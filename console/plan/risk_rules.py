@@ -136,19 +136,19 @@ class Judged(Struct, frozen=True, dict=True):
         return {each.edit.slot: each.was for each in self.staged}
 
     def was(self, edit: Edit) -> Was:
-        """What was read in an edit's place when it was staged."""
+        """Return what was read of an edit's target when it was staged."""
         return self._was[edit.slot]
 
     def own(self, resource: ConfigResource, key: str) -> str | None:
-        """What a resource has for a key before, inherited or not; None if that is unknown."""
+        """Return a key's value on a resource before the plan, inherited or not; None if that is unknown."""
         return _value(self.before, resource, key)
 
     def then(self, resource: ConfigResource, key: str) -> str | None:
-        """What a resource has for a key after, inherited or not; None if that is unknown."""
+        """Return a key's value on a resource after the plan, inherited or not; None if that is unknown."""
         return _value(self.after, resource, key)
 
     def may_hold_data(self, topic: str) -> bool:
-        """False only for a topic that is known to be empty."""
+        """Return False only for a topic that is known to be empty."""
         return self.facts.sizes.get(topic) != 0
 
 

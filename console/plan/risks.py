@@ -22,7 +22,16 @@ from console.plan.staged import Draft, Staged
 
 
 def risks(staged: Iterable[Staged], snapshot: Snapshot, facts: RiskFacts | None = None) -> tuple[Risk, ...]:
-    """The warnings of these edits, in their order. facts: what was read for them; without, sizes are unknown."""
+    """Return the warnings about these edits, in their order.
+
+    Args:
+        staged: all edits that are applied together: a warning is about the cluster after all of them.
+        snapshot: with what `risk_needs` names; what was not read counts as unknown, not as harmless.
+        facts: what was read for warnings alone; without it sizes and readers are unknown.
+
+    Returns:
+        For each edit its warnings in the order of `risk_rules.NAMES`. Accepting them is left to `settle.ApplyOptions`.
+    """
     all_ = tuple(staged)
     judged = Judged(snapshot, all_, facts or RiskFacts(), partial(predict, snapshot, Plan(all_)))
     return tuple(
@@ -34,7 +43,7 @@ def risks(staged: Iterable[Staged], snapshot: Snapshot, facts: RiskFacts | None 
 
 
 def risk_needs(staged: Iterable[Staged]) -> RiskNeeds:
-    """What has to be read to judge these edits."""
+    """Return what has to be read before these edits can be judged."""
     wanted = NOTHING
     for each in staged:
         for rule in kind_of(each.edit).risks:
@@ -46,7 +55,7 @@ def risk_needs(staged: Iterable[Staged]) -> RiskNeeds:
 
 
 def effects(staged: Iterable[Staged], snapshot: Snapshot) -> dict[Slot, tuple[str, ...]]:
-    """Slot -> lines; edits that change nothing for others are left out."""
+    """Return how each edit changes other entities, as lines by slot; edits without such effects are left out."""
     all_ = tuple(staged)
     seen = Draft(all_, snapshot)
     found = {each.edit.slot: kind_of(each.edit).effects(each.edit, seen) for each in all_}

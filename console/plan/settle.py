@@ -1,5 +1,5 @@
-"""What an apply is asked to do and what it did, and what becomes of edits once their requests are answered, or no
-answer comes.
+"""What an apply is asked to do and what it did, and how a plan goes on once requests are answered, or no answer
+comes.
 """
 
 from __future__ import annotations
@@ -33,9 +33,15 @@ _SILENT = Failure(
 
 
 def settle(plan: Plan, answered: Answered) -> Plan:
-    """After an apply: applied edits are gone, the others stay in their order, each with its outcome. Edits that were
-    not in these steps, or were staged again since, stay as they are. What is applied can't be undone by unstaging: once
-    something is, nothing is left to undo or redo."""
+    """Return the plan after an apply: without the edits that were applied, the others in their order, each with its
+    outcome.
+
+    Edits that were not in these steps, or were staged again since, stay as they are. Unstaging does not undo what is
+    applied: once an edit was, nothing is left to undo or redo.
+
+    Args:
+        answered: the steps that were sent, with the outcomes of their targets; a target without one counts as unknown.
+    """
     outcomes = _by_slot(answered)
     kept = []
     left: dict[Slot, Outcome] = {}
@@ -53,7 +59,9 @@ def settle(plan: Plan, answered: Answered) -> Plan:
 
 
 def record_check(plan: Plan, answered: Answered) -> Plan:
-    """After a validate-only: the same edits, each with what the brokers said of it; earlier outcomes are gone."""
+    """Return the plan after a validate-only request: the same edits, each with the brokers' answer; earlier outcomes
+    go.
+    """
     outcomes = _by_slot(answered)
     current: dict[Slot, Outcome] = {}
     for staged in plan.staged:
@@ -64,8 +72,9 @@ def record_check(plan: Plan, answered: Answered) -> Plan:
 
 
 def _by_slot(answered: Answered) -> Mapping[Slot, tuple[Staged, Outcome]]:
-    """Of each edit that was sent, the outcome of its target; a config that was folded into a topic's creation shares
-    that topic's."""
+    """Return each edit that was sent with its target's outcome; a config that went with a topic's creation shares that
+    of the topic.
+    """
     found = {}
     for step, outcomes in answered:
         of: dict[Target, Outcome] = {subject(outcome.target): outcome for outcome in outcomes}
@@ -80,9 +89,19 @@ def _by_slot(answered: Answered) -> Mapping[Slot, tuple[Staged, Outcome]]:
 
 
 def verdicts(request: Iterable[Staged], now: Snapshot) -> Mapping[Slot, Status]:
-    """For the edits of one request: APPLIED where the cluster has what they want and had not before, NOT_APPLIED where
-    it has what was there before, UNKNOWN if that is not visible. All keys of an entity are applied or none, so that
-    one that can be seen speaks for those that can't."""
+    """Return the outcome of each edit of a request that was not answered, by what the cluster has now.
+
+    A broker applies all keys of an entity or none, so an edit that can be seen decides for those of the same entity
+    that can't (secrets).
+
+    Args:
+        request: the edits of one request.
+        now: a snapshot in which all that they touch was described after the request was sent.
+
+    Returns:
+        APPLIED where the cluster has what the edit wants and had not before, NOT_APPLIED where it has what it had
+            before, UNKNOWN where neither is visible.
+    """
     seen = Described(now)
     edits = tuple(request)
     alone = {each.edit.slot: verdict(each.edit, each.was, current_state(each.edit, seen)) for each in edits}
@@ -158,7 +177,7 @@ class ApplyOptions(Struct, frozen=True):
     seen: tuple[Risk, ...] = ()
 
     def hindering(self, found: Iterable[Risk]) -> tuple[Risk, ...]:
-        """The warnings that are not accepted."""
+        """Return the warnings that are not accepted."""
         seen = {(risk.slot, risk.accepted_as) for risk in self.seen}
         return tuple(
             risk for risk in found if risk.accepted_as not in self.risks and (risk.slot, risk.accepted_as) not in seen
@@ -189,7 +208,7 @@ class InFlight(Struct, frozen=True):
         return f"outcome unknown: change {self.change}, `kac history` settles it"
 
     def waiting(self, now: datetime) -> str:
-        """What is waited for, and since when."""
+        """Return which request is waited for, and for how long, as text."""
         number = f"change {self.change}: " if self.change is not None else ""
         edits = f"{self.edits:,} {'edit' if self.edits == 1 else 'edits'}"
         at = time_of_day(self.since)

@@ -1,5 +1,5 @@
-"""Staged edits: an edit with what was read in its place, the draft of a plan while edits are put into it, and what
-else may become of an edit.
+"""Staged edits: an edit with what was read of its target, the draft of a plan while edits are put into it, and the
+other answers to an edit: dropped and refused.
 """
 
 from __future__ import annotations
@@ -117,19 +117,19 @@ Verdict = Staged | Dropped | Refused
 
 
 def topic_id_of(edit: Edit, snapshot: Snapshot) -> str | None:
-    """The id in a snapshot of the topic that an edit is on; None if unknown."""
+    """Return the id that the snapshot has for an edit's topic; None if unknown."""
     name = edit.on_topic
     topic = snapshot.topics.get(name) if name is not None else None
     return topic.topic_id if topic is not None else None
 
 
 def subject(target: Target) -> Target:
-    """What a target is about: a topic's configs and the topic itself are one subject, its config resource."""
+    """Return what a target is about: a topic's configs and the topic itself are one subject, its config resource."""
     return topic_resource(target.name) if isinstance(target, TopicTarget) else target
 
 
 def shown(value: str) -> str:
-    """A value in a sentence: cut where it is long."""
+    """Return a value for a sentence, cut where it is long."""
     return value if len(value) <= 60 else f"{value[:57]}…"
 
 
@@ -150,32 +150,38 @@ class Described:
         return frozenset(self.snapshot.acls)
 
     def read(self, part: str) -> bool:
-        """Whether a part of the cluster was read as a whole, so that what is missing in it does not exist."""
+        """Return whether a part of the cluster was read as a whole, so that what is missing in it does not exist."""
         return part in self.snapshot.read_at
 
     def found(self, there: Was, part: str) -> Was:
-        """What was looked up in a part of the snapshot; UNREAD for nothing in a part that was not read as a whole."""
+        """Return what was looked up in a part of the snapshot; UNREAD for a miss in a part that was not read as a
+        whole.
+        """
         return there if there is not None or self.read(part) else UNREAD
 
     def once(self, what: Hashable, compute: Callable[[], T]) -> T:
-        """What `compute` returns, computed for the first edit that asks for `what`."""
+        """Return the result of `compute`, which is called for the first edit that asks for `what` and kept for the
+        others.
+        """
         if what not in self._computed:
             self._computed[what] = compute()
         found: T = self._computed[what]
         return found
 
     def entry(self, resource: ConfigResource, key: str) -> ConfigEntry | None:
-        """The key as it was described for the resource."""
+        """Return the key's entry as it was described for the resource."""
         configs = self.snapshot.configs.get(resource)
         return configs.get(key) if configs is not None else None
 
     def like(self, resource: ConfigResource, key: str) -> ConfigEntry | None:
-        """The key as it was described for the resource, else for another of its type: for its type and flags."""
+        """Return the key's entry of the resource, else of another of its type: good for its type and flags, not its
+        value.
+        """
         return self.entry(resource, key) or self.inheritance.sample(resource.type, key)
 
 
 class Draft(Described):
-    """What is staged so far, in order, with the snapshot that it is judged against."""
+    """The edits that are staged so far, in order, with the snapshot that they are judged against."""
 
     def __init__(self, staged: Iterable[Staged], snapshot: Snapshot) -> None:
         super().__init__(snapshot)
@@ -191,7 +197,7 @@ class Draft(Described):
         return tuple(self._slots.values())
 
     def at(self, slot: Slot) -> Staged | None:
-        """What is staged for a slot."""
+        """Return what is staged for a slot."""
         return self._slots.get(slot)
 
     def put(self, staged: Staged) -> None:
@@ -212,28 +218,28 @@ class Draft(Described):
             del self._offsets[slot.target.group][slot]
 
     def topic_edit(self, name: str) -> Edit | None:
-        """The staged creation, deletion or growth of a topic."""
+        """Return the staged creation, deletion or growth of a topic."""
         found = self._slots.get(Slot(TopicTarget(name), ""))
         return found.edit if found else None
 
     def creates(self, resource: ConfigResource) -> CreateTopic | None:
-        """The staged creation of the topic whose configs these are."""
+        """Return the staged creation of the topic whose configs these are."""
         edit = self.topic_edit(resource.name) if resource.type == TOPIC else None
         return edit if isinstance(edit, CreateTopic) else None
 
     def config_keys(self, topic: str) -> list[str]:
-        """The keys of a topic's configs that are staged."""
+        """Return the staged config keys of a topic, sorted."""
         return sorted(slot.key for slot in self._configs.get(topic_resource(topic), ()))
 
     def offsets_of(self, group: str) -> list[Staged]:
-        """What is staged for a group's offsets, in order."""
+        """Return what is staged for a group's offsets, in order."""
         return [self._slots[slot] for slot in self._offsets.get(group, ())]
 
     def begins(self, edit: Edit, group: str) -> bool:
-        """Whether an edit is the first one of a group's offsets."""
+        """Return whether an edit is the first one of a group's offsets."""
         return next(iter(self._offsets.get(group, ())), None) == edit.slot
 
     def group_edit(self, name: str) -> Edit | None:
-        """The staged deletion of a group."""
+        """Return the staged deletion of a group."""
         found = self._slots.get(Slot(GroupTarget(name), ""))
         return found.edit if found else None

@@ -30,8 +30,12 @@ class StaleThrottle(NamedTuple):
 
 
 def stale_throttles(snapshot: Snapshot) -> tuple[StaleThrottle, ...]:
-    """Every throttle that could go, from a snapshot in which reassignments, the configs of all brokers, of the cluster
-    default and of all topics, and the log dirs were read. What was not read is not taken for stale."""
+    """Return every throttle that can be removed.
+
+    Args:
+        snapshot: in which reassignments, the configs of all brokers, of the cluster default and of all topics, and the
+            log dirs were read. What was not read does not count as stale.
+    """
     if "reassignments" not in snapshot.read_at:
         return ()
     return (*_brokers(snapshot), *_topics(snapshot))
@@ -58,14 +62,16 @@ def _brokers(snapshot: Snapshot) -> Iterator[StaleThrottle]:
 
 
 def _copying(snapshot: Snapshot) -> frozenset[int]:
-    """Brokers that move replicas between their log dirs."""
+    """Return the brokers that move replicas between their log dirs."""
     return frozenset(
         broker for broker, dirs in snapshot.log_dirs.items() if any(log_dir.replicas.moving for log_dir in dirs)
     )
 
 
 def _is_copying(resource: ConfigResource, copying: frozenset[int], snapshot: Snapshot) -> bool:
-    """Whether a broker does, or any for the cluster default; one that was not read is taken to."""
+    """Return whether a broker moves replicas between log dirs, or any broker for the cluster default; a broker that was
+    not read counts as one that does.
+    """
     if resource.is_cluster_default:
         return bool(copying) or any(broker.id not in snapshot.log_dirs for broker in snapshot.cluster.brokers)
     return int(resource.name) in copying or int(resource.name) not in snapshot.log_dirs
@@ -92,7 +98,7 @@ def _topics(snapshot: Snapshot) -> Iterator[StaleThrottle]:
 
 
 def _unused(items: Iterable[str], moving: set[int]) -> list[str]:
-    """The replicas (``partition:broker``) whose partition does not move; ``*`` is all, and is used by any that does."""
+    """Return the replicas (``partition:broker``) whose partition does not move; ``*`` is in use while any moves."""
     found = []
     for item in items:
         number = long_number(item.partition(":")[0].strip())

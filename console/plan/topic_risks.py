@@ -51,7 +51,7 @@ class TopicChange(NamedTuple):
 
 
 def topic_key(edit: Edit) -> str:
-    """The topic's key that a config edit of a topic or a broker changes, ``""`` for any other edit."""
+    """Return the topic's key that a config edit of a topic or a broker changes, ``""`` for any other edit."""
     if not isinstance(edit, ConfigEdit):
         return ""
     if edit.resource.type == TOPIC:
@@ -60,7 +60,7 @@ def topic_key(edit: Edit) -> str:
 
 
 def changes(edit: ConfigEdit, judged: Judged) -> list[TopicChange]:
-    """The topics that a config edit changes: one, or all that inherit a broker's key."""
+    """Return the topics that a config edit changes: its own, or all that inherit a broker's key."""
     key = topic_key(edit)
     if edit.resource.type == TOPIC:
         resource = edit.resource
@@ -88,8 +88,9 @@ def changes(edit: ConfigEdit, judged: Judged) -> list[TopicChange]:
 
 
 def may_inherit(edit: Edit, snapshot: Snapshot) -> list[str]:
-    """The topics whose configs say whether a broker's key concerns them: those on which it could do harm, the most
-    endangered first."""
+    """Return the topics whose configs show whether they inherit a broker's key: those that it could harm, the most
+    endangered first, because at most `READ_TOPICS` are read.
+    """
     if not isinstance(edit, ConfigEdit) or edit.resource.type != BROKER:
         return []
     names = _on(edit.resource, snapshot)
@@ -103,7 +104,7 @@ def may_inherit(edit: Edit, snapshot: Snapshot) -> list[str]:
 
 
 def _on(resource: ConfigResource, snapshot: Snapshot) -> list[str]:
-    """The topics that a broker has replicas of; all for the default of all brokers."""
+    """Return the topics that a broker has replicas of; all topics for the default of all brokers."""
     if resource.is_cluster_default or not resource.name.isdecimal():
         return list(snapshot.topics)
     broker = int(resource.name)
@@ -117,13 +118,13 @@ def _set_to(edit: ConfigEdit) -> str | None:
 
 
 def _replication(name: str, judged: Judged) -> int:
-    """How many replicas a topic has, 0 if unknown."""
+    """Return a topic's replication factor, 0 if unknown."""
     topic = judged.before.topics.get(name)
     return topic.replication if topic is not None else 0
 
 
 def _counted(found: list[TopicChange], what: str) -> str:
-    """``12 topics that inherit it …``; those whose configs were not read are counted apart."""
+    """Return ``12 topics that inherit it …`` as text; topics whose configs were not read are counted apart."""
     read = sum(change.read for change in found)
     unread = len(found) - read
     words = []
@@ -145,7 +146,7 @@ def _needs(edit: ConfigEdit, *, sizes: bool = False) -> RiskNeeds:
 
 
 def inheriting(resource: ConfigResource, key: str, snapshot: Snapshot) -> tuple[str, ...]:
-    """How many brokers and topics inherit a broker's key and how many set it themselves, a line each."""
+    """Return how many brokers and topics inherit a broker's key and how many set it themselves, a line each."""
     lines = []
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]
     read = {broker: configs for broker in brokers if (configs := snapshot.configs.get(broker)) is not None}
@@ -164,7 +165,7 @@ def _sets_itself(configs: ConfigSet, resource: ConfigResource, key: str) -> bool
 
 
 def _of_topics(key: str, snapshot: Snapshot) -> list[str]:
-    """Equal sets are one object, so each is looked at once."""
+    """Return the line on topics that inherit a key; none where no topic's configs were read."""
     known: dict[int, bool] = {}
     shadow = read = 0
     for name in snapshot.topics:
@@ -192,21 +193,21 @@ def _inherit(many: str, one: str, inheriting: int, shadowing: int, partly: bool)
 
 
 def isr_needs(edit: ConfigEdit) -> RiskNeeds:
-    """One in sync is enough for any topic."""
+    """Return what has to be read to judge `isr`: nothing for a minimum of 0 or 1, which any topic can meet."""
     if topic_key(edit) != ISR or (isinstance(edit, SetConfig) and edit.value in ("0", "1")):
         return NOTHING
     return _needs(edit)
 
 
 def isr_of_new(edit: CreateTopic, _judged: Judged) -> Iterator[str]:
-    """A topic is created so that more replicas have to be in sync than there are, or all of them."""
+    """Yield a warning for a new topic whose min.insync.replicas is not below its replication factor."""
     wanted = long_number(str(edit.topic.configs.get(ISR, "")))
     if wanted is not None and (text := isr_text(wanted, _replication_of_new(edit))):
         yield text
 
 
 def isr(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
-    """More replicas have to be in sync than there are, or all of them."""
+    """Yield a warning for a min.insync.replicas that rises to the replication factor, or above it."""
     if topic_key(edit) != ISR:
         return
     found = [each for each in changes(edit, judged) if _rises(each) and _isr_of(each, judged)]
@@ -230,7 +231,7 @@ def _replication_of_new(edit: CreateTopic) -> int:
 
 
 def isr_text(wanted: int, replication: int) -> str:
-    """Why so many in sync are too many; ``""`` where they are not. One of one is what every topic begins with."""
+    """Return why so many replicas in sync are too many; ``""`` where they are not. One of one is Kafka's default."""
     if wanted > replication == 1:
         return "it has 1 replica; brokers of 2.8 refuse every write with acks=all then, newer ones take it for 1"
     if wanted > replication > 1:
@@ -249,20 +250,20 @@ _UNCLEAN_TEXT = "a replica that is behind may lead, and what it has not got is l
 
 
 def unclean_needs(edit: ConfigEdit) -> RiskNeeds:
-    """How many replicas there are: one alone is never behind."""
+    """Return what has to be read to judge `unclean`: how many replicas there are, as a single one is never behind."""
     if topic_key(edit) != UNCLEAN or (isinstance(edit, SetConfig) and str(edit.value).lower() == "false"):
         return NOTHING
     return _needs(edit)
 
 
 def unclean_of_new(edit: CreateTopic, _judged: Judged) -> Iterator[str]:
-    """A topic is created whose replicas may become leader while they are not in sync."""
+    """Yield a warning for a new topic whose replicas may become leader while they are out of sync."""
     if str(edit.topic.configs.get(UNCLEAN, "")).lower() == "true" and _replication_of_new(edit) != 1:
         yield _UNCLEAN_TEXT
 
 
 def unclean(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
-    """A replica that is not in sync may become leader."""
+    """Yield a warning for topics on which a replica that is out of sync may become leader after the edit."""
     if topic_key(edit) != UNCLEAN:
         return
     found = [
@@ -290,7 +291,7 @@ class Kept(NamedTuple):
 
 
 def kept(configs: ConfigSet) -> Kept:
-    """What a topic of these configs keeps."""
+    """Return what a topic with these configs keeps."""
     entry = configs.get(POLICY)
     policy = entry.value if entry is not None and entry.value is not None else "delete"
     limits = (config_number(configs, key, -1) for key in (BY_TIME, BY_SIZE))
@@ -298,14 +299,16 @@ def kept(configs: ConfigSet) -> Kept:
 
 
 def keeps_all(policy: str) -> str:
-    """What an empty cleanup.policy means, for who stages it; ``""`` for any other."""
+    """Return what an empty cleanup.policy means, for the operator who stages it; ``""`` for any other policy."""
     if any(items_of(policy)):
         return ""
     return f"without a {POLICY} nothing is deleted or compacted: records are kept for ever, whatever {BY_TIME} says"
 
 
 def config_number(configs: ConfigSet, key: str, otherwise: int) -> int:
-    """A key's number; `otherwise` where it has none that a Java long holds: brokers are going to refuse it."""
+    """Return a key's number; `otherwise` where its value does not fit a Java long and brokers are going to refuse
+    it.
+    """
     entry = configs.get(key)
     number = long_number(entry.value) if entry is not None else None
     return otherwise if number is None else number
@@ -326,7 +329,9 @@ class _Limit(NamedTuple):
 
 
 def retention_needs(edit: ConfigEdit) -> RiskNeeds:
-    """Policy, limits and sizes of the topics; nothing where a limit is set that is far from zero."""
+    """Return what has to be read to judge retention: policy, limits and sizes of topics; nothing for a limit far above
+    zero.
+    """
     key = topic_key(edit)
     if key not in KEEPING + LOCAL:
         return NOTHING
@@ -337,14 +342,16 @@ def retention_needs(edit: ConfigEdit) -> RiskNeeds:
 
 
 def retention_zero_of_new(edit: CreateTopic, _judged: Judged) -> Iterator[str]:
-    """A topic is created that keeps nothing."""
+    """Yield a warning for a new topic that keeps nothing."""
     configs = edit.topic.configs
     if any(configs.get(key) == "0" for key in (BY_TIME, BY_SIZE)) and "delete" in str(configs.get(POLICY, "delete")):
         yield "all records that come are deleted within minutes, but for what is being written"
 
 
 def retention_zero(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Nothing is kept."""
+    """Yield warnings for topics that keep nothing after the edit, and for tiered ones that keep nothing on brokers'
+    disks.
+    """
     yield from _kept_less(
         edit,
         judged,
@@ -358,7 +365,7 @@ def retention_zero(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
 
 
 def retention_tiny(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Next to nothing is kept; an empty topic loses nothing."""
+    """Yield a warning for topics that keep next to nothing after the edit; an empty topic loses nothing."""
     yield from _kept_less(
         edit,
         judged,
@@ -389,7 +396,7 @@ def _kept_less(
 
 
 def _lowered(change: TopicChange, key: str, judged: Judged) -> list[_Limit]:
-    """The limits of what a topic keeps that a change lowers."""
+    """Return the limits of a topic's retention that a change lowers."""
     resource = topic_resource(change.topic)
     known, then = judged.before.configs.get(resource), judged.after.configs.get(resource)
     before = kept(known) if known is not None else Kept(True, FOREVER, FOREVER)
@@ -418,12 +425,14 @@ def _is_remote(topic: str, judged: Judged) -> bool:
 
 
 def message_size_needs(edit: ConfigEdit) -> RiskNeeds:
-    """What topics take now, and whether anything is in them."""
+    """Return what has to be read to judge `message_size`: the topics' limits, and whether they hold data."""
     return _needs(edit, sizes=True) if topic_key(edit) == MESSAGE_SIZE else NOTHING
 
 
 def message_size(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Batches that were taken are refused. How large those of today's producers are is nowhere to be read."""
+    """Yield a warning where batches that were accepted so far will be refused. No API shows the size of today's
+    batches.
+    """
     if topic_key(edit) != MESSAGE_SIZE:
         return
     found = [each for each in changes(edit, judged) if _falls(each) and judged.may_hold_data(each.topic)]

@@ -1,4 +1,4 @@
-"""Values of configs and quotas: what an operator writes, as a broker takes it, and what an edit makes of a key.
+"""Values of configs and quotas: what an operator writes as a broker accepts it, and a key's value after an edit.
 
 Types are those of ConfigDef.Type, quota keys those of QuotaConfig and the checks of ClientQuotaControlManager.
 """
@@ -33,9 +33,13 @@ _FRACTION = 1e-6
 
 
 def parse_value(key: str, type_: ConfigType, text: str) -> str:
-    """The text to send for a config key of this type (0 if unknown: then only a unit is looked at).
+    """Parse what an operator wrote for a config key and return the text to send.
 
-    Raises ValueError with words that name the key, what was written and what is wanted.
+    Args:
+        type_: the key's; 0 if unknown: then only an amount with a unit is converted.
+
+    Raises:
+        ValueError: the value does not fit the type. The message names the key, what was written and what is expected.
     """
     unit = unit_of(key)
     stripped = text.strip()
@@ -58,12 +62,12 @@ def parse_value(key: str, type_: ConfigType, text: str) -> str:
 
 
 def items_of(text: str) -> list[str]:
-    """The items of a LIST as ConfigDef parses it: parted by commas, without the spaces around them."""
+    """Return the items of a LIST as ConfigDef parses it: separated by commas, without the spaces around them."""
     return [item.strip() for item in text.split(",")]
 
 
 def unit_help(key: str) -> str:
-    """How an amount for this key may be written; ``""`` where only the bare value can."""
+    """Return examples of amounts for this key; ``""`` where only a bare value is accepted."""
     return unit_of(key).examples
 
 
@@ -102,8 +106,9 @@ def _decimal(key: str, unit: Unit, text: str) -> str:
 
 
 def canonical(type_: ConfigType, text: str) -> str:
-    """A valid value as brokers write it back (ConfigDef.convertToString of the parsed value): two texts that mean the
-    same are equal then. Text that is not valid for the type is left as it is."""
+    """Return a valid value as brokers write it back (ConfigDef.convertToString of the parsed value), so that two texts
+    of the same meaning are equal. Text that is not valid for the type is returned as it is.
+    """
     stripped = text.strip()
     match type_:
         case _ if type_ == BOOLEAN:
@@ -121,20 +126,23 @@ def canonical(type_: ConfigType, text: str) -> str:
 
 
 def as_compared(key: str, type_: ConfigType, text: str) -> str:
-    """A valid value as it counts: `canonical`, and of a list whose order means nothing each item once, sorted."""
+    """Return a valid value for comparison: `canonical`, and a list whose order means nothing sorted, each item once."""
     return as_it_counts(key, canonical(type_, text))
 
 
 def same_value(type_: ConfigType, one: str, other: str) -> bool:
-    """Whether two texts of a config mean the same. An item of a list counts once: 4.3 keeps one of each, older brokers
-    as many as were written."""
+    """Return whether two texts of a config mean the same. Repeated items of a list count once: 4.3 keeps one of each,
+    older brokers as many as were written.
+    """
     if type_ == LIST:
         return list(dict.fromkeys(items_of(one))) == list(dict.fromkeys(items_of(other)))
     return canonical(type_, one) == canonical(type_, other)
 
 
 def java_double(value: float) -> str:
-    """As Double.toString writes it: plainly from 10⁻³ to 10⁷, else as ``1.0E10``; always with a fraction."""
+    """Return a number as Double.toString writes it: plainly from 10⁻³ to 10⁷, else as ``1.0E10``; always with a
+    fraction.
+    """
     if not math.isfinite(value) or value == 0:
         return repr(value)
     mantissa, _, exponent = repr(abs(value)).partition("e")
@@ -153,8 +161,11 @@ def java_double(value: float) -> str:
 
 
 def parse_quota(key: str, text: str) -> float:
-    """A quota's value from what was written: bytes/s with units, percent with or without ``%``, rates with or without
-    ``/s``. Raises ValueError with words."""
+    """Parse a quota's value: bytes/s with units, percent with or without ``%``, rates with or without ``/s``.
+
+    Raises:
+        ValueError: the key is no quota's, or brokers would not accept the value. The message is for the operator.
+    """
     if key not in CLIENT_KEYS and key not in IP_KEYS:
         raise ValueError(unknown_quota_key(key))
     written = text.strip()
@@ -179,12 +190,14 @@ def _number(key: str, text: str, example: str) -> float:
 
 
 def unknown_quota_key(key: str) -> str:
-    """Words for a quota key that Kafka does not have."""
+    """Return the message about a quota key that Kafka does not have."""
     return f"{key} is no quota; there are {', '.join((*CLIENT_KEYS, *IP_KEYS))}"
 
 
 def quota_problem(key: str, value: float) -> str:
-    """Why a broker would refuse this value, or take it and behave oddly (NaN, infinity); ``""`` where it is fine."""
+    """Return why a broker would refuse this value, or accept it and misbehave (NaN, infinity); ``""`` where it is
+    fine.
+    """
     if not math.isfinite(value):
         return f"{key} is a finite number"
     if value <= 0:
@@ -202,7 +215,7 @@ def quota_problem(key: str, value: float) -> str:
 
 
 def own_text(entry: ConfigEntry | None, resource: ConfigResource) -> str | None:
-    """The resource's own value of a key as it is stored, None where it has no own value or brokers hide it."""
+    """Return the resource's own value of a key as it is stored, None where it has no own value or brokers hide it."""
     if entry is None or not is_override(entry, resource):
         return None
     own = own_source(resource)
@@ -210,7 +223,7 @@ def own_text(entry: ConfigEntry | None, resource: ConfigResource) -> str | None:
 
 
 def result_of(edit: ConfigEdit, entry: ConfigEntry | None, inheritance: Inheritance) -> str | None:
-    """The own value after an edit; None where the edit removes it, or it is a secret.
+    """Return the resource's own value after an edit; None where the edit removes it, or it is a secret.
 
     A list without an own value starts from Kafka's default for the key, not from what the resource inherits
     (ConfigurationControlManager.getParts).
@@ -225,7 +238,7 @@ def result_of(edit: ConfigEdit, entry: ConfigEntry | None, inheritance: Inherita
 
 
 def appended(base: str | None, items: str) -> str:
-    """What APPEND makes of a list: items that are there stay as they are."""
+    """Return a list after APPEND: items that are in it already are not added again."""
     parts = parts_of(base)
     for item in items.split(","):
         if item not in parts:
@@ -234,7 +247,7 @@ def appended(base: str | None, items: str) -> str:
 
 
 def subtracted(base: str | None, items: str) -> str:
-    """What SUBTRACT makes of a list: the first of each item is gone, what is not there is passed over."""
+    """Return a list after SUBTRACT: the first occurrence of each item is removed, missing items are ignored."""
     parts = parts_of(base)
     for item in items.split(","):
         if item in parts:
@@ -243,5 +256,5 @@ def subtracted(base: str | None, items: str) -> str:
 
 
 def parts_of(value: str | None) -> list[str]:
-    """The items of a list as a controller parts them."""
+    """Return the items of a list as a controller splits it: without trimming spaces, empty items left out."""
     return [part for part in (value or "").split(",") if part]

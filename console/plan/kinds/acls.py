@@ -1,7 +1,7 @@
 """ACLs: adding and removing a binding.
 
-What may be staged follows AclControlManager.validateNewAcl. A binding is added or removed as a whole, so that what is
-in an edit's place is the binding itself or nothing.
+What may be staged follows AclControlManager.validateNewAcl. A binding is added or removed as a whole, so that the state
+of an edit's target is the binding itself or nothing.
 """
 
 from __future__ import annotations
@@ -92,7 +92,9 @@ _SUPER = "unless you are a super user, which brokers do not say"
 
 
 def _locks_out_by_denial(edit: AddAcl, judged: Judged) -> Iterator[str]:
-    """No one, or not the operator, can change ACLs any more; a super user can."""
+    """Yield a warning for a deny after which the operator, or no client but super users, can alter ACLs, or that denies
+    something to everyone.
+    """
     acl, me = edit.acl, judged.facts.principal
     if acl.permission != _DENY:
         return
@@ -116,7 +118,9 @@ def _locks_out_by_removal(edit: RemoveAcl, judged: Judged) -> Iterator[str]:
 
 
 def _is_first(edit: AddAcl, judged: Judged) -> Iterator[str]:
-    """Without any ACL everyone may have access; the first ACL locks out all others then."""
+    """Yield a warning for the first ACL on a resource: without any ACL all clients may have access, and with one only
+    those that it allows.
+    """
     values = _open_values(judged)
     if not values & {"true", None}:
         return
@@ -130,15 +134,17 @@ def _is_first(edit: AddAcl, judged: Judged) -> Iterator[str]:
 
 
 def _open_values(judged: Judged) -> set[str | None]:
-    """What brokers' files have for it; None for a value that the broker hides, as of every key that it does not
-    know."""
+    """Return the values of allow.everyone.if.no.acl.found in brokers' files; None for a value that the broker hides, as
+    it does for every key that it does not know.
+    """
     entries = (configs.get(_OPEN) for resource, configs in judged.before.configs.items() if resource.type == BROKER)
     return {entry.value and entry.value.lower() for entry in entries if entry is not None}
 
 
 def _matches_nothing(edit: AddAcl, judged: Judged) -> Iterator[str]:
-    """A ``*`` that is no wildcard: it is one as the whole of a literal name, of a user or of a host alone. And a host
-    that no client has."""
+    """Yield a warning for each ``*`` that is no wildcard, and for a host that no client has. It is a wildcard only as
+    the whole of a literal name, of a user's name or of a host.
+    """
     acl = edit.acl
     kind, name = acl.resource_type.name.lower().replace("_", "-"), acl.resource_name
     if acl.pattern_type == PREFIXED and _ANY in name:
@@ -168,7 +174,7 @@ def _is_mine(acl: Acl, me: str) -> bool:
 
 
 def _lets_alter(acl: Acl) -> bool:
-    """Whether it is about ALTER on the cluster, which changing ACLs takes."""
+    """Return whether an ACL is about ALTER on the cluster, which changing ACLs requires."""
     if acl.resource_type != _CLUSTER or acl.operation not in (_ALL, _ALTER):
         return False
     if acl.pattern_type == PREFIXED:
@@ -185,7 +191,7 @@ def _covers_grant(acl: Acl, gone: Acl) -> bool:
 
 
 def _overlaps(acl: Acl, new: Acl) -> bool:
-    """Whether an ACL is on all that the new one is on."""
+    """Return whether an ACL matches every resource that the new one matches."""
     if acl.resource_type != new.resource_type:
         return False
     if acl.pattern_type == PREFIXED:
@@ -238,7 +244,7 @@ def _to_json(edit: AclEdit, _hide: bool) -> Json:
 
 
 def _binding_json(acl: Acl) -> list[str | int]:
-    """Resource type, name, pattern, principal, host, operation, permission."""
+    """Return the JSON form: resource type, name, pattern, principal, host, operation, permission."""
     return [
         acl.resource_type.json,
         acl.resource_name,
@@ -315,7 +321,7 @@ def _command(acl: Acl, *action: str) -> Command:
 
 
 def _beyond_kafka_acls(acl: Acl) -> str:
-    """What of an ACL kafka-acls has no word for, or refuses; ``""`` if it can name it."""
+    """Return what part of an ACL kafka-acls has no option for, or refuses; ``""`` if it can express the ACL."""
     if not has_type(acl.principal):
         return f"the principal {acl.principal or '(empty)'} has no type"
     if not acl.operation.known:

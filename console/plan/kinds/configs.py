@@ -60,8 +60,9 @@ def _current(edit: ConfigEdit, seen: Described) -> Was:
 
 
 def _moved(edit: ConfigEdit, was: ConfigEntry | None, now: ConfigEntry | None) -> bool:
-    """Documentation may be added. A key that is not listed is as one that its resource does not set; hidden values
-    can't be compared."""
+    """Return whether the described entry changed. Documentation does not count; a key that is not listed counts as one
+    that the resource does not set; hidden values can't be compared.
+    """
     if was is None or now is None:
         return _is_own(was, edit.resource) != _is_own(now, edit.resource)
     hidden, type_ = was.hidden or now.hidden, was.type or now.type
@@ -81,7 +82,7 @@ def _own_moved(edit: ConfigEdit, was: ConfigEntry | None, now: ConfigEntry | Non
 
 
 def _parsed(entry: ConfigEntry, type_: ConfigType) -> str | None:
-    """The value as brokers write what they parsed: some describe it so, others as it was given."""
+    """Return the value as brokers write it after parsing: some describe it so, others as it was given."""
     return entry.value if entry.value is None else as_compared(entry.name, type_, entry.value)
 
 
@@ -92,7 +93,7 @@ def _is_own(was: ConfigEntry | None, resource: ConfigResource) -> bool:
 def _own_is(
     edit: ConfigEdit, now: ConfigEntry | None, as_wanted: Callable[[ConfigEntry, str], bool | None]
 ) -> bool | None:
-    """Whether the resource has its own value, and that is as wanted; None for a value that brokers hide."""
+    """Return whether the resource has its own value and that is as wanted; None for a value that brokers hide."""
     if now is None or not is_override(now, edit.resource):
         return False
     own = own_text(now, edit.resource)
@@ -200,7 +201,7 @@ def _reversal(edit: ConfigEdit, was: ConfigEntry | None, left: Was) -> Reversal:
 
 
 def _own_entry(edit: ConfigEdit, value: str | None, was: ConfigEntry | None) -> ConfigEntry:
-    """What is in the place once the edit is applied."""
+    """Return the entry as it is once the edit is applied."""
     source = own_source(edit.resource)
     if was is None:
         return ConfigEntry(edit.key, value, source, sensitive=value is None)
@@ -209,7 +210,7 @@ def _own_entry(edit: ConfigEdit, value: str | None, was: ConfigEntry | None) -> 
 
 
 def _takes_away(edit: ConfigEdit) -> bool:
-    """A level that is set can be set back."""
+    """Return whether an edit that can't be reversed loses something: a logger's level can be set back."""
     return not edit.resource.type.entity.has_levels
 
 
@@ -222,7 +223,7 @@ def _effects(edit: ConfigEdit, seen: Described) -> tuple[str, ...]:
 
 
 def _kept_for_ever(edit: ConfigEdit, seen: Described) -> Iterator[str]:
-    """An empty cleanup.policy, of a topic or of what topics inherit."""
+    """Yield a line for an empty cleanup.policy, of a topic or of a default that topics inherit."""
     if topic_risks.topic_key(edit) != topic_risks.POLICY or isinstance(edit, UnsetConfig):
         return
     configs = seen.snapshot.configs.get(edit.resource)
@@ -237,7 +238,9 @@ def _needs_restart(edit: SetConfig, judged: Judged) -> Iterator[str]:
 
 
 def _described(edit: SetConfig, judged: Judged) -> ConfigEntry | None:
-    """The key as the broker describes it; that of the cluster default has only what is set there, so any broker's."""
+    """Return the key as the broker describes it; for the cluster default, which lists only what is set there, any
+    broker's.
+    """
     configs = judged.before.configs
     own = configs.get(edit.resource)
     if own is not None and (entry := own.get(edit.key)) is not None:
@@ -322,7 +325,9 @@ def _predict(snapshot: Snapshot, edits: Sequence[ConfigEdit]) -> Snapshot:
 
 
 def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """One command for what fits on its line, one for what needs a file, one for what is secret."""
+    """Yield kafka-configs commands: one for what fits on its command line, one for what needs a file, one for
+    secrets.
+    """
     assert isinstance(target, ConfigResource)
     words = entity_words(target.type.entity.kafka_type, target.name or None)
     beyond = [line.key for line in lines if not can_name_key(line.key, added=line.verb != "unset")]

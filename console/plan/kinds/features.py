@@ -70,7 +70,7 @@ def _judge(edit: SetFeature, draft: Draft) -> Verdict:
 
 
 def _unsupported(edit: SetFeature, features: ClusterFeatures) -> Refused | None:
-    """Level 0 is supported by nodes that don't have the feature, too."""
+    """Return a refusal where a node does not support the level; nodes without the feature support level 0."""
     known = {node.id: node.supported.get(edit.name) for node in features.nodes if node.failure is None}
     if not any(known.values()) and edit.name not in features.finalized:
         names = sorted({name for node in features.nodes for name in node.supported})
@@ -103,7 +103,9 @@ def _not_lowered(edit: SetFeature, was: int) -> Refused | None:
 
 
 def _needs_others(edit: SetFeature, features: ClusterFeatures, draft: Draft) -> Refused | None:
-    """What the level needs of other features, as they are or as the plan makes them; and what others need of it."""
+    """Return a refusal where levels of other features, as they are or as the plan sets them, do not satisfy this level,
+    or need a higher one of this feature.
+    """
     levels = {**features.finalized, edit.name: edit.level}
     for name in {*levels, METADATA_VERSION} - {edit.name}:
         staged = draft.at(Slot(FeatureTarget(name), ""))
@@ -121,7 +123,9 @@ def _needs_others(edit: SetFeature, features: ClusterFeatures, draft: Draft) -> 
 
 
 def _forbids_staged(edit: SetFeature, draft: Draft) -> Refused | None:
-    """What the plan has of settings that brokers refuse at the level: it would be applied in part."""
+    """Return a refusal where the plan has settings that brokers refuse at the level: it would be applied only in
+    part.
+    """
     for each in draft.staged:
         if isinstance(each.edit, ConfigEdit) and feature_of(each.edit) == edit.name:
             forbidden = forbidden_at(each.edit, edit.level)
@@ -136,14 +140,16 @@ def _forbids_staged(edit: SetFeature, draft: Draft) -> Refused | None:
 
 
 def feature_of(edit: ConfigEdit) -> str | None:
-    """The feature whose level decides whether brokers take the edit."""
+    """Return the feature whose level decides whether brokers accept the edit; None for most keys."""
     if edit.resource.type != BROKER:
         return None
     return {MIN_ISR: ELR_VERSION, CORDONED: METADATA_VERSION}.get(edit.key)
 
 
 def forbidden_at(edit: ConfigEdit, level: int) -> tuple[str, str] | None:
-    """Why brokers refuse an edit while its feature is at a level, and what to do instead; None if they take it."""
+    """Return why brokers refuse an edit while its feature is at a level, and what to do instead; None if they accept
+    it.
+    """
     key = edit.key
     if key == CORDONED:
         if level >= CORDONS_FROM or isinstance(edit, UnsetConfig):
@@ -164,7 +170,7 @@ def forbidden_at(edit: ConfigEdit, level: int) -> tuple[str, str] | None:
 
 
 def _current(edit: SetFeature, seen: Described) -> Was:
-    """The finalized level, 0 where it is off."""
+    """Return the finalized level, 0 where the feature is off."""
     features = seen.snapshot.features
     return UNREAD if features is None else features.finalized.get(edit.name, 0)
 
@@ -230,7 +236,9 @@ def _takes_settings(edit: SetFeature, snapshot: Snapshot) -> bool:
 
 
 def _own_min_isr(snapshot: Snapshot) -> tuple[dict[ConfigResource, str], tuple[int, ...]]:
-    """The value of each broker that has its own, and of the cluster default; and the brokers that were not read."""
+    """Return the own min.insync.replicas of each broker and of the cluster default, and the brokers that were not
+    read.
+    """
     brokers = [broker_resource(each.id) for each in snapshot.cluster.brokers]
     found: dict[ConfigResource, str] = {}
     for resource in (CLUSTER_DEFAULT, *brokers):
@@ -258,7 +266,7 @@ def _settings_lost(edit: SetFeature, snapshot: Snapshot) -> Iterator[str]:
 
 
 def _recorded(edit: SetFeature, snapshot: Snapshot) -> Mapping[str, str]:
-    """What the level takes away, by broker."""
+    """Return the values that brokers lose with the level, by broker."""
     if not _takes_settings(edit, snapshot):
         return {}
     own, unread = _own_min_isr(snapshot)
@@ -269,7 +277,7 @@ def _recorded(edit: SetFeature, snapshot: Snapshot) -> Mapping[str, str]:
 
 
 def _settings_again(recorded: Mapping[str, str]) -> tuple[Edit, ...]:
-    """What puts back what was recorded; the level is lowered before."""
+    """Return the edits that restore the recorded values; the level has to be lowered before."""
     brokers = [(int(name), value) for name, value in recorded.items() if name.isdecimal()]
     again = tuple(SetConfig(broker_resource(number), MIN_ISR, value) for number, value in sorted(brokers))
     return (*again, UnsetConfig(CLUSTER_DEFAULT, MIN_ISR)) if _DEFAULT in recorded else again
@@ -297,7 +305,7 @@ def _irreversible_needs(edit: SetFeature) -> RiskNeeds:
 
 
 def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
-    """One request: a level may need another one that the plan sets too."""
+    """Return one request for all features: one level may depend on another that the plan sets, too."""
     levels = {each.edit.name: each.edit.level for each in staged if isinstance(each.edit, SetFeature)}
     was = {each.edit.slot: each.was for each in staged}
     lowered = frozenset(

@@ -53,7 +53,7 @@ _RECORD_BYTES = 90
 
 
 def _current(edit: GroupOffsetEdit, seen: Described) -> Was:
-    """What the group has for the partition; UNREAD where the group, or its offsets, were not read."""
+    """Return what the group has for the partition; UNREAD where the group, or its offsets, were not read."""
     position = seen.snapshot.group_positions.get(edit.group)
     place = edit.topic, edit.partition
     if position is None or (place not in position.committed and position.failures):
@@ -76,12 +76,12 @@ def _committed(there: GroupOffset | None) -> CommittedOffset | None:
 
 
 def _moved(_edit: GroupOffsetEdit, was: GroupOffset | None, now: GroupOffset | None) -> bool:
-    """Whether another offset, or with another text, was committed; a broker may have added an epoch."""
+    """Return whether another offset or other metadata was committed; a broker may have added a leader epoch."""
     return what_counts(_committed(was)) != what_counts(_committed(now))
 
 
 def what_counts(committed: CommittedOffset | None) -> tuple[int, str] | None:
-    """The offset and its text, by which two commits are compared."""
+    """Return the offset and its metadata, by which two commits are compared."""
     return None if committed is None else (committed.offset, committed.metadata)
 
 
@@ -173,14 +173,14 @@ def _note(edit: CommitOffset, there: GroupOffset | None, _old: EffectiveValue, _
 
 
 def _effects(edit: GroupOffsetEdit, draft: Draft) -> tuple[str, ...]:
-    """Of all edits of the group, with its first one."""
+    """Return the effects of all edits of the group's offsets, for its first edit; nothing for the others."""
     if not draft.begins(edit, edit.group):
         return ()
     return (*_held(edit.group, draft.snapshot), *effects_of_all(edit.group, draft.offsets_of(edit.group)))
 
 
 def _held(group: str, snapshot: Snapshot) -> Iterator[str]:
-    """What keeps consumers from reading the group's offsets: a transaction that is open where they are."""
+    """Yield a line where an open transaction in __consumer_offsets keeps consumers from reading the group's offsets."""
     known = snapshot.topics.get(OFFSETS)
     number = partition_of(group, len(known.partitions)) if known is not None and known.partitions else -1
     look = snapshot.transactions.get((OFFSETS, number))
@@ -226,7 +226,9 @@ def _forget_phrase(line: DiffLine, old: str, _new: str) -> str:
 
 
 def _assigned_consumers(edit: GroupOffsetEdit, judged: Judged) -> Iterator[str]:
-    """Once for a group: it has offsets and never had a member (ConsumerGroupDescription.isSimpleConsumerGroup)."""
+    """Yield a warning, once for a group, where it has offsets and never had members
+    (ConsumerGroupDescription.isSimpleConsumerGroup).
+    """
     position = judged.before.group_positions.get(edit.group)
     group = position.group if position is not None else None
     if position is None or group is None or group.type != "classic" or group.protocol or not position.committed:
@@ -263,7 +265,7 @@ def _reverse_deletion(edit: DeleteOffset, was: GroupOffset | None, _overrides: M
 def committed_again(
     group: str, topic: str, partition: int, committed: CommittedOffset, *, share: bool = False
 ) -> CommitOffset:
-    """The edit that commits what was committed before."""
+    """Return the edit that commits what was committed before."""
     return CommitOffset(group, topic, partition, *committed, restored=True, share=share)
 
 
@@ -299,12 +301,16 @@ def _forget_of(data: Json) -> DeleteOffset:
 
 
 def offset_json(committed: CommittedOffset) -> list[Any]:
-    """Offset, leader epoch, metadata."""
+    """Return the JSON form of a committed offset: offset, leader epoch, metadata."""
     return [committed.offset, committed.leader_epoch, committed.metadata]
 
 
 def offset_of(data: Sequence[Any]) -> CommittedOffset:
-    """The same again. Raises ValueError and TypeError."""
+    """Return the committed offset of a JSON form.
+
+    Raises:
+        ValueError, TypeError: it is no such form.
+    """
     offset, epoch, metadata = data
     return CommittedOffset(int(offset), int(epoch), str(metadata))
 
@@ -342,7 +348,7 @@ def _forget_steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
 
 
 def _steps_by_group(staged: Sequence[Staged], request: Any) -> list[Step]:
-    """A request for each group, cut where its coordinator would write too much at once."""
+    """Return requests by group, cut where the group's coordinator would write too much at once."""
     groups: dict[str, list[Staged]] = {}
     for each in staged:
         groups.setdefault(each.edit.group, []).append(each)  # type: ignore[attr-defined]

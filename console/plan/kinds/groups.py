@@ -116,7 +116,7 @@ def _group_json(was: GroupPosition) -> Json:
 
 
 def _group_of(data: Json) -> GroupPosition:
-    """The group again, without members: it had none."""
+    """Return the group of a JSON form, without members: it had none when it was deleted."""
     offsets = {(topic, int(number)): offset_of(rest) for topic, number, *rest in data["offsets"]}
     return GroupPosition(Group("", data["state"], data["type"], data["protocol"], members=()), offsets)
 

@@ -64,8 +64,12 @@ class ElectUnclean(_Election, frozen=True):
 def preferred_elections(
     topics: Mapping[str, Topic], broker: int | None = None, *, needed: bool = True
 ) -> tuple[ElectPreferred, ...]:
-    """An election for each partition that another than its preferred replica leads, in the order of topics. broker:
-    only where it is the preferred replica. needed: False for those that it leads."""
+    """Return an election for each partition that its preferred replica does not lead, in the order of topics' names.
+
+    Args:
+        broker: only partitions of which it is the preferred replica; None for all.
+        needed: False for the partitions that their preferred replica leads, instead.
+    """
     return tuple(
         ElectPreferred(name, partition.number)
         for name in sorted(topics)
@@ -75,7 +79,7 @@ def preferred_elections(
 
 
 def preferred_brokers(topics: Iterable[Topic]) -> frozenset[int]:
-    """The brokers that are the preferred replica of a partition."""
+    """Return the brokers that are the preferred replica of a partition."""
     return frozenset(preferred(each) for topic in topics for each in topic.partitions)
 
 
@@ -115,7 +119,7 @@ def _judge_unclean(edit: ElectUnclean, draft: Draft) -> Verdict:
 
 
 def _partition(edit: _Election, draft: Draft) -> Partition | Verdict:
-    """The partition; else what becomes of the edit."""
+    """Return the partition of an edit, or the verdict on an edit whose partition can't be elected for."""
     staged = draft.topic_edit(edit.topic)
     if isinstance(staged, CreateTopic):
         return Refused(edit, f"the plan creates topic {edit.topic}", "Apply that first.")
@@ -149,7 +153,7 @@ def _current_unclean(edit: ElectUnclean, seen: Described) -> Was:
 
 
 def _would(edit: ElectUnclean, seen: Described) -> UncleanElection | None:
-    """What the election would do; None without the partition."""
+    """Return what an unclean election would do now; None without the partition."""
     place = edit.topic, edit.partition
     partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
     if partition is None:
@@ -159,7 +163,7 @@ def _would(edit: ElectUnclean, seen: Described) -> UncleanElection | None:
 
 
 def _seen_ends(snapshot: Snapshot) -> Mapping[tuple[str, int], int]:
-    """(topic, partition) -> the highest offset that groups committed, or that its leader named as its end."""
+    """Return, by partition, the highest offset that groups committed or that its leader reported as its end."""
     ends = {place: known.end for place, known in snapshot.log_ranges.items()}
     for lag in snapshot.lags.values():
         for each in lag.partitions:
@@ -169,7 +173,7 @@ def _seen_ends(snapshot: Snapshot) -> Mapping[tuple[str, int], int]:
 
 
 def _moved(_edit: ElectPreferred, was: Partition | None, now: Partition | None) -> bool:
-    """Whether another replica is the preferred one; who leads until then does not matter."""
+    """Return whether another replica is the preferred one; the current leader does not matter."""
     if was is None or now is None:
         return was is not now
     return preferred(was) != preferred(now)
@@ -231,20 +235,20 @@ def _reverse_unclean(_edit: ElectUnclean, was: UncleanElection | None, _recorded
 # -- what it means -----------------------------------------------------------------------------------------------------
 
 _MOST_BROKERS = 12
-"""Brokers that are named with their leaders before and after."""
+"""Brokers that are listed with their numbers of leaders before and after."""
 
 
 _NO_WAY_BACK = "no way back is needed: leaders can be elected again at any time"
 
 
 def _effects(edit: ElectPreferred, seen: Draft) -> tuple[str, ...]:
-    """Leaders by broker before and after all elections of the plan, below the first of them."""
+    """Return the leaders by broker before and after all elections of the plan, for the first of them; else nothing."""
     first, line = seen.once("leaders by broker", lambda: _leaders_line(seen))
     return (line, _NO_WAY_BACK) if first == edit else ()
 
 
 def _leaders_line(seen: Draft) -> tuple[Edit | None, str]:
-    """The first election of the plan, and what all of them change."""
+    """Return the first election of the plan, and a line with what all of them change."""
     before = leaders_by_broker(seen.snapshot.topics.values())
     delta: Counter[int] = Counter()
     elections = [each.edit for each in seen.staged if isinstance(each.edit, ElectPreferred)]
@@ -260,7 +264,7 @@ def _leaders_line(seen: Draft) -> tuple[Edit | None, str]:
 
 
 def _effects_unclean(edit: ElectUnclean, seen: Described) -> tuple[str, ...]:
-    """Who leads then, what each replica holds, and who would bring all of it back."""
+    """Return which broker will lead, what each replica holds, and which brokers would bring back all records."""
     place = edit.topic, edit.partition
     partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
     would = _would(edit, seen)
@@ -292,7 +296,7 @@ def _replica(broker: int, partition: Partition, logs: ReplicaLogs) -> str:
 
 
 def _loss(would: UncleanElection) -> str:
-    """``records from offset 1,200 on are lost: at least 300``."""
+    """Return which records are lost, as text: ``records from offset 1,200 on are lost: at least 300``."""
     if would.clean:
         return "no committed record is lost"
     if would.first < 0:
@@ -368,7 +372,7 @@ def _unclean_of(data: Json) -> UncleanElection:
 
 
 def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
-    """Requests for each type of election: a request has one (ElectLeadersRequest)."""
+    """Return requests for each type of election: a request has only one type (ElectLeadersRequest)."""
     steps = []
     for kind, unclean in ((ElectPreferred, False), (ElectUnclean, True)):
         some = [each for each in staged if isinstance(each.edit, kind)]
@@ -382,7 +386,7 @@ def _request(unclean: bool, some: list[Staged]) -> ElectLeaders:
 
 
 def _with_leaders(snapshot: Snapshot, edits: Sequence[_Election]) -> Snapshot:
-    """The preferred replicas lead; an unclean leader is alone in sync."""
+    """Return the snapshot with preferred replicas as leaders; an unclean leader is alone in its ISR."""
     seen = Described(snapshot)
     changed: dict[str, dict[int, Partition]] = {}
     for edit in edits:
@@ -403,12 +407,12 @@ def _with_leaders(snapshot: Snapshot, edits: Sequence[_Election]) -> Snapshot:
 
 
 def with_partitions(topic: Topic, changed: Mapping[int, Partition]) -> Topic:
-    """The topic with these partitions in place of those of their numbers."""
+    """Return the topic with these partitions in place of those of the same numbers."""
     return replace(topic, partitions=tuple(changed.get(each.number, each) for each in topic.partitions))
 
 
 def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """kafka-leader-election, once for each type: it takes one partition, or a file of them."""
+    """Yield kafka-leader-election for each type of election: it takes one partition, or a file with several."""
     for kind, name in ((ElectPreferred, "preferred"), (ElectUnclean, "unclean")):
         edits = [line.edit for line in lines if isinstance(line.edit, kind)]
         words = ("kafka-leader-election", "--election-type", name)
@@ -422,7 +426,7 @@ def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
 
 
 ADMIN_CONFIG = "--admin.config"
-"""kafka-leader-election's word for --command-config, which it has from Kafka 4.2."""
+"""kafka-leader-election's name for --command-config, which it has only since Kafka 4.2."""
 
 # -- records -----------------------------------------------------------------------------------------------------------
 

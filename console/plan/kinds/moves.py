@@ -55,28 +55,29 @@ class MoveReplicas(_OfMove, frozen=True):
 
 
 def original(move: Reassignment) -> tuple[int, ...]:
-    """The replicas before a move (PartitionReassignmentRevert: the added ones go), in the order that brokers make of
-    them: what the move keeps comes first."""
+    """Return the replicas before a move, without the added ones (PartitionReassignmentRevert), in the brokers' order:
+    those that the move keeps come first.
+    """
     return tuple(replica for replica in move.replicas if replica not in move.adding)
 
 
 def destination(move: Reassignment) -> tuple[int, ...]:
-    """The replicas once a move is done."""
+    """Return the replicas once a move is done."""
     return tuple(replica for replica in move.replicas if replica not in move.removing)
 
 
 def is_move(found: Reassignment) -> bool:
-    """Whether it moves; else it says where the partition is."""
+    """Return whether this is a move under way; if not, it only records where the partition is."""
     return bool(found.adding or found.removing)
 
 
 def moves_in(snapshot: Snapshot) -> Mapping[TopicPartition, Reassignment]:
-    """The moves that are under way, of all clients."""
+    """Return the moves that are under way, of all clients."""
     return {(each.topic, each.partition): each for each in snapshot.reassignments if is_move(each)}
 
 
 def moves_of(snapshot: Snapshot, topic: str) -> tuple[CancelMove, ...]:
-    """An edit for each partition of a topic that moves."""
+    """Return an edit that cancels the move of each partition of a topic."""
     return tuple(CancelMove(topic, move.partition) for move in snapshot.reassignments if move.topic == topic)
 
 
@@ -105,14 +106,15 @@ def _judge(edit: CancelMove, draft: Draft) -> Verdict:
 
 
 def is_unclean_to_cancel(move: Reassignment, snapshot: Snapshot) -> bool:
-    """Whether none of the replicas before a move is in sync: cancelling it is an unclean election then
-    (PartitionReassignmentRevert)."""
+    """Return whether none of the replicas before a move is in sync, so that cancelling it is an unclean election
+    (PartitionReassignmentRevert).
+    """
     partition = partition_in(snapshot.topics.get(move.topic), move.partition)
     return partition is not None and bool(partition.isr) and not set(partition.isr) & set(original(move))
 
 
 def _may_be_unclean(edit: CancelMove, seen: Described) -> bool | None:
-    """Whether brokers may elect a leader of the topic that is out of sync; None where its configs were not read."""
+    """Return whether the topic allows unclean elections; None where its configs were not read."""
     configs = seen.snapshot.configs.get(topic_resource(edit.topic))
     entry = configs.get(UNCLEAN) if configs is not None else None
     return None if entry is None else entry.value == "true"
@@ -174,7 +176,7 @@ def _judge_move(edit: MoveReplicas, draft: Draft) -> Verdict:
 
 
 def _current(edit: CancelMove | MoveReplicas, seen: Described) -> Was:
-    """The move, or a move of nothing with the replicas of a partition that does not move."""
+    """Return the move under way; for a partition that does not move, a Reassignment that changes nothing."""
     if not seen.read("reassignments"):
         return UNREAD
     moves = seen.once("moves", lambda: {(each.topic, each.partition): each for each in seen.snapshot.reassignments})
@@ -188,7 +190,7 @@ def _current(edit: CancelMove | MoveReplicas, seen: Described) -> Was:
 
 
 def _wanted(_edit: CancelMove, now: Reassignment | None) -> bool | None:
-    """Whether a partition that does not move was cancelled, or its move ended, does not show."""
+    """Return False while the partition moves, else None: that a move was cancelled or ended does not show."""
     return False if now is not None and is_move(now) else None
 
 
@@ -230,7 +232,7 @@ def _move_back(edit: MoveReplicas, was: Reassignment | None, _recorded: Mapping[
 
 
 def _move_effects(edit: MoveReplicas, seen: Described) -> tuple[str, ...]:
-    """What is copied and dropped, and what is left on the brokers that copy."""
+    """Return what is copied and dropped, and how much space is left on the brokers that copy."""
     was = _current(edit, seen)
     if not isinstance(was, Reassignment):
         return ()
@@ -343,7 +345,7 @@ def _request(some: list[Staged]) -> AlterReassignments:
 
 
 def _without_moves(snapshot: Snapshot, edits: Sequence[CancelMove]) -> Snapshot:
-    """The partitions on their original replicas (PartitionReassignmentRevert)."""
+    """Return the snapshot with the partitions on their original replicas (PartitionReassignmentRevert)."""
     gone = {(edit.topic, edit.partition) for edit in edits}
     changed: dict[str, dict[int, Partition]] = {}
     for move in snapshot.reassignments:
@@ -375,7 +377,9 @@ def _move_request(some: list[Staged]) -> AlterReassignments:
 
 
 def _with_moves(snapshot: Snapshot, edits: Sequence[MoveReplicas]) -> Snapshot:
-    """The partitions on the way: brokers list the wanted replicas, then those that are to be dropped."""
+    """Return the snapshot with the moves under way: brokers list the wanted replicas, then those that are to be
+    dropped.
+    """
     changed: dict[str, dict[int, Partition]] = {}
     started: list[Reassignment] = []
     for edit in edits:
@@ -393,7 +397,7 @@ def _with_moves(snapshot: Snapshot, edits: Sequence[MoveReplicas]) -> Snapshot:
 
 
 def _move_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """kafka-reassign-partitions --execute, beside the moves of others."""
+    """Yield kafka-reassign-partitions --execute --additional, which leaves the moves of others alone."""
     edits = [line.edit for line in lines if isinstance(line.edit, MoveReplicas)]
     wanted: dict[str, Any] = {
         "version": 1,
@@ -405,7 +409,9 @@ def _move_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
 
 
 def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """kafka-reassign-partitions --cancel. It would take the throttles away, those of other moves too."""
+    """Yield kafka-reassign-partitions --cancel --preserve-throttles: else it removes all throttles, those of other
+    moves, too.
+    """
     moves = [line.staged.was for line in lines]
     wanted: dict[str, Any] = {
         "version": 1,

@@ -67,7 +67,7 @@ def _judge_unset(edit: UnsetQuota, draft: Draft) -> Verdict:
 
 
 def _ordered(edit: Q) -> Q:
-    """With the entity's components in the order that all entities have."""
+    """Return the edit with its entity's components in the canonical order."""
     if _in_order(tuple(part.type for part in edit.entity)):
         return edit
     return structs.replace(edit, entity=QuotaEntity.of(edit.entity.as_dict()))
@@ -123,7 +123,7 @@ _WEAKEST = 9
 
 
 class StrongerQuotas:
-    """The entities that have one key."""
+    """Counts the entities with one quota key that take precedence over another entity."""
 
     def __init__(self, entities: Iterable[QuotaEntity]) -> None:
         self._both: set[tuple[_Name, _Name]] = set()
@@ -144,7 +144,7 @@ class StrongerQuotas:
             self._of_kinds[user_kind, client_kind] += 1
 
     def count(self, entity: QuotaEntity) -> int:
-        """How many are stronger than this one and may count for a client of it."""
+        """Return how many entities are stronger than this one and may apply to one of its clients."""
         names = dict(entity)
         if IP in names:
             return self._addresses if names[IP] is None else 0
@@ -153,7 +153,7 @@ class StrongerQuotas:
         return sum(self._matching(u, c, mine) for u in _meeting(user) for c in _meeting(client))
 
     def _matching(self, user: _Name, client: _Name, below: int) -> int:
-        """How many there are of a level below, for a user and a client that may each be any."""
+        """Return how many entities of levels below `below` match a user and a client; `_ANY` matches every name."""
         if user is _ANY and client is _ANY:
             return sum(count for kinds, count in self._of_kinds.items() if _level(*kinds) < below)
         if user is _ANY:
@@ -164,7 +164,9 @@ class StrongerQuotas:
 
 
 def _meeting(name: _Name) -> tuple[_Name, ...]:
-    """The names of others that may share a client: a name meets itself, the default, and entities without a name."""
+    """Return the names of others that may share a client: a name meets itself, the default, and entities without a
+    name.
+    """
     return (name, None, _ABSENT) if isinstance(name, str) else (_ANY,)
 
 
@@ -218,7 +220,7 @@ def _back(edit: QuotaEdit, was: float | None) -> QuotaEdit:
 # -- effects -----------------------------------------------------------------------------------------------------------
 
 MOST = 100_000
-"""Quota entities that are looked at; with more the counts are \"at least\"."""
+"""Quota entities that are counted; with more the counts are "at least"."""
 
 
 def _effects_of_set(edit: SetQuota, seen: Described) -> tuple[str, ...]:
@@ -234,7 +236,7 @@ def _effects_of_unset(edit: UnsetQuota, seen: Described) -> tuple[str, ...]:
 
 
 def _not_moving(edit: QuotaEdit, seen: Described) -> tuple[str, ...]:
-    """The entities that may share a client and have the key at a stronger level."""
+    """Return a line that counts the entities that may share a client and have the key at a stronger level."""
     quotas = seen.snapshot.quotas
 
     def same_key() -> StrongerQuotas:
@@ -249,7 +251,7 @@ def _not_moving(edit: QuotaEdit, seen: Described) -> tuple[str, ...]:
 
 
 def _falls_to(entity: QuotaEntity, key: str, snapshot: Snapshot) -> str:
-    """What counts once the limit is gone."""
+    """Return the limit that applies once this one is removed, as a line."""
     names = {part.type: part.name for part in entity}
     if IP in names:
         return "the default of addresses counts then, if there is one"
@@ -279,7 +281,7 @@ _NEAR_ZERO = {
 
 
 def _throttles_everyone(edit: SetQuota, judged: Judged) -> Iterator[str]:
-    """A limit of a default that is new, or lower than the one before."""
+    """Yield a warning for a default's limit that is new, or lower than the one before."""
     if all(part.name is None for part in edit.entity) and _lowers(edit, judged):
         kinds = {"user": "user", "client-id": "client", "ip": "address"}
         who = " and ".join(kinds.get(part.type, part.type) for part in edit.entity)
@@ -287,12 +289,13 @@ def _throttles_everyone(edit: SetQuota, judged: Judged) -> Iterator[str]:
 
 
 _NAMED = 3
-"""Users that are named."""
+"""Users that a warning names."""
 
 
 def _known_without(edit: SetQuota, judged: Judged) -> str:
-    """Users that are known to have no limit of their own: this console's first, then those with credentials, ACLs or
-    other quotas."""
+    """Return the users known to have no limit of their own, as text: this console's first, then those with credentials,
+    ACLs or other quotas.
+    """
     if not edit.entity.has(USER):
         return ""
     before = judged.before
@@ -332,7 +335,9 @@ def _unset_json(edit: UnsetQuota, _hide: bool) -> Json:
 
 
 def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
-    """An entity's quotas stay together: the same entity twice in a request, or in two, is two answers for one."""
+    """Return requests in which an entity's quotas stay together: an entity twice in a request, or in two, gets two
+    answers.
+    """
     groups: dict[Target, list[Staged]] = {}
     for each in staged:
         groups.setdefault(each.edit.target, []).append(each)
@@ -371,7 +376,7 @@ _QUOTA_TYPES = {USER: "users", CLIENT_ID: "clients", IP: "ips"}
 
 
 def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """One kafka-configs for all keys of the entity."""
+    """Yield one kafka-configs for all keys of the entity."""
     assert isinstance(target, QuotaEntity)
     if any(part.name == _DEFAULT_NAME or part.type not in _QUOTA_TYPES for part in target):
         note = f"no command can name {target.as_dict()}: kafka-configs means the default by <default>"

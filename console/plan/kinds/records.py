@@ -90,8 +90,9 @@ def _judge(edit: TrimLog, draft: Draft) -> Verdict:
 
 
 def _by_request(policy: str, documentation: str | None) -> bool:
-    """Whether brokers delete records by request with this cleanup.policy. With an empty one they do since 4.2, whose
-    own text on the key says so; where that was not read it is left to them."""
+    """Return whether brokers delete records by request with this cleanup.policy. With an empty one they do since 4.2,
+    which the key's documentation then says; where that was not read, the brokers decide.
+    """
     if items := set(items_of(policy)) - {""}:
         return "delete" in items
     return documentation is None or EMPTY_KEEPS in documentation
@@ -101,13 +102,14 @@ def _by_request(policy: str, documentation: str | None) -> bool:
 
 
 def _current(edit: TrimLog, seen: Described) -> Was:
-    """Where the log begins and ends; UNREAD where its leader did not say."""
+    """Return where the log begins and ends; UNREAD where its leader did not answer."""
     return seen.snapshot.log_ranges.get((edit.topic, edit.partition), UNREAD)
 
 
 def _moved(edit: TrimLog, was: LogRange | None, now: LogRange | None) -> bool:
-    """Whether the records are gone already, or the log no longer reaches as far. Retention may have moved its beginning
-    as long as that is below the offset, and producers its end."""
+    """Return whether the records are gone already, or the log no longer reaches the offset. A start that retention
+    moved below the offset does not count, nor an end that producers moved.
+    """
     return was is None or now is None or now.end < edit.before or (was.start < edit.before <= now.start)
 
 
@@ -116,7 +118,7 @@ def _wanted(edit: TrimLog, now: LogRange | None) -> bool:
 
 
 def _before(_edit: TrimLog, there: LogRange | None, _inheritance: Inheritance) -> EffectiveValue:
-    """The offset of the first record."""
+    """Return the offset of the first record."""
     return EffectiveValue(None if there is None else there.start, known=there is not None)
 
 
@@ -143,7 +145,9 @@ def _reversal(_edit: TrimLog, _was: Was, _recorded: Mapping[str, str]) -> Revers
 
 
 def _deleted(edit: TrimLog, judged: Judged) -> Iterator[str]:
-    """Said once for a topic, of all its partitions in the plan."""
+    """Yield a warning, once for a topic, about the records of all its partitions that the plan deletes, and about
+    groups that have not read them.
+    """
     mine = [s.edit for s in judged.staged if isinstance(s.edit, TrimLog) and s.edit.topic == edit.topic]
     if edit != mine[0]:
         return
@@ -215,7 +219,7 @@ def _predict(snapshot: Snapshot, edits: Sequence[TrimLog]) -> Snapshot:
 
 
 def _commands(lines: Sequence[DiffLine]) -> Iterable[Command]:
-    """One command: kafka-delete-records reads any number of partitions from a JSON file."""
+    """Yield one command: kafka-delete-records reads any number of partitions from a JSON file."""
     partitions = [
         json_text({"topic": line.edit.topic, "partition": line.edit.partition, "offset": line.edit.before})
         for line in lines

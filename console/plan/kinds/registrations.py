@@ -38,8 +38,9 @@ class RemoveRegistration(Edit, frozen=True):
 
 
 def _current(edit: RemoveRegistration, seen: Described) -> Was:
-    """The broker, None where it is not registered. Before Kafka 4.0 a cluster does not describe brokers that are down:
-    then one without an address stands for it, whether it is registered or not."""
+    """Return the broker, None where it is not registered. Before Kafka 4.0 a cluster does not describe brokers that are
+    down: there a broker without an address is returned, whether it is registered or not.
+    """
     cluster = seen.snapshot.cluster
     found = next((broker for broker in cluster.brokers if broker.id == edit.broker_id), None)
     if found is not None or not seen.read("cluster"):
@@ -48,12 +49,12 @@ def _current(edit: RemoveRegistration, seen: Described) -> Was:
 
 
 def _moved(_edit: RemoveRegistration, was: Broker | None, now: Broker | None) -> bool:
-    """Whether it is registered no more, or came back."""
+    """Return whether the broker is no longer registered, or came back."""
     return was is None or now is None or was.fenced != now.fenced
 
 
 def _wanted(_edit: RemoveRegistration, now: Broker | None) -> bool | None:
-    """None where the cluster would not describe it either way."""
+    """Return whether the broker is gone; None where the cluster would not describe it either way."""
     return True if now is None else None if now.port < 0 else False
 
 

@@ -64,8 +64,9 @@ BATCHES: tuple[Batch, ...] = (
     groups.DELETIONS,
     topics.DELETIONS,
 )
-"""In the order in which they are sent: what adds comes before what takes away, topics last. Levels of features come
-before configs, some of which they let be set."""
+"""The order in which batches are sent: what adds comes before what takes away, topics last. Levels of features come
+before configs, some of which they allow.
+"""
 
 _BY_EDIT = {kind.edit: kind for kind in KINDS}
 _BY_FORM = {(kind.form, kind.op): kind for kind in KINDS}
@@ -73,11 +74,15 @@ _FORMS = tuple(dict.fromkeys(kind.form for kind in KINDS))
 
 
 def kind_of(edit: E) -> EditKind[E]:
-    """The record of an edit's kind."""
+    """Return the record of an edit's kind."""
     return cast("EditKind[E]", _BY_EDIT[type(edit)])
 
 
 def kind_of_json(data: Json) -> EditKind[Any]:
-    """The record of an edit in its JSON form. Raises KeyError for a kind that this release does not have."""
+    """Return the record of the kind of an edit in its JSON form.
+
+    Raises:
+        KeyError: this release has no such kind.
+    """
     form = next((form for form in _FORMS if form in data), "")
     return _BY_FORM[form, data["op"]]

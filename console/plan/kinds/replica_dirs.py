@@ -47,7 +47,7 @@ class MoveReplicaDir(Edit, frozen=True):
 
 
 def _held(dirs: Sequence[LogDir], edit: MoveReplicaDir) -> Iterator[tuple[LogDir, ReplicaSize]]:
-    """The directories that have the replica, whole or as a copy."""
+    """Yield the directories that have the replica, whole or as a copy."""
     for each in dirs:
         for replica in each.replicas.of((edit.topic,)):
             if replica.partition == edit.partition:
@@ -55,7 +55,7 @@ def _held(dirs: Sequence[LogDir], edit: MoveReplicaDir) -> Iterator[tuple[LogDir
 
 
 def _current(edit: MoveReplicaDir, seen: Described) -> Was:
-    """Where the replica is, None where the broker has none."""
+    """Return the directory of the replica, None where the broker has no replica."""
     snapshot = seen.snapshot
     if not seen.read("log_dirs") or edit.broker not in snapshot.log_dirs:
         return UNREAD
@@ -69,7 +69,7 @@ def _current(edit: MoveReplicaDir, seen: Described) -> Was:
 
 
 def _moved(_edit: MoveReplicaDir, was: ReplicaDir | None, now: ReplicaDir | None) -> bool:
-    """Whether it is, or will be, elsewhere than before."""
+    """Return whether the replica is in another directory than before, or on its way to another."""
     return (was.destination if was is not None else None) != (now.destination if now is not None else None)
 
 
@@ -121,7 +121,7 @@ def _phrase(_line: DiffLine, old: str, new: str) -> str:
 
 
 def _effects(edit: MoveReplicaDir, seen: Described) -> tuple[str, ...]:
-    """What is copied, and what is left there."""
+    """Return what is copied, and how much space is left in the directory."""
     was = _current(edit, seen)
     if not isinstance(was, ReplicaDir):
         return ()
@@ -133,7 +133,7 @@ def _effects(edit: MoveReplicaDir, seen: Described) -> tuple[str, ...]:
 
 
 def _sizes(edit: MoveReplicaDir, snapshot: Snapshot) -> tuple[int, LogDir | None]:
-    """Bytes of the replica, and the directory that it goes to."""
+    """Return the bytes of the replica, and the directory that it moves to."""
     dirs = snapshot.log_dirs.get(edit.broker, ())
     size = next((replica.size for _, replica in _held(dirs, edit) if not replica.is_future), 0)
     return size, next((each for each in dirs if each.path == edit.path), None)
@@ -151,8 +151,9 @@ def _reversal(edit: MoveReplicaDir, was: ReplicaDir | None, _recorded: Mapping[s
 
 
 def _no_room(edit: MoveReplicaDir, judged: Judged) -> Iterator[str]:
-    """All that the plan puts into a directory together is more than is usable there: a directory that is full goes
-    offline, with all its replicas."""
+    """Yield a warning where all that the plan moves into a directory exceeds its usable bytes: a full directory goes
+    offline with all its replicas.
+    """
     size, to = _sizes(edit, judged.before)
     if to is None or to.usable_bytes < 0:
         return
@@ -172,7 +173,7 @@ def _no_room(edit: MoveReplicaDir, judged: Judged) -> Iterator[str]:
 
 
 def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
-    """A request to each broker."""
+    """Return one request for each broker."""
     by_broker: dict[int, list[Staged]] = {}
     for each in staged:
         if isinstance(each.edit, MoveReplicaDir):
@@ -186,7 +187,7 @@ def _request(broker: int, mine: Sequence[Staged]) -> AlterReplicaDirs:
 
 
 def _predict(snapshot: Snapshot, edits: Sequence[MoveReplicaDir]) -> Snapshot:
-    """The copies have begun, with no byte yet."""
+    """Return the snapshot with the copies begun, 0 bytes long."""
     log_dirs = dict(snapshot.log_dirs)
     for edit in edits:
         dirs = log_dirs.get(edit.broker, ())
@@ -203,7 +204,7 @@ def _with_copy(there: LogDir, edit: MoveReplicaDir) -> LogDir:
 
 
 def _commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """kafka-reassign-partitions --execute, with the same replicas and a directory for one of them."""
+    """Yield kafka-reassign-partitions --execute, with unchanged replicas and a directory for one of them."""
     partitions = directories_of(
         (line.edit.topic, line.edit.partition, line.staged.was.replicas, line.edit.broker, line.edit.path)
         for line in lines
@@ -215,8 +216,13 @@ def _commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
 
 
 def directories_of(moves: Iterable[tuple[str, int, Sequence[int], int, str]]) -> list[Json]:
-    """As kafka-reassign-partitions reads it. moves: topic, partition, its replicas, a broker of them, its directory;
-    what is not named stays in ``any``. A broker that is not among the replicas is left out."""
+    """Return the partitions of a reassignment as kafka-reassign-partitions reads them; a replica without a move stays
+    in ``any`` directory.
+
+    Args:
+        moves: topic, partition, its replicas, one broker of them, its directory. A move whose broker is not among the
+            replicas is left out.
+    """
     partitions: dict[tuple[str, int], dict[str, Any]] = {}
     for topic, number, replicas, broker, path in moves:
         if broker not in replicas:

@@ -147,7 +147,9 @@ def _credential_of(data: Json) -> ScramCredential:
 
 
 def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
-    """A broker refuses a request that names a user twice, though it be for two mechanisms (ScramControlManager)."""
+    """Return requests that each name a user once: a broker refuses a user twice, even for two mechanisms
+    (ScramControlManager).
+    """
     rounds: list[list[Staged]] = []
     named: Counter[str] = Counter()
     for each in staged:

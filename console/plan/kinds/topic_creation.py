@@ -37,7 +37,7 @@ from console.plan.values import parse_value
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-"""Topic.validate; ``.`` and ``..`` are refused besides."""
+"""The rule of Topic.validate, which also refuses ``.`` and ``..``."""
 
 
 def _judge_created(edit: CreateTopic, draft: Draft) -> Verdict:
@@ -164,7 +164,7 @@ def _has_secret_config(edit: CreateTopic) -> bool:
 
 
 def _creation_steps(staged: Sequence[Staged], facts: Facts) -> list[Step]:
-    """The creations, each with the staged configs of its topic."""
+    """Return the creations, each with the staged configs of its topic."""
     groups: dict[str | None, list[Staged]] = {}
     for each in sorted(staged, key=lambda each: each.edit.new_topic is None):
         groups.setdefault(each.edit.new_topic or each.edit.on_topic, []).append(each)
@@ -180,7 +180,9 @@ def _creation_records(group: Sequence[Staged], facts: Facts) -> int:
 
 
 def _create(some: list[Staged]) -> CreateTopics:
-    """Config edits on a topic of the same plan win over what it was created with."""
+    """Return the request of some creations; config edits of the same plan override the configs that a topic is created
+    with.
+    """
     topics = {s.edit.topic.name: s.edit.topic for s in some if isinstance(s.edit, CreateTopic)}
     configs = {name: dict(topic.configs) for name, topic in topics.items()}
     for staged in some:
@@ -199,7 +201,9 @@ _MOST_PARTITIONS = 10_000
 
 
 def _with_created(snapshot: Snapshot, edits: Sequence[CreateTopic]) -> Snapshot:
-    """With the new topics, and an empty set of overrides for each, where another topic shows what that looks like."""
+    """Return the snapshot with the new topics, and without overrides for each, where another topic shows which keys
+    there are.
+    """
     topics = {**snapshot.topics, **{e.topic.name: Topic(e.topic.name, _partitions(e.topic, snapshot)) for e in edits}}
     configs = snapshot.configs
     sample = next(((r, c) for r, c in configs.items() if r.type == TOPIC), None)
@@ -219,7 +223,9 @@ def _partitions(new: NewTopic, snapshot: Snapshot) -> tuple[Partition, ...]:
 
 
 def default_partitions(snapshot: Snapshot) -> int:
-    """How many partitions a topic gets without a count of its own: the brokers' ``num.partitions``, 1 if unread."""
+    """Return the partition count of a topic that is created without one: the brokers' ``num.partitions``, 1 if
+    unread.
+    """
     entry = Inheritance(snapshot).sample(BROKER, "num.partitions")
     count = long_number(entry.value) if entry is not None else None
     return count if count is not None and 1 <= count <= _MOST_PARTITIONS else 1
@@ -248,7 +254,7 @@ def _config_words(lines: Sequence[DiffLine]) -> list[str]:
 
 
 def _fits_creation(line: DiffLine) -> bool:
-    """Whether kafka-topics --config can carry it: it splits at every ``=`` and trims."""
+    """Return whether kafka-topics --config can carry the line: it splits at every ``=`` and trims."""
     value = line.new.value
     return isinstance(value, str) and value != "" and "=" not in value and is_trimmed(value)
 

@@ -80,19 +80,19 @@ def _grown(edit: GrowTopic, was: Topic) -> Verdict:
 
 
 def _current(edit: TopicEdit, seen: Described) -> Was:
-    """The topic; None where it does not exist."""
+    """Return the topic; None where it does not exist."""
     return seen.found(seen.snapshot.topics.get(edit.target.name), "topics")
 
 
 def _moved(_edit: TopicEdit, was: Topic | None, now: Topic | None) -> bool:
-    """Whether it has another number of partitions, or is another topic; its leaders may change."""
+    """Return whether the topic has another number of partitions, or is another topic; its leaders may change."""
     if was is None or now is None:
         return was is not now
     return len(was.partitions) != len(now.partitions) or _is_another(was, now)
 
 
 def _is_another(was: Topic, now: Topic) -> bool:
-    """Whether this is another topic of the same name: the first was deleted."""
+    """Return whether this is another topic of the same name: the first was deleted."""
     return was.topic_id is not None and now.topic_id is not None and was.topic_id != now.topic_id
 
 
@@ -112,12 +112,12 @@ def _deletion_settled(_edit: DeleteTopic, was: Was, now: Was, changed: bool) -> 
 
 
 def _touched_by_deletion(edit: DeleteTopic) -> tuple[Target, ...]:
-    """The topic, and its configs, which are deleted with it."""
+    """Return the topic and its config resource, which is deleted with it."""
     return edit.target, topic_resource(edit.name)
 
 
 def _before(_edit: TopicEdit, there: Topic | None, _inheritance: Inheritance) -> EffectiveValue:
-    """How many partitions the topic has."""
+    """Return how many partitions the topic has."""
     return NOTHING if there is None else EffectiveValue(len(there.partitions))
 
 
@@ -141,7 +141,7 @@ def _reverse_deleted(edit: DeleteTopic, was: Topic | None, overrides: Mapping[st
 
 
 def _overrides(edit: DeleteTopic, snapshot: Snapshot) -> Mapping[str, str]:
-    """The topic's own values that brokers don't hide."""
+    """Return the topic's own values that brokers don't hide."""
     resource = topic_resource(edit.name)
     configs = snapshot.configs.get(resource)
     entries = configs.overrides(resource) if configs is not None else ()
@@ -181,12 +181,12 @@ def _grown_json(edit: GrowTopic, _hide: bool) -> Json:
 
 
 def _topic_json(was: Topic) -> Json:
-    """What counts of a topic for an edit of it."""
+    """Return the JSON form of what an edit needs to know about its topic."""
     return {"topic": was.name, "id": was.topic_id, "replicas": [each.replicas for each in was.partitions]}
 
 
 def _topic_of(data: Json) -> Topic:
-    """The topic again; who leads its partitions is not written."""
+    """Return the topic of a JSON form, which has no leaders."""
     partitions = tuple(Partition(n, -1, tuple(replicas), ()) for n, replicas in enumerate(data["replicas"]))
     return Topic(data["topic"], partitions, topic_id=data["id"])
 
@@ -258,7 +258,7 @@ def _delete_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Com
 
 
 def _topic(name: str) -> tuple[str, ...]:
-    """kafka-topics takes a name for a regular expression."""
+    """Return the option with a topic's name, escaped: kafka-topics reads it as a regular expression."""
     return option("--topic", re.sub(r"([^\w-])", r"\\\1", name, flags=re.ASCII))
 
 

@@ -58,7 +58,7 @@ def _look(edit: EndTransaction, snapshot: Snapshot) -> Transactions | None:
 
 
 def _current(edit: EndTransaction, seen: Described) -> Was:
-    """The open transaction; None where the producer has none in the partition."""
+    """Return the open transaction; None where the producer has none in the partition."""
     look = _look(edit, seen.snapshot)
     place = edit.topic, edit.number
     if look is None or place in look.failures or place not in look.offsets:
@@ -67,7 +67,7 @@ def _current(edit: EndTransaction, seen: Described) -> Was:
 
 
 def _moved(_edit: EndTransaction, was: SeenTransaction | None, now: SeenTransaction | None) -> bool:
-    """Whether it is another transaction, or does not hang any more."""
+    """Return whether it is another transaction, or no longer hangs."""
     if was is None or now is None:
         return was is not now
     return (was.epoch, was.start_offset, was.standing) != (now.epoch, now.start_offset, now.standing)
@@ -78,7 +78,9 @@ def _is_ended(_edit: EndTransaction, now: SeenTransaction | None) -> bool:
 
 
 def _settled(_edit: EndTransaction, was: Was, now: Was, _changed: bool) -> Status | None:
-    """A producer that has another transaction open has ended the one before."""
+    """Return NOT_APPLIED while the same transaction is open; if the producer has another one open, the former has
+    ended.
+    """
     if isinstance(was, SeenTransaction) and isinstance(now, SeenTransaction):
         return Status.NOT_APPLIED if was.start_offset == now.start_offset else Status.APPLIED
     return None
@@ -93,7 +95,7 @@ def _after(_edit: EndTransaction, _there: Was, _inheritance: Inheritance) -> Eff
 
 
 def _effects(edit: EndTransaction, seen: Described) -> tuple[str, ...]:
-    """What waits behind it, and who."""
+    """Return how far the last stable offset moves, and which groups wait for it."""
     was = _current(edit, seen)
     look = _look(edit, seen.snapshot)
     if look is None or not isinstance(was, SeenTransaction):
@@ -119,7 +121,7 @@ def _effects(edit: EndTransaction, seen: Described) -> tuple[str, ...]:
 
 
 def _waiting(edit: EndTransaction, snapshot: Snapshot, stable: int) -> list[str]:
-    """The groups whose committed offset is the last stable one, of those whose lag was read."""
+    """Return the groups whose committed offset is the last stable one, of those whose lag was read."""
     return sorted(
         name
         for name, lag in snapshot.lags.items()
@@ -186,7 +188,7 @@ def _state_of(data: Json) -> SeenTransaction:
 
 
 def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
-    """One request for each, so that each is looked at right before."""
+    """Return one request for each transaction, so that each is checked right before it is sent."""
     return [Step(_request(each), (each,)) for each in staged]
 
 
@@ -213,7 +215,7 @@ def _predict(snapshot: Snapshot, edits: Sequence[EndTransaction]) -> Snapshot:
 
 
 def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """kafka-transactions looks the epochs up by the start offset."""
+    """Yield kafka-transactions abort, which looks up the epochs by the start offset."""
     for line in lines:
         edit, was = line.edit, line.staged.was
         if isinstance(edit, EndTransaction) and isinstance(was, SeenTransaction):
