@@ -1,10 +1,10 @@
 """As many replicas on each broker as on any other, with the fewest bytes to copy. Pure.
 
-Moving a replica from one broker to another is an arc between brokers that costs its bytes; what is wanted is the
-cheapest flow. A pass over the smallest replicas comes first; then, in clusters that are small enough, cycles of
-negative cost are cancelled until there are none (Klein), which makes the flow the cheapest. Racks and the rule that a
-broker has one replica of a partition make it more than a flow, so that in rare cases it is a bit dearer than the
-optimum.
+Moving a replica from one broker to another is an arc between brokers that costs its bytes; the cheapest flow is the
+solution. A pass over the smallest replicas comes first; then, in clusters that are small enough, cycles of negative
+cost are cancelled until there are none (Klein), which makes the flow the cheapest. Racks, and the rule that a broker
+has one replica of a partition, make it more than a flow problem, so that in rare cases the result costs slightly more
+than the optimum.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from console.operations.placement import Placement
 
 MOST_WORK = 6_000
-"""Replicas times brokers up to which cycles are looked for: each takes a pass over them."""
+"""Replicas times brokers up to which cycles are searched: each search takes a pass over them."""
 MOST_CYCLES = 200
 """Cycles that are cancelled at most."""
 _HUB = -1
@@ -26,8 +26,9 @@ _OUT_OF_RANGE = 1 << 62
 
 
 def balanced(placement: Placement) -> list[tuple[int, ...]]:
-    """The replicas of each partition afterwards, in the order of the placement. Partitions that move stay, and so do
-    replicas on brokers that take none."""
+    """Return the replicas of each partition after balancing, in the order of the placement. Partitions that move stay
+    as they are, and so do replicas on brokers that take none.
+    """
     return _Flow(placement).solved()
 
 
@@ -41,7 +42,7 @@ class _Arc(NamedTuple):
 
 
 class _Flow:
-    """Where replicas are by now, and what the next ones cost."""
+    """The state of the search: where replicas are by now, and what further moves cost."""
 
     def __init__(self, placement: Placement) -> None:
         self.placement = placement
@@ -63,7 +64,7 @@ class _Flow:
         self.banned: set[tuple[int, int, int]] = set()
 
     def solved(self) -> list[tuple[int, ...]]:
-        """The replicas of each partition, once nothing gets better."""
+        """Return the replicas of each partition, once no move improves the result."""
         self._smallest_first()
         if len(self.brokers) * sum(self.count.values()) <= MOST_WORK:
             for _ in range(MOST_CYCLES):
@@ -72,7 +73,7 @@ class _Flow:
         return [tuple(each) for each in self.now]
 
     def _smallest_first(self) -> None:
-        """Give the smallest replicas of brokers with too many to those with the fewest."""
+        """Move the smallest replicas of brokers with too many to the brokers with the fewest."""
         partitions = self.placement.partitions
         for source in self.brokers:
             if self.count[source] <= self.low:
@@ -90,7 +91,9 @@ class _Flow:
                     self._go(index, source, to)
 
     def _fits(self, index: int, source: int, to: int) -> bool:
-        """Whether a replica can go there: no second one, room, and no fewer racks than the partition had."""
+        """Return whether a replica can move to a broker: it has none of the partition yet, has room for it, and the
+        partition is in no fewer racks afterwards.
+        """
         each, now = self.placement.partitions[index], self.now[index]
         if to in now or source not in now or each.moving or each.leader < 0:
             return False
@@ -115,7 +118,7 @@ class _Flow:
     # -- cycles ----------------------------------------------------------------------------------------------------
 
     def _improve(self) -> bool:
-        """Cancel a cycle of negative cost. Returns whether there was one that could be."""
+        """Cancel a cycle of negative cost and return whether one could be cancelled."""
         self.banned.clear()
         while cycle := self._cycle(self._arcs()):
             done: list[_Arc] = []
@@ -135,7 +138,9 @@ class _Flow:
         return False
 
     def _arcs(self) -> list[_Arc]:
-        """The cheapest replica from each broker to each other, and what it costs to have one more or less."""
+        """Return the cheapest replica from each broker to each other, and the cost of one more or one less on each
+        broker.
+        """
         best: dict[tuple[int, int], _Arc] = {}
         for arc in self._possible():
             place = arc.source, arc.to
@@ -159,7 +164,7 @@ class _Flow:
                         yield _Arc((each.size + 1) * by, index, source, to)
 
     def _cycle(self, arcs: list[_Arc]) -> list[_Arc]:
-        """A cycle of negative cost, empty if there is none (Bellman and Ford)."""
+        """Return a cycle of negative cost, empty if there is none (Bellman and Ford)."""
         distance = dict.fromkeys((_HUB, *self.brokers), 0)
         came: dict[int, _Arc] = {}
         last = None

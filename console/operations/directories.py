@@ -17,8 +17,9 @@ from console.operations.proposal import DirMove, Held, Proposal, UnknownPlace
 
 
 def free_bytes(dirs: Sequence[LogDir], copies: Mapping[ReplicaPlace, DirCopy], broker: int) -> Mapping[str, int]:
-    """What is usable in each directory of a broker, less what copies that are under way have still to write; -1 where
-    it is unknown."""
+    """Return the usable bytes of each directory of a broker, less what copies under way have still to write; -1 if
+    unknown.
+    """
     owed = Counter[str]()
     for (_, _, of), copy in copies.items():
         if of == broker:
@@ -27,12 +28,16 @@ def free_bytes(dirs: Sequence[LogDir], copies: Mapping[ReplicaPlace, DirCopy], b
 
 
 def propose_dirs(goal: DrainDir | MoveIntoDir | Restore, placement: Placement) -> Proposal:
-    """What brings the replicas into their directories. Raises UnknownPlace."""
+    """Return the moves that bring replicas into the directories of a goal.
+
+    Raises:
+        UnknownPlace: the goal names a broker, directory or replica that the cluster does not have.
+    """
     return _Sorting(placement).proposal(goal)
 
 
 class _Sorting:
-    """Replicas one after another, and what the directories hold by then."""
+    """The replicas placed so far, one after another, and what the directories hold by then."""
 
     def __init__(self, placement: Placement) -> None:
         self._placement = placement
@@ -52,7 +57,7 @@ class _Sorting:
         return Proposal((), tuple(self._waiting), tuple(self._moves), tuple(dict.fromkeys(self._waits)))
 
     def _dirs(self, broker: int) -> Sequence[LogDir]:
-        """The directories of a broker; none, and why, where they are unknown."""
+        """Return the directories of a broker; none where they are unknown, and then note what has to be waited for."""
         dirs = self._placement.log_dirs.get(broker, ())
         if not dirs:
             self._waits.append(f"the log directories of broker {broker} are unknown: it has to answer first")
@@ -99,7 +104,11 @@ class _Sorting:
                 self._into(broker, there, replica, taking)
 
     def _of(self, goal: MoveIntoDir, dirs: Sequence[LogDir]) -> Iterator[tuple[LogDir, ReplicaSize]]:
-        """The replicas that the goal names. Raises UnknownPlace."""
+        """Return the replicas that the goal names, each with its directory.
+
+        Raises:
+            UnknownPlace: the broker has none of them.
+        """
         found = [
             (each, replica)
             for each in dirs
@@ -112,7 +121,7 @@ class _Sorting:
         return iter(found)
 
     def _into(self, broker: int, there: LogDir, replica: ReplicaSize, taking: Sequence[LogDir]) -> None:
-        """Propose a move into the best of the directories that take it, or say what it waits for."""
+        """Propose a move into the best of the directories that take it, or note what it has to wait for."""
         topic, number, size = replica.topic, replica.partition, replica.size
         known = self._partitions.get((topic, number))
         roomy = [each for each in taking if not 0 <= self._free[broker, each.path] < size]
@@ -140,7 +149,7 @@ class _Sorting:
         return "a move of it between brokers is under way" if known is not None and known.moving else ""
 
     def _restore(self, goal: Restore) -> None:
-        """The replicas that brokers still have go back into their directories."""
+        """Propose moves that put the replicas that brokers still have back into their former directories."""
         wanted: dict[int, dict[tuple[str, int], str]] = {}
         for topic, number, broker, path in goal.dirs:
             wanted.setdefault(broker, {})[topic, number] = path
@@ -161,7 +170,9 @@ class _Sorting:
 
 
 def _opposes(goal: DrainDir | MoveIntoDir, topic: str, number: int, copy: DirCopy) -> bool:
-    """Whether a copy takes a replica away from where the goal wants it, though it is there now."""
+    """Return whether a copy takes a replica away from the directory that the goal wants it in, or into one that it
+    drains.
+    """
     if isinstance(goal, DrainDir):
         return copy.after == goal.path
     return copy.before == goal.path and topic == goal.topic and goal.partition in (None, number)
@@ -172,7 +183,7 @@ def _paths(dirs: Sequence[LogDir]) -> str:
 
 
 def _why_closed(log_dir: LogDir) -> str:
-    """Why a directory takes no replica; ``""`` if it does."""
+    """Return why a directory takes no replica; ``""`` if it does."""
     if log_dir.failure is not None:
         return "is offline"
     return (

@@ -1,4 +1,4 @@
-"""What a proposal costs and leaves: bytes, time, room, racks, and what each broker has before and after. Pure."""
+"""The cost and result of a proposal: bytes, time, room, racks, and each broker's share before and after. Pure."""
 
 from __future__ import annotations
 
@@ -60,10 +60,13 @@ class Forecast(Struct, frozen=True):
 
 
 def forecast(proposal: Proposal, placement: Placement, throttle: int | None = None) -> Forecast:
-    """What the moves of a proposal do. throttle: bytes per second that each broker copies, and is read, at most.
+    """Return the cost and the result of a proposal's moves.
 
-    The time is that of the busiest broker, if all moves run at once: less is impossible; what producers write meanwhile
-    comes on top, since the throttle limits it together with the copies.
+    The time is that of the busiest broker if all moves run at once: a lower bound. What producers write meanwhile comes
+    on top, since the throttle limits replication of it together with the copies.
+
+    Args:
+        throttle: bytes per second that each broker copies, and is read, at most; None for no throttle.
     """
     copied, read = traffic(proposal.moves, placement)
     seconds = None
@@ -87,7 +90,7 @@ def forecast(proposal: Proposal, placement: Placement, throttle: int | None = No
 
 
 def traffic(moves: tuple[Relocation, ...], placement: Placement) -> tuple[Counter[int], Counter[int]]:
-    """Bytes by broker: that it copies, and that are copied from it, which leads."""
+    """Return bytes by broker: what it copies, and what is copied from it as the leader."""
     leaders = {(each.topic, each.number): each.leader for each in placement.partitions}
     copied, read = Counter[int](), Counter[int]()
     for move in moves:
@@ -98,7 +101,7 @@ def traffic(moves: tuple[Relocation, ...], placement: Placement) -> tuple[Counte
 
 
 def _within(dirs: tuple[DirMove, ...]) -> Counter[int]:
-    """Bytes by broker that it copies between its directories."""
+    """Return the bytes that each broker copies between its directories."""
     copied = Counter[int]()
     for move in dirs:
         copied[move.broker] += move.size
@@ -126,8 +129,9 @@ def _dirs(moves: tuple[DirMove, ...], placement: Placement) -> Iterator[DirForec
 
 
 def _moved(each: Placed, move: Relocation | None) -> Placed:
-    """A partition as it is then. It is led by its preferred replica, which is elected once the goal is reached, as far
-    as that is in sync."""
+    """Return a partition as it is after its move. Its preferred replica leads, because it is elected once the goal is
+    reached, if it is in sync then.
+    """
     if move is None:
         return each
     synced = [broker for broker in move.after if broker in each.isr or broker in move.added]

@@ -1,6 +1,5 @@
-"""What an operator wants of the placement of replicas. A goal has no replica lists: it is planned again from each look.
-
-Pure.
+"""What an operator wants of the placement of replicas. A goal has no lists of replicas: each step is planned from a new
+snapshot. Pure.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ class Drain(Struct, frozen=True, tag="drain"):
 
 
 class Replace(Struct, frozen=True, tag="replace"):
-    """Another broker has each replica of a broker, in the same place of the order."""
+    """Another broker has each replica of a broker, at the same position in the partition's replica list."""
 
     broker: int
     by: int
@@ -97,7 +96,7 @@ Goal = Drain | Replace | Balance | MoveTopic | Replicate | DrainDir | MoveIntoDi
 
 
 def within_a_broker(goal: Goal) -> bool:
-    """Whether it concerns the directories of brokers, and no replica leaves its broker."""
+    """Return whether the goal concerns directories of brokers alone: no replica leaves its broker."""
     return isinstance(goal, DrainDir | MoveIntoDir) or (isinstance(goal, Restore) and bool(goal.dirs))
 
 
@@ -111,13 +110,14 @@ FORMS = (
     "topic NAME [partition N] broker ID to dir PATH",
     "back OPERATION",
 )
-"""How goals are written."""
+"""The written forms of goals."""
 
 
 def goal_of(words: Sequence[str]) -> Goal:
-    """The goal that these words name, as one of `FORMS`; the way back without its replicas, which the journal has.
+    """Parse the words of a goal, in one of `FORMS`. The way back comes without its replicas, which the journal has.
 
-    Raises ValueError, with the text for an operator.
+    Raises:
+        ValueError: they match no form. The message is for the operator.
     """
     match words:
         case ["drain", brokers]:

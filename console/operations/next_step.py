@@ -1,4 +1,4 @@
-"""What an operation does next, from a fresh look: send a step, wait, or end. Pure."""
+"""What an operation does next, decided from a new snapshot: send a step, wait, or end. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ from console.plan.kinds.moves import CancelMove, MoveReplicas, moves_in
 from console.plan.kinds.replica_dirs import MoveReplicaDir
 
 PARTITIONS_AT_ONCE = 100
-"""Moves of an operation that are under way at most. The next ones start when half of them are done."""
+"""Moves of an operation that are under way at the same time, at most. The next ones start when half of them are
+done.
+"""
 BYTES_PER_SECOND = 10_000_000
 """What is copied per second, for a deadline without a throttle."""
 MOST_ELECTIONS = 3
@@ -36,7 +38,9 @@ BLOCKING = frozenset({"cluster", "topics", "reassignments"})
 
 
 class Send(Struct, frozen=True):
-    """Send these edits as one change. step: what is written down before."""
+    """Send these edits as one change. step: what the journal records before. waits: what is waited for nevertheless, a
+    line each.
+    """
 
     step: Step
     edits: tuple[Edit, ...]
@@ -60,7 +64,20 @@ Decision = Send | Wait | End
 
 
 def next_step(operation: Operation, snapshot: Snapshot, now: datetime) -> Decision:
-    """What to do next. snapshot: with `placement.PARTS` and the configs of all topics and brokers, just read."""
+    """Return what an operation does next.
+
+    It plans from the snapshot, not from former steps, which only show which moves and throttles are the operation's
+    own. So any process can call it again after a crash: a move that is under way is not proposed a second time.
+
+    Args:
+        snapshot: with `placement.PARTS` and the configs of all topics and brokers, read after the last step was sent.
+            If a part of `BLOCKING` is missing, the answer is Wait.
+        now: UTC; deadlines count from it.
+
+    Returns:
+        Send with edits to send as one change, at most `PARTITIONS_AT_ONCE` moves under way; Wait with the reasons, a
+            line each; End once the goal is reached, or all is cancelled.
+    """
     unread = tuple(_unread(snapshot))
     if unread:
         return Wait(bool(operation.running(snapshot) or operation.copying(snapshot)), unread)
@@ -112,14 +129,16 @@ def _dir_edit(move: DirMove) -> MoveReplicaDir:
 
 
 def _patience(new: Proposal, placement: Placement, throttle: int | None) -> timedelta:
-    """Twice the time of the forecast, and an hour."""
+    """Return how long a step may take: twice the time of its forecast, and an hour."""
     said = forecast(new, placement, throttle or BYTES_PER_SECOND)
     return timedelta(hours=1, seconds=2 * (said.seconds or 0))
 
 
 def _elections(operation: Operation, snapshot: Snapshot) -> Iterator[ElectPreferred]:
-    """For the partitions that it moved and that another than the preferred replica leads. One whose preferred replica
-    is down, or not in sync, keeps its leader: the goal is reached, and nothing here brings that replica back."""
+    """Yield elections for the partitions that the operation moved and that their preferred replica does not lead. A
+    partition whose preferred replica is down or out of sync keeps its leader: the goal is reached, and nothing here
+    brings that replica back.
+    """
     tries = Counter(place for step in operation.steps for place in step.elects)
     for topic, number in operation.moves():
         known = partition_in(snapshot.topics.get(topic), number)
@@ -133,8 +152,10 @@ def _elections(operation: Operation, snapshot: Snapshot) -> Iterator[ElectPrefer
 
 
 def _cancel(operation: Operation, snapshot: Snapshot, now: datetime) -> Decision:
-    """Cancel what is under way; put the replicas of what was cancelled into their former order; take off throttles. A
-    copy between directories ends where its replica is moved to where it is (ReplicaManager.alterReplicaLogDirs)."""
+    """Return the next step of a cancellation: first cancel what is under way, then restore the former order of
+    replicas, and remove throttles. A copy between directories ends by a move of its replica to the directory where it
+    is (ReplicaManager.alterReplicaLogDirs).
+    """
     running, copying = operation.running(snapshot), operation.copying(snapshot)
     change = throttle_change(snapshot, operation.owned(), (), (), None, gives_up=operation.gives_up)
     if running or copying:
@@ -155,7 +176,7 @@ def _cancel(operation: Operation, snapshot: Snapshot, now: datetime) -> Decision
 
 
 def _silent(operation: Operation, snapshot: Snapshot) -> tuple[int, ...]:
-    """Brokers of which it is unknown whether they copy between their directories for the operation."""
+    """Return the brokers of which it is unknown whether they copy between their directories for the operation."""
     if operation.gives_up:
         return ()
     read = read_log_dirs(snapshot)
@@ -165,8 +186,9 @@ def _silent(operation: Operation, snapshot: Snapshot) -> tuple[int, ...]:
 
 
 def _orders(operation: Operation, snapshot: Snapshot) -> Iterator[Relocation]:
-    """Partitions that have the replicas from before the operation again, in another order: brokers keep the order in
-    which they moved them. It copies nothing."""
+    """Yield partitions that have their former replicas again, but in another order: a cancelled move leaves its own
+    order. Restoring the order copies nothing.
+    """
     moving = moves_in(snapshot)
     for (topic, number), before in operation.originals().items():
         known = partition_in(snapshot.topics.get(topic), number)
@@ -180,7 +202,7 @@ def _orders(operation: Operation, snapshot: Snapshot) -> Iterator[Relocation]:
 
 
 def _unread(snapshot: Snapshot) -> Iterator[str]:
-    """Why nothing can be decided."""
+    """Yield why nothing can be decided, a line each."""
     for part in sorted(BLOCKING - snapshot.read_at.keys()):
         yield f"the {part} could not be read"
     for failed in snapshot.failures:
@@ -190,8 +212,9 @@ def _unread(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _below_min_isr(placement: Placement, proposal: Proposal) -> Iterator[str]:
-    """Partitions below min ISR whose replicas could catch up, if they were not in the way of copies. Moves that mend
-    one do not wait for it; copies between directories wait for replicas on their own broker alone."""
+    """Yield partitions below min ISR whose replicas could catch up if copies did not compete with them. Moves that
+    repair such a partition do not wait for it; copies between directories wait only for replicas on their own broker.
+    """
     mended = {(move.topic, move.number) for move in proposal.moves}
     within = {move.broker for move in proposal.dirs}
     for each in placement.partitions:
@@ -212,6 +235,7 @@ def _waits(
     change: ThrottleChange,
     now: datetime,
 ) -> Iterator[str]:
+    """Yield what the operation waits for, a line each."""
     own = {(each.topic, each.number) for each in running}
     for place, move in moves_in(snapshot).items():
         if place not in own and _concerns(operation, place[0], move.replicas):
@@ -241,7 +265,7 @@ def _waits(
 
 
 def _concerns(operation: Operation, topic: str, replicas: Sequence[int]) -> bool:
-    """Whether the goal is not reached while another tool moves a partition."""
+    """Return whether the goal can't be reached while another tool moves a partition."""
     match operation.goal:
         case Drain(brokers=brokers):
             return any(broker in replicas for broker in brokers)

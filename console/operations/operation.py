@@ -1,7 +1,7 @@
 """An operation: a goal that is worked on step by step, until it is reached or an operator cancels it. Pure values.
 
-The goal is kept, not a list of moves: each step is planned from a fresh look. What is known of an operation stands in
-the journal (`console.journal.operations`), so that any process of this host can go on with it.
+The goal is kept, not a list of moves: each step is planned from a new snapshot. The journal has all that is known of an
+operation (`console.journal.operations`), so that any process of this host can continue it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from console.plan.kinds.moves import destination, moves_in
 
 
 class State(StrEnum):
-    """How an operation stands. WAITING: its next step has to wait. SENT: a step is being sent. RUNNING: replicas are
-    copied. STALLED: nothing went on for a while. The last two: it has ended."""
+    """The state of an operation. WAITING: its next step has to wait. SENT: a step is being sent. RUNNING: replicas are
+    copied. STALLED: no progress for a while. DONE, CANCELLED: it has ended.
+    """
 
     WAITING = "waiting"
     SENT = "sent"
@@ -103,11 +104,11 @@ class Operation(Struct, frozen=True):
         return self.progress is not None and self.progress.is_held_up
 
     def moves(self) -> Mapping[TopicPartition, Relocation]:
-        """Its last move of each partition."""
+        """Return the operation's last move of each partition."""
         return {(move.topic, move.number): move for step in self.steps for move in step.moves}
 
     def originals(self) -> Mapping[TopicPartition, tuple[int, ...]]:
-        """The replicas of each partition before its first move."""
+        """Return the replicas of each partition before its first move."""
         found: dict[TopicPartition, tuple[int, ...]] = {}
         for step in self.steps:
             for move in step.moves:
@@ -115,11 +116,11 @@ class Operation(Struct, frozen=True):
         return found
 
     def dir_moves(self) -> Mapping[ReplicaPlace, DirMove]:
-        """Its last move of each replica into another directory."""
+        """Return the operation's last move of each replica into another directory."""
         return {move.place: move for step in self.steps for move in step.dirs}
 
     def dir_originals(self) -> Mapping[ReplicaPlace, str]:
-        """The directory of each replica before its first move."""
+        """Return the directory of each replica before its first move."""
         found: dict[ReplicaPlace, str] = {}
         for step in self.steps:
             for move in step.dirs:
@@ -133,15 +134,17 @@ class Operation(Struct, frozen=True):
 
     @property
     def bytes(self) -> int:
-        """That its moves copy."""
+        """Bytes that its moves copy."""
         return sum(move.bytes for move in self.moves().values()) + sum(move.size for move in self.dir_moves().values())
 
     def owned(self) -> Owned:
-        """All throttles that it has set."""
+        """Return all throttles that the operation has set."""
         return Owned.of(step.sets for step in self.steps)
 
     def running(self, snapshot: Snapshot) -> Mapping[TopicPartition, Relocation]:
-        """Its moves that are under way. A move to other brokers than it asked for is another tool's."""
+        """Return the operation's moves that are under way. A move to other brokers than it asked for is another
+        tool's.
+        """
         mine = self.moves()
         return {
             place: mine[place]
@@ -150,8 +153,9 @@ class Operation(Struct, frozen=True):
         }
 
     def copying(self, snapshot: Snapshot) -> Mapping[ReplicaPlace, DirCopy]:
-        """Its copies between directories that are under way. A copy into another directory than it asked for is another
-        tool's."""
+        """Return the operation's copies between directories that are under way. A copy into another directory than it
+        asked for is another tool's.
+        """
         mine = self.dir_moves()
         if not mine:
             return {}
@@ -162,8 +166,9 @@ class Operation(Struct, frozen=True):
 def copied_bytes(
     snapshot: Snapshot, places: Iterable[TopicPartition], copies: Iterable[DirCopy] = ()
 ) -> tuple[int, int]:
-    """How many bytes the new replicas of moving partitions, and copies between directories, have, and how many they
-    lack. A replica of which no size is known lacks all."""
+    """Return how many bytes the new replicas of moving partitions, and copies between directories, have and how many
+    they lack. A replica of unknown size lacks all.
+    """
     between, left = _copied_between(snapshot, places)
     some = tuple(copies)
     within = sum(min(each.copied, each.size) for each in some)

@@ -56,18 +56,19 @@ class Placement(Struct, frozen=True):
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
 
     def rack(self, broker: int) -> str:
-        """The broker's rack; a broker without one, or that is unknown, is a rack of its own."""
+        """Return the broker's rack; a broker without one, or an unknown broker, counts as a rack of its own."""
         host = self.hosts.get(broker)
         return f"rack {host.rack}" if host is not None and host.rack is not None else f"broker {broker}"
 
     def racks(self, replicas: Iterable[int]) -> int:
-        """How many racks hold these replicas."""
+        """Return how many racks hold these replicas."""
         return len({self.rack(each) for each in replicas})
 
 
 def placement_of(snapshot: Snapshot) -> Placement:
-    """The placement of a snapshot in which `PARTS` were read. A broker whose log directories are unknown takes
-    replicas, and has room of unknown size."""
+    """Return the placement of a snapshot in which `PARTS` were read. A broker whose log directories are unknown takes
+    replicas, and its free bytes are unknown.
+    """
     moves = moves_in(snapshot)
     sizes = replica_sizes(snapshot)
     owed = _owed(snapshot, moves, sizes)
@@ -87,7 +88,7 @@ def placement_of(snapshot: Snapshot) -> Placement:
 
 
 def read_log_dirs(snapshot: Snapshot) -> Mapping[int, tuple[LogDir, ...]]:
-    """The log directories by broker, of those brokers that answered when they were last asked."""
+    """Return the log directories by broker, of those brokers that answered the last request for them."""
     silent = {each.entity for each in snapshot.failures if each.part == "log_dirs"}
     return {broker: dirs for broker, dirs in snapshot.log_dirs.items() if f"broker {broker}" not in silent}
 
@@ -95,7 +96,7 @@ def read_log_dirs(snapshot: Snapshot) -> Mapping[int, tuple[LogDir, ...]]:
 def _owed(
     snapshot: Snapshot, moves: Mapping[TopicPartition, Reassignment], sizes: Mapping[TopicPartition, int]
 ) -> Counter[int]:
-    """Broker -> bytes that it has still to copy for moves that are under way."""
+    """Return, by broker, the bytes that it has still to copy for moves under way."""
     owed = Counter[int]()
     held = held_sizes(snapshot, moves.keys()) if moves else {}
     for place, move in moves.items():
@@ -120,5 +121,5 @@ def _placed(topic: str, partition: Partition, size: int, wanted: int, move: Reas
 
 
 def replica_counts(partitions: Iterable[Placed]) -> Counter[int]:
-    """Broker -> how many replicas it holds."""
+    """Return how many replicas each broker holds."""
     return Counter(replica for each in partitions for replica in each.replicas)

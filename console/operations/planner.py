@@ -1,8 +1,8 @@
 """From a goal to the replicas of each partition: by racks, with the fewest bytes to copy. Pure.
 
-A replica that no longer fits its goal is replaced in its place of the order; all others stay. A partition keeps the
-racks that it has, as far as the brokers that take replicas have as many. Among brokers that are equal in this, the one
-with the fewest preferred leaders (for a first replica), then with the fewest replicas, then with the fewest bytes.
+A replica that no longer fits its goal is replaced at its position in the list; all others stay. A partition keeps its
+number of racks, as far as the brokers that take replicas have as many. Among brokers that are equal in this, the one
+with the fewest preferred leaders wins (for a first replica), then with the fewest replicas, then with the fewest bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,19 @@ from console.operations.proposal import Held, Proposal, Relocation, UnknownPlace
 
 
 def propose(goal: Goal, placement: Placement) -> Proposal:
-    """What brings the placement to the goal. Raises UnknownPlace."""
+    """Return the moves that bring a placement to a goal, and what has to wait. Pure: the same placement gives the same
+    moves.
+
+    Args:
+        placement: where replicas are now, and for moves under way where they will be.
+
+    Returns:
+        Moves between brokers in the order of the placement's partitions, moves between directories the largest first.
+            Partitions that can't move now are in `Proposal.held`, each with why.
+
+    Raises:
+        UnknownPlace: the goal names a broker, topic or directory that the cluster does not have.
+    """
     check(goal, placement)
     if isinstance(goal, DrainDir | MoveIntoDir):
         return propose_dirs(goal, placement)
@@ -31,7 +43,12 @@ def propose(goal: Goal, placement: Placement) -> Proposal:
 
 
 def check(goal: Goal, placement: Placement) -> None:
-    """Raises UnknownPlace if the goal can't be meant for this cluster. What is drained may be gone already."""
+    """Check that a goal can be meant for this cluster. Brokers that are drained may be gone already.
+
+    Raises:
+        UnknownPlace: it names a broker or topic that the cluster does not have, or contradicts itself. The message is
+            for the operator.
+    """
     named = {*goal.brokers} if isinstance(goal, MoveTopic) else {goal.by} if isinstance(goal, Replace) else set()
     for broker in sorted(named - placement.hosts.keys()):
         raise UnknownPlace(f"broker {broker} is not in the cluster")
@@ -62,7 +79,7 @@ def _balance(placement: Placement) -> _Found:
 
 
 def _add(found: _Found, each: Placed, after: tuple[int, ...]) -> None:
-    """What is wanted of a partition, unless something has to happen first."""
+    """Add the move of a partition, or what has to happen before it can move."""
     why = _hold(each, after)
     if why:
         found.held.append(Held(each.topic, each.number, why))
@@ -85,7 +102,7 @@ def _hold(each: Placed, after: Sequence[int]) -> str:
 
 
 class _Filling:
-    """Partitions one after another, and what the brokers hold by then."""
+    """The partitions placed so far, one after another, and what brokers hold by then."""
 
     def __init__(self, placement: Placement) -> None:
         self.placement = placement
@@ -116,7 +133,7 @@ class _Filling:
         return found
 
     def _take(self, each: Placed, after: tuple[int, ...]) -> None:
-        """Count a partition where it will be."""
+        """Count a partition where its replicas will be."""
         for broker in each.replicas:
             self.count[broker] -= 1
             self.held[broker] -= each.size
@@ -129,7 +146,11 @@ class _Filling:
         self.leads[after[0]] += 1
 
     def _after(self, goal: Goal, each: Placed) -> tuple[int, ...]:
-        """The replicas that the goal wants of a partition. Raises _NoPlace."""
+        """Return the replicas that the goal wants of a partition.
+
+        Raises:
+            _NoPlace: it has to wait.
+        """
         match goal:
             case Drain(brokers=brokers):
                 if not any(broker in each.replicas for broker in brokers):
@@ -165,8 +186,14 @@ class _Filling:
         allowed: Sequence[int],
         others: Sequence[int],
     ) -> tuple[int, ...]:
-        """`order` with a broker of `allowed` in place of each of those that are `gone`. others: the brokers by which
-        is judged how many racks the partition can have. Raises _NoPlace."""
+        """Return `order` with a broker of `allowed` in place of each broker of `gone`.
+
+        Args:
+            others: the brokers that decide how many racks the partition could be in.
+
+        Raises:
+            _NoPlace: there are too few brokers with room, or it would be in fewer racks.
+        """
         kept = [broker for broker in order if broker not in gone]
         after: list[int] = []
         racks = {self.placement.rack(broker) for broker in kept}
@@ -196,7 +223,11 @@ class _Filling:
         return min(roomy, key=lambda b: (rack(b) in racks, leads[b], count[b], held[b], b))
 
     def _restored(self, each: Placed) -> tuple[int, ...]:
-        """The replicas that the partition had. Raises _NoPlace."""
+        """Return the replicas that the partition had.
+
+        Raises:
+            _NoPlace: one of their brokers is not alive, or has no room.
+        """
         before = self.before.get((each.topic, each.number), each.replicas)
         for broker in before:
             if broker in each.replicas:
@@ -208,8 +239,9 @@ class _Filling:
         return before
 
     def _fewer(self, each: Placed, gone: int) -> tuple[int, ...]:
-        """The partition without so many replicas: what is out of sync goes first, then what leaves the most racks,
-        then the last; the leader stays."""
+        """Return the partition's replicas without `gone` of them: those out of sync go first, then those without which
+        the most racks are left, then the last; the leader stays.
+        """
         left = list(each.replicas)
         for _ in range(gone):
             candidates = [broker for broker in left if broker != each.leader] or left

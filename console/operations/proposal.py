@@ -1,4 +1,4 @@
-"""What a planner proposes for a goal: which replicas go where, and what has to wait. Pure values."""
+"""What a planner proposes for a goal: which replicas move where, and what has to wait. Pure values."""
 
 from __future__ import annotations
 

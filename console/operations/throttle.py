@@ -1,7 +1,7 @@
-"""The edits that limit what moves copy: rates on the brokers, and on the topics the replicas that they hold for. Pure.
+"""The edits that limit copies: rates on brokers, and on topics the lists of replicas that the rates apply to. Pure.
 
-As ReassignPartitionsCommand sets them: the replicas that are read are those before a move, those that copy are new. A
-broker that copies between its directories has a rate of its own for that (KIP-113), without a list.
+They are those of ReassignPartitionsCommand: the leader's list has the replicas before a move, the follower's list the
+new ones. A broker that copies between its directories has a separate rate for that (KIP-113), without a list.
 """
 
 from __future__ import annotations
@@ -23,14 +23,17 @@ from console.plan.values import own_text, parts_of
 
 _RATES = (*RATES, LOG_DIRS_RATE)
 Rated = tuple[int, str]
-"""A broker, and the key of a rate of it."""
+"""A broker, and the key of one of its rates."""
 Items = Mapping[str, Sequence[str]]
 """Topic -> replicas as brokers write them: ``partition:broker``."""
 
 
 def rate_of(text: str) -> int:
-    """Bytes per second: a number, or an amount as ``50MB/s``; 0 for no throttle. Raises ValueError, with the text for
-    an operator."""
+    """Parse a rate, a number or an amount as ``50MB/s``, and return bytes per second; 0 for no throttle.
+
+    Raises:
+        ValueError: it is no rate, or 2^63 or more. The message is for the operator.
+    """
     rate = int(text) if text.isascii() and text.isdecimal() else parse_amount(text, unit_of(RATES[0]))
     if rate >= 2**63:
         raise ValueError(f"{text} is more than a rate may be: brokers take less than 2^63 bytes per second")
@@ -38,8 +41,11 @@ def rate_of(text: str) -> int:
 
 
 def throttle_edits(moves: Iterable[Relocation], dirs: Iterable[DirMove], rate: int) -> tuple[SetConfig, ...]:
-    """An edit for each topic and side, then for each broker that copies or is read. rate: bytes per second of a broker
-    on each side, and between its directories."""
+    """Return an edit for each topic and side, then for each broker that copies or is read.
+
+    Args:
+        rate: bytes per second of a broker on each side, and between its directories.
+    """
     rated, sides = _wanted(moves, dirs)
     lists = (
         SetConfig(topic_resource(topic), key, ",".join(places))
@@ -51,7 +57,9 @@ def throttle_edits(moves: Iterable[Relocation], dirs: Iterable[DirMove], rate: i
 
 
 def _wanted(moves: Iterable[Relocation], dirs: Iterable[DirMove]) -> tuple[Sequence[Rated], tuple[Items, Items]]:
-    """The brokers that copy or are read, with the keys of their rates; and the replicas that are read and that copy."""
+    """Return the brokers that copy or are read, with the keys of their rates; and the lists of replicas, read and
+    copied.
+    """
     read: dict[str, list[str]] = {}
     copied: dict[str, list[str]] = {}
     brokers: set[int] = set()
@@ -86,8 +94,9 @@ class Throttles(Struct, frozen=True):
 
 
 class Owned(NamedTuple):
-    """What an operation has ever set. rates: the values by broker and key. lists: the replicas by topic and key.
-    latest: the rates that may be set now."""
+    """All that an operation has ever set. rates: the values by broker and key. lists: the replicas by topic and key.
+    latest: the rates that may be set now.
+    """
 
     rates: Mapping[Rated, frozenset[str]]
     lists: Mapping[tuple[str, str], frozenset[str]]
@@ -95,7 +104,7 @@ class Owned(NamedTuple):
 
     @classmethod
     def of(cls, steps: Iterable[Throttles]) -> Owned:
-        """What the steps of an operation have set, in their order."""
+        """Return what the steps of an operation have set, in their order."""
         rates: dict[Rated, set[str]] = {}
         lists: dict[tuple[str, str], set[str]] = {}
         some = tuple(steps)
@@ -111,12 +120,12 @@ class Owned(NamedTuple):
         )
 
     def places(self) -> frozenset[ConfigPlace]:
-        """The entities and keys."""
+        """Return the entities and keys."""
         rates = ((broker_resource(broker), key) for broker, key in self.rates)
         return frozenset((*rates, *((topic_resource(topic), key) for topic, key in self.lists)))
 
     def has(self, throttle: StaleThrottle) -> bool:
-        """Whether a throttle that nothing uses is the operation's, all of it."""
+        """Return whether an unused throttle is wholly the operation's."""
         resource, key = throttle.edit.resource, throttle.edit.key
         if resource.type == TOPIC:
             items = {each.strip() for each in parts_of(throttle.value)}
@@ -127,11 +136,12 @@ class Owned(NamedTuple):
 
 
 class ThrottleChange(NamedTuple):
-    """What brings throttles to what is wanted.
+    """The edits that set the throttles of an operation as they are needed.
 
-    edits: what to change. sets: what may be set then and is the operation's: what these edits take off is among it
-    until a look shows that it is gone. foreign: brokers whose rate is of another owner; it limits the moves too, and
-    stays. unread: brokers with a rate of the operation's that can't be read, so that it can't be taken off.
+    edits: what to change. sets: what may be set afterwards and is the operation's; throttles that these edits remove
+    are among it until a later snapshot shows that they are gone. foreign: brokers whose rate has another owner; it
+    limits the moves, too, and stays. unread: brokers with a rate of the operation's that can't be read, so that it
+    can't be removed.
     """
 
     edits: tuple[SetConfig | UnsetConfig, ...] = ()
@@ -150,12 +160,16 @@ def throttle_change(
     later: bool = False,
     gives_up: bool = False,
 ) -> ThrottleChange:
-    """What sets the throttles of these moves, and takes off all others of the operation's. What another owner set is
-    neither changed nor taken off. rate: None for no throttle. later: what is not used any more is taken off another
-    time: it does not hold back replicas in sync, and each change takes room in the journal. gives_up: those of brokers
-    that can't be read are not waited for, and are taken off only if they answer in time.
+    """Return the edits that set the throttles of these moves and remove all others of the operation's. Throttles of
+    other owners are neither changed nor removed.
 
-    snapshot: with the configs of all topics and brokers. A broker whose configs are unknown gets no rate.
+    Args:
+        snapshot: with the configs of all topics and brokers. A broker whose configs are unknown gets no rate.
+        owned: what the operation has set before: only that may be removed.
+        rate: bytes per second; None for no throttle.
+        later: leave unused throttles for another time: they do not slow down replicas in sync, and each change takes
+            space in the journal.
+        gives_up: do not wait for brokers that can't be read; their throttles are removed only if they answer in time.
     """
     rated, sides = _wanted(moves, dirs) if rate is not None else ([], ({}, {}))
     edits: list[SetConfig | UnsetConfig] = []
@@ -201,7 +215,9 @@ def throttle_change(
 def _list_edit(
     snapshot: Snapshot, topic: str, key: str, wanted: Sequence[str], owned: frozenset[str], later: bool
 ) -> tuple[list[SetConfig | UnsetConfig], tuple[str, ...]]:
-    """The edit of a topic's list, none if it is right; and the replicas in it that are the operation's then."""
+    """Return the edit of a topic's list, none if it is right already; and the replicas in it that are then the
+    operation's.
+    """
     resource = topic_resource(topic)
     text = _own(snapshot, resource, key)
     now = [each.strip() for each in parts_of(text)] if text else []
@@ -217,7 +233,7 @@ def _list_edit(
 
 
 def _is_read(snapshot: Snapshot, broker: int) -> bool:
-    """Whether a broker's configs are known, and were read by the last look."""
+    """Return whether a broker's configs are known and the last attempt to read them succeeded."""
     failed = any(each.part == "configs" and each.entity == f"broker {broker}" for each in snapshot.failures)
     return broker_resource(broker) in snapshot.configs and not failed
 
@@ -228,6 +244,6 @@ def _own(snapshot: Snapshot, resource: ConfigResource, key: str) -> str | None:
 
 
 def foreign_text(brokers: Sequence[int]) -> str:
-    """What to say of rates of another owner."""
+    """Return a line about brokers whose rate has another owner."""
     which = f"broker{'s' if len(brokers) > 1 else ''} {commas(brokers)}"
     return f"{which}: throttle of unknown owner, which limits these moves too and is left as it is"
