@@ -1,4 +1,4 @@
-"""Compares two wanted states, and brokers with each other; the differences as tables."""
+"""Comparing two wanted states, and brokers with each other; the differences as tables."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ Entity = ConfigResource | QuotaEntity | Acl
 
 
 class Difference(NamedTuple):
-    """A key that is not alike. key: ``""`` for an entity that only one side has; left, right: None where that side has
-    none; HIDDEN where it is secret."""
+    """A key that differs. key: ``""`` for an entity that only one side has; left, right: None where that side has none;
+    HIDDEN where it is secret.
+    """
 
     entity: Entity
     key: str
@@ -34,7 +35,7 @@ THERE = "there"
 
 
 def compare(left: Wanted, right: Wanted) -> tuple[Difference, ...]:
-    """Every difference, topics first. Two secrets can't be told apart and count as alike."""
+    """Return every difference, topics first. Two secrets can't be compared and count as equal."""
     return tuple(_all(left, right))
 
 
@@ -53,7 +54,7 @@ def _all(left: Wanted, right: Wanted) -> Iterator[Difference]:
 def differing(
     entity: Entity, left: Mapping[str, Value] | None, right: Mapping[str, Value] | None
 ) -> Iterator[Difference]:
-    """The keys that are not alike; one difference where one side lacks the entity."""
+    """Yield the keys that differ; one difference for an entity that one side lacks."""
     if left is None or right is None:
         yield Difference(entity, "", None if left is None else THERE, None if right is None else THERE)
         return
@@ -64,7 +65,7 @@ def differing(
 
 
 def _same_list(key: str, one: Value | None, other: Value | None) -> bool:
-    """Whether two lists whose order means nothing have the same items."""
+    """Return whether two lists whose order means nothing have the same items."""
     if key not in UNORDERED or not isinstance(one, str) or not isinstance(other, str):
         return False
     return as_compared(key, LIST, one) == as_compared(key, LIST, other)
@@ -90,7 +91,12 @@ ODD = "!"
 
 
 def difference_table(found: Sequence[Difference], left: str, right: str) -> Table:
-    """A row for each key that is not alike. left, right: what the sides are called."""
+    """Return a table with a row for each key that differs.
+
+    Args:
+        left: the title of the left side's column.
+        right: that of the right side's.
+    """
     rows = tuple(
         Row(
             (names.target(each.entity), each.key, _shown(each.left), _shown(each.right)),
@@ -108,7 +114,7 @@ def difference_table(found: Sequence[Difference], left: str, right: str) -> Tabl
 
 
 def entity_table(left: ConfigSet, right: ConfigSet, left_name: str, right_name: str) -> Table:
-    """The keys in which two entities differ, by what counts for each, with where it comes from."""
+    """Return a table of the keys whose effective values differ between two entities, with their sources."""
     rows = []
     for key in sorted({entry.name for entries in (left, right) for entry in entries}):
         mine, theirs = left.get(key), right.get(key)
@@ -119,7 +125,7 @@ def entity_table(left: ConfigSet, right: ConfigSet, left_name: str, right_name: 
 
 
 def broker_table(rows: Sequence[BrokerRow], brokers: Sequence[int]) -> Table:
-    """Key × broker, the odd ones out marked."""
+    """Return a table of keys by broker, in which values that deviate from the majority are marked."""
     table = []
     for row in rows:
         values = {broker: _value(row.values[broker]) for broker in brokers}

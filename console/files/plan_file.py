@@ -1,4 +1,6 @@
-"""A plan in a file: the edits, and what they stand on, by which it is refused once the cluster has moved on."""
+"""A plan in a file: the edits, and the state that they were staged on; a plan is refused once the cluster has
+changed.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,11 @@ class PlanFile(Struct, frozen=True):
 
 
 def write_plan(plan: Plan, cluster_id: str) -> str:
-    """The file's text. Raises ValueError for a plan with a secret: none is ever written."""
+    """Return the text of a plan file.
+
+    Raises:
+        ValueError: the plan has a secret, which is never written to a file.
+    """
     if any(holds_secret(staged.edit) for staged in plan.staged):
         raise ValueError("the plan sets a secret, and no file may hold one: apply it from here")
     edits = [_edit(staged) for staged in plan.staged]
@@ -46,13 +52,20 @@ def _edit(staged: Staged) -> dict[str, Any]:
 
 
 def is_plan(text: str) -> bool:
-    """Whether a file is a plan, and no wanted state."""
+    """Return whether a file's text is a plan, and not a wanted state."""
     return text.lstrip().startswith("{") and f'"{FORMAT}"' in text[:200]
 
 
 def read_plan(text: str, source: str) -> PlanFile:
-    """Raises FileProblem for what is no such file, one of another version, and one with an edit whose value is a
-    secret: the file does not hold it, and nothing may be sent in its place."""
+    """Parse the text of a plan file.
+
+    Args:
+        source: the file's name, for messages.
+
+    Raises:
+        FileProblem: it is no plan file, has another version, or an edit's value is a secret: the file does not hold it,
+            and nothing may be sent in its place.
+    """
     try:
         document: dict[str, Any] = json_of(text)
         if document.get("format") != FORMAT or document.get("version") != VERSION:
@@ -77,7 +90,11 @@ def _staged(data: dict[str, Any]) -> Staged:
 
 
 def moved_since(file: PlanFile, plan: Plan, snapshot: Snapshot) -> tuple[Conflict, ...]:
-    """What another client changed since the plan was made. plan: the same edits, staged upon what is there now."""
+    """Return what other clients changed since the plan was made.
+
+    Args:
+        plan: the same edits, staged on what is there now.
+    """
     before = {staged.edit.slot: staged for staged in file.staged}
     upon = []
     for staged in plan.staged:

@@ -56,12 +56,25 @@ class Read:
         return Wanted(self.topics, self.configs, self.quotas, frozenset(self.acls))
 
     def place(self, target: Target, key: str = "") -> tuple[str, int | None]:
-        """File and line of an entity's key, or of the entity; ``("", None)`` for what no file holds."""
+        """Return the file and line (from 1) of an entity's key, or of the entity; ``("", None)`` for what no file
+        holds.
+        """
         return self.places.get((target, key)) or self.places.get((target, "")) or ("", None)
 
 
 def read_files(names: Iterable[str]) -> Read:
-    """Files, directories (their YAML files, in order of their names) and ``-``. Raises FileProblems."""
+    """Read files into one wanted state.
+
+    Args:
+        names: files, directories (their files of `SUFFIXES`, sorted by name; not deeper ones) and ``-`` for standard
+            input.
+
+    Returns:
+        The wanted state of all of them together, with the file and line of each entity and key.
+
+    Raises:
+        FileProblems: all that is wrong in all files: unreadable ones, YAML, schema, and entities that stand twice.
+    """
     read, problems = Read(), list[FileProblem]()
     for source, text in _texts(names, problems):
         try:
@@ -96,7 +109,12 @@ def _texts(names: Iterable[str], problems: list[FileProblem]) -> Iterator[tuple[
 
 
 def take(document: Document, read: Read) -> list[FileProblem]:
-    """Put what a document wants to the rest; what is wrong with it comes back."""
+    """Add what a document wants to `read`.
+
+    Returns:
+        What is wrong with it, each with its line. A document that does not match the schema adds nothing; of others all
+            that is right is added.
+    """
     if document.data is None:
         return [FileProblem(document.source, 1, "the file is empty", "kac export shows what one looks like")]
     try:
@@ -179,8 +197,12 @@ def _quota(part: QuotaPart, number: int, document: Document, read: Read) -> Iter
 
 
 def _limit(key: str, given: str | AsIs) -> float:
-    """A limit. One that is stated as it is may be what no new quota may be: where a cluster has another, it is refused
-    when it is staged. Raises ValueError."""
+    """Return a quota's limit. One that is stated as-is may be a value that no new quota may have: where the cluster has
+    another value, it is refused when it is staged.
+
+    Raises:
+        ValueError: it is no quota's value.
+    """
     if isinstance(given, str):
         return parse_quota(key, given)
     if not has_number_form(given.as_is) and given.as_is not in ("nan", "inf", "-inf"):

@@ -1,6 +1,6 @@
-"""What a file may contain, checked by pydantic, and its errors with the line and the nearest legal key.
+"""What a file may contain, checked by pydantic, and its errors with the line and the nearest valid key.
 
-Values of configs are texts: units are understood later.
+Values of configs are texts: units are parsed later.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ class NamePart(_Part):
 
 
 class AsIs(_Part):
-    """``{as-is: nan}``: a limit that there is already, and that no new one may be: of a key of a newer release, or a
-    number that brokers took all the same."""
+    """``{as-is: nan}``: a limit that exists already and that no new one may have: of a key of a newer release, or a
+    number that brokers accepted all the same.
+    """
 
     as_is: Annotated[str, Field(alias="as-is")]
 
@@ -71,8 +72,9 @@ def _listed(value: Any) -> Any:
 
 
 class AclPart(_Part):
-    """Bindings of one principal on one resource. type, name: of a resource whose type has no word of its own;
-    permission, principal: of a binding that neither allows nor denies, as newer releases may have."""
+    """Bindings of one principal on one resource. type, name: of a resource whose type has no key of its own;
+    permission, principal: of a binding that neither allows nor denies, as newer releases may have.
+    """
 
     allow: str | None = None
     deny: str | None = None
@@ -113,7 +115,7 @@ class FilePart(_Sections):
     acls: list[AclPart] = Field(default_factory=list)
 
     def section(self, type_: EntityType) -> Entities:
-        """What stands in the section of a type."""
+        """Return the contents of the section of a type."""
         found: Entities = getattr(self, type_.word)
         return found
 
@@ -122,7 +124,7 @@ class FilePart(_Sections):
 
 
 def schema_problems(error: ValidationError, document: Document) -> Iterator[FileProblem]:
-    """One problem for each place."""
+    """Yield one problem for each location in a document."""
     told: set[Path] = set()
     for each in error.errors(include_url=False, include_context=True):
         path = _real_path(each["loc"], document.data)
@@ -134,7 +136,7 @@ def schema_problems(error: ValidationError, document: Document) -> Iterator[File
 
 
 def _real_path(loc: tuple[str | int, ...], data: Any) -> Path:
-    """The path without the names of models, which pydantic puts between."""
+    """Return the path without the names of models, which pydantic puts between its steps."""
     path: list[str | int] = []
     for step in loc:
         inside = (isinstance(data, dict) and step in data) or (isinstance(data, list) and isinstance(step, int))

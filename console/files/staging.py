@@ -1,4 +1,4 @@
-"""Stages files in a session: the edits that they ask for, and what can't be done, with its place."""
+"""Staging files in a session: the edits that they require, and what can't be done, each with its file and line."""
 
 from __future__ import annotations
 
@@ -51,8 +51,9 @@ class Prune(NamedTuple):
 
 
 class Obstacle(NamedTuple):
-    """What a file wants and no edit can do. target, key: by which its place is found. secret: it is a value that no
-    file holds, which is set by hand and keeps nothing else from being done."""
+    """What a file wants and no edit can do. target, key: by which its line is found. secret: it is a value that no file
+    holds; it is set by hand, and does not prevent the rest.
+    """
 
     target: Target
     key: str
@@ -61,15 +62,27 @@ class Obstacle(NamedTuple):
 
 
 class FileEdits(Struct, frozen=True):
-    """edits: what to stage. obstacles: what stands in the way."""
+    """What a wanted state requires. edits: what to stage. obstacles: what no edit can do."""
 
     edits: tuple[Edit, ...]
     obstacles: tuple[Obstacle, ...]
 
 
 def file_edits(wanted: Wanted, snapshot: Snapshot, prune: Iterable[Prune] = ()) -> FileEdits:
-    """Edits that make what is listed as it is wanted. Of a topic, broker, group, metric or quota entity that is listed
-    all overrides and limits are the file's; what is not listed stays, unless `prune` names it."""
+    """Return the edits that make all that a wanted state lists as it wants it.
+
+    Of each broker, group, metrics subscription or quota entity that is listed, and of each topic with listed configs,
+    all overrides and limits are set as listed and all others removed; what is not listed stays, unless `prune` names
+    it.
+
+    Args:
+        snapshot: in which `wanted.PARTS` were read.
+        prune: what may be removed where the wanted state does not list it.
+
+    Returns:
+        Edits in the order topics, configs, quotas, ACLs, pruned ones. Nothing is validated here: staging may refuse
+            one.
+    """
     edits: list[Edit] = []
     obstacles: list[Obstacle] = []
     for name, topic in wanted.topics.items():
@@ -126,12 +139,14 @@ def _configs(resource: ConfigResource, values: Mapping[str, Value], snapshot: Sn
 
 
 def _sent(key: str, value: str, entry: ConfigEntry | None) -> str | Secret:
-    """A value as an edit has it: what a file holds all the same of secrets is shown nowhere."""
+    """Return a value as an edit carries it: as a Secret where its key is sensitive, though the file has it in the
+    clear, so that it is not shown anywhere.
+    """
     return Secret(value) if looks_sensitive(key) or (entry is not None and entry.sensitive) else value
 
 
 def _is_limit(there: float | None, value: float) -> bool:
-    """Whether a limit is as it is wanted. Brokers take nan."""
+    """Return whether a limit is as wanted. Brokers accept nan, which is equal to nan here."""
     return there == value or (there is not None and there != there and value != value)
 
 
@@ -174,8 +189,10 @@ def _goes(name: str, prune: Prune) -> bool:
 
 
 class Staging(Struct, frozen=True):
-    """report: what was staged. problems: what can't be, each with its place; secrets: those among the wanted that are
-    not set and that no file holds, likewise; unread: parts of the cluster that could not be read, a line each."""
+    """The outcome of staging files. report: what was staged. problems: what can't be done, each with its file and line;
+    secrets: those among the wanted that are not set and that no file holds, likewise; unread: parts of the cluster that
+    could not be read, a line each.
+    """
 
     report: StageReport
     problems: tuple[FileProblem, ...]
@@ -194,7 +211,19 @@ class Staging(Struct, frozen=True):
 
 
 async def stage_files(session: Session, read: Read, prune: Iterable[Prune] = ()) -> Staging:
-    """Read the cluster, and stage what makes it as the files want it. Raises AdminError and Refused."""
+    """Read the cluster and stage what makes it as the files want it. Nothing is sent.
+
+    Args:
+        read: the wanted state, from `reading.read_files`.
+        prune: what may be removed where no file lists it.
+
+    Returns:
+        What was staged and what could not be. Where `Staging.blocked`, the caller asks before it applies the rest.
+
+    Raises:
+        AdminError: the cluster can't be reached.
+        Refused: it is another cluster than the context is meant for.
+    """
     await read_everything(session)
     found = file_edits(read.wanted, session.snapshot, prune)
     report = session.stage(found.edits)

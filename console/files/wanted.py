@@ -33,14 +33,15 @@ class Hidden(Enum):
 
 
 HIDDEN: Final = Hidden.HIDDEN
-"""An override whose value is secret: that it is set is all that is said of it."""
+"""An override whose value is secret: only that it is set is known."""
 
 Value = str | Hidden
 
 
 class WantedTopic(Struct, frozen=True):
-    """A topic. partitions, replication: None where the file leaves them open. configs: None where it says nothing of
-    them; else all of the topic's overrides."""
+    """A topic. partitions, replication: None where the file leaves them open. configs: None where the file does not
+    mention them; else all of the topic's overrides.
+    """
 
     partitions: int | None = None
     replication: int | None = None
@@ -58,7 +59,7 @@ class Wanted(Struct, frozen=True):
 
 
 def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
-    """The state without some of its `PARTS`. Without topics it has no configs of theirs either."""
+    """Return the state without some of its `PARTS`. Without topics their configs are gone, too."""
     return Wanted(
         {} if "topics" in parts else wanted.topics,
         {} if parts & {"configs", "resources"} else wanted.configs,
@@ -71,7 +72,9 @@ def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
 
 
 def wanted_of(snapshot: Snapshot) -> Wanted:
-    """Topics but the internal ones, and everything that is set on an entity itself."""
+    """Return a cluster as a wanted state: all topics but internal ones, and everything that is set on an entity
+    itself.
+    """
     known = _Overrides()
     topics = {
         name: WantedTopic(
@@ -91,7 +94,7 @@ def wanted_of(snapshot: Snapshot) -> Wanted:
 
 
 class _Overrides:
-    """Overrides of sets; equal sets are one object and looked through once."""
+    """Overrides by set of configs; topics with equal configs share one set, which is read once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], Mapping[str, Value]] = {}
@@ -110,7 +113,7 @@ def _values(entries: Iterable[ConfigEntry]) -> Mapping[str, Value]:
 
 
 def by_levels(snapshot: Snapshot) -> Mapping[tuple[ConfigResource, str], str]:
-    """What levels of features make of overrides, by resource and key."""
+    """Return, by resource and key, how levels of features restrict overrides, as text."""
     features = snapshot.features
     if features is None or not features.finalized.get(ELR_VERSION):
         return {}

@@ -26,12 +26,18 @@ _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n",
 
 
 Notes = Mapping[tuple[ConfigResource, str], str]
-"""What is said beside values, by resource and key."""
+"""Comments beside values, by resource and key."""
 
 
 def yaml_text(wanted: Wanted, title: str, unread: Iterable[str] = (), notes: Notes | None = None) -> str:
-    """The document. title: a comment at its top, a line of any text. unread: parts that were not read as a whole: that
-    the document has none of them says nothing."""
+    """Return a wanted state as a YAML document.
+
+    Args:
+        title: a comment on its first line; any text, what would end the line is replaced.
+        unread: parts that were not read as a whole, so that their absence from the document means nothing; they are
+            named in comments.
+        notes: comments beside values.
+    """
     lines = [f"# {clean(title)}", *(f"# unknown {clean(part)}: they could not be read" for part in unread)]
     lines.append(f"version: {VERSION}")
     for section in (
@@ -124,7 +130,7 @@ def _entity_order(entity: QuotaEntity) -> list[tuple[str, bool, str]]:
 
 
 def _limit(key: str, value: float) -> str:
-    """As a new quota may be written, else as one that there is."""
+    """Return a limit as a new quota may be written, else in the as-is form."""
     text = _number(value)
     try:
         is_plain = parse_quota(key, text) == value
@@ -176,12 +182,12 @@ def _acl_order(acl: Acl) -> tuple[str, ...]:
 
 
 def _word(text: str) -> str:
-    """A key of a mapping: bare where YAML reads it as the same text."""
+    """Return a key of a mapping: bare where YAML reads it as the same text, else quoted."""
     return text if (_PLAIN.fullmatch(text) and text.lower() not in _WORDS) or text == DEFAULT else _quoted(text)
 
 
 def _quoted(text: str) -> str:
-    """In double quotes, on one line; what ends lines or drives terminals is escaped."""
+    """Return a text in double quotes, on one line; characters that end lines or control terminals are escaped."""
     quoted = json_text(text, ensure_ascii=False)
     # A text with anything in it that does not show itself is ASCII here, as it is in `kac … --output yaml`.
     return quoted if clean(text) == text else "".join(char if " " <= char <= "~" else escaped(char) for char in quoted)
