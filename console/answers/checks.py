@@ -22,7 +22,7 @@ class Health(Enum):
 
 
 _WIDEST = 24
-"""Cells of the names; longer ones push what was found to the right."""
+"""The widest column of names, in cells; longer ones push what was found to the right."""
 _MARKS = {Health.OK: "✓", Health.NOTE: "!", Health.BAD: "✗"}
 
 
@@ -37,7 +37,9 @@ class Check:
 
 
 def checks_result(found: Sequence[Check]) -> Detail:
-    """The checks, a mark before each and what to do below it: names and remedies together are wider than a terminal."""
+    """Return the checks as lines, each with a mark and its remedy below: beside each other they are wider than a
+    terminal.
+    """
     width = min(_WIDEST, max((len(each.name) for each in found), default=0))
     lines: list[str] = []
     for each in found:
@@ -54,5 +56,5 @@ def checks_result(found: Sequence[Check]) -> Detail:
 
 
 def any_bad(found: Sequence[Check]) -> bool:
-    """Whether something does not work."""
+    """Return whether a check failed."""
     return any(each.health is Health.BAD for each in found)

@@ -25,7 +25,7 @@ GUARD = "'"
 
 
 def csv_text(rows: Iterable[Sequence[str]]) -> str:
-    """Rows as CSV (RFC 4180, lines ended by ``\\n``), each cell as `csv_cell` has it."""
+    r"""Return rows as CSV (RFC 4180, lines ended by ``\n``), each cell as `csv_cell` has it."""
     import csv
     import io
 
@@ -35,15 +35,18 @@ def csv_text(rows: Iterable[Sequence[str]]) -> str:
 
 
 def csv_cell(text: str) -> str:
-    """A text as a cell: on one line, with everything invisible as an escape; behind an apostrophe where it would be a
-    formula (it begins with ``= + - @``, a tab or a line end, also in their full width). Numbers are no formulas."""
+    """Return a text as a cell: on one line, with everything invisible as an escape; behind an apostrophe where a
+    spreadsheet would read a formula (it begins with ``= + - @``, a tab or a line end, also in their full width).
+    Numbers are no formulas.
+    """
     guard = GUARD if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else ""
     return guard + clean(text)
 
 
 def yaml_text(data: object) -> str:
-    """Data of YAML's own types as a document that reads back as the same. A text with anything invisible in it stands
-    in double quotes, with escapes."""
+    """Return data of YAML's own types as a document that reads back as the same. A text with anything invisible in it
+    stands in double quotes, with escapes.
+    """
     import yaml
 
     return yaml.dump(data, Dumper=_dumper(), sort_keys=False, allow_unicode=True)
@@ -57,7 +60,7 @@ def _dumper() -> type[yaml.SafeDumper]:
         """Escapes what does not show itself, and so everything that is not ASCII in a text that has such."""
 
         def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002
-            """What stands twice is written twice: our own reader takes no aliases."""
+            """Return True, so that what occurs twice is written twice: kac's own reader accepts no aliases."""
             return True
 
         def analyze_scalar(self, scalar: str) -> ScalarAnalysis:
@@ -112,7 +115,7 @@ def _document(data: Data, form: str) -> str:
 
 
 def _plain(data: Data) -> object:
-    """Of the types that YAML has names for."""
+    """Return the data in types that YAML can represent."""
     if isinstance(data, Mapping):
         return {key: _plain(value) for key, value in data.items()}
     if isinstance(data, Sequence) and not isinstance(data, str):
@@ -131,7 +134,9 @@ def _csv(result: Result) -> str:
 
 
 def _flat(row: Mapping[str, Data]) -> dict[str, Data]:
-    """Fields of objects as columns of their own; the default of an entity, null in JSON, is ``<default>``."""
+    """Return a row with the fields of objects as columns of their own; the default of an entity, null in JSON, is
+    ``<default>``.
+    """
     flat: dict[str, Data] = {}
     for key, value in row.items():
         if isinstance(value, Mapping):

@@ -30,14 +30,14 @@ DOCUMENTATION_WIDTH = 96
 def config_table(
     snapshot: Snapshot, target: ConfigResource, entries: ConfigSet, plan: Plan, *, overrides_only: bool = False
 ) -> Table:
-    """Entries as rows, the resource's own overrides and what is staged first."""
+    """Return entries as rows, the resource's own overrides and what is staged first."""
     rows = config_rows(target, entries, staged_lines(snapshot, target, plan), plan, overrides_only=overrides_only)
     empty = "nothing is set here" + ("; describe shows what is inherited" if overrides_only else "")
     return _table(snapshot, target, rows, empty)
 
 
 def key_table(snapshot: Snapshot, target: ConfigResource, entries: Iterable[ConfigEntry], plan: Plan) -> Table:
-    """These entries as rows."""
+    """Return these entries as rows."""
     found = ConfigSet(tuple(entries))
     rows = config_rows(target, found, staged_lines(snapshot, target, plan), plan, overrides_only=False)
     named = [row for row in rows if row.entry is not None]
@@ -45,7 +45,7 @@ def key_table(snapshot: Snapshot, target: ConfigResource, entries: Iterable[Conf
 
 
 def staged_lines(snapshot: Snapshot, target: ConfigResource, plan: Plan) -> Mapping[str, DiffLine]:
-    """Key -> what is staged for it."""
+    """Return the staged line of each key of a resource."""
     if not plan:
         return {}
     from console.plan.diff import diff
@@ -64,7 +64,11 @@ def _inherited_data(inherited: Inherited) -> dict[str, Data]:
 
 
 def chosen(snapshot: Snapshot, target: ConfigResource, entries: ConfigSet, keys: tuple[Key, ...]) -> list[ConfigEntry]:
-    """The entries of these keys. Raises CommandError for one that is not there."""
+    """Return the entries of these keys.
+
+    Raises:
+        CommandError: the resource does not have one of them.
+    """
     found = []
     for key in keys:
         entry = entries.get(key.name)
@@ -86,8 +90,12 @@ def _no_key(snapshot: Snapshot, target: ConfigResource, key: Key) -> CommandErro
 def key_detail(
     snapshot: Snapshot, target: ConfigResource, entry: ConfigEntry, by_broker: Mapping[int, Inherited], plan: Plan
 ) -> Detail:
-    """One key: value, source, type, when a change takes effect, what would apply without the override, the chain of
-    synonyms, documentation. by_broker: what each broker gives where they differ, else empty."""
+    """Return one key in detail: value, source, type, when a change takes effect, what would apply without the override,
+    the chain of synonyms, documentation.
+
+    Args:
+        by_broker: what topics inherit from each broker where that differs, else empty.
+    """
     line = staged_lines(snapshot, target, plan).get(entry.name)
     outcome = plan.outcome(line.staged.edit) if line is not None else None
     row = ConfigRow(entry.name, entry, line, outcome, is_override(entry, target))
@@ -119,7 +127,11 @@ def key_detail(
 
 
 def show(statement: Show, subject: Subject, snapshot: Snapshot, plan: Plan, span: Span | None) -> Result:
-    """One entity, briefly or in full. Raises CommandError where it is not there or could not be read."""
+    """Return one entity, briefly or in full.
+
+    Raises:
+        CommandError: it does not exist, or could not be read.
+    """
     if not isinstance(subject, ConfigResource):
         from console.answers.quotas import quota_subject
 
@@ -140,7 +152,7 @@ def show(statement: Show, subject: Subject, snapshot: Snapshot, plan: Plan, span
 
 
 def _has_more(subject: ConfigResource) -> bool:
-    """Whether there is something to show where the configs could not be read."""
+    """Return whether there is something to show where the configs could not be read."""
     return subject.type in (TOPIC, GROUP) or (subject.type == BROKER and not subject.is_cluster_default)
 
 
@@ -195,7 +207,7 @@ def _about_topic(snapshot: Snapshot, subject: ConfigResource) -> About:
 
 
 def topic_line(topic: Topic) -> str:
-    """``12 partitions, replication 3, 2 under-replicated``."""
+    """Return a topic in a line: ``12 partitions, replication 3, 2 under-replicated``."""
     words = [plural(len(topic.partitions), "partition"), f"replication {topic.replication}"]
     words += [f"{topic.under_replicated} under-replicated"] if topic.under_replicated else []
     words += [f"{topic.offline} without a leader"] if topic.offline else []
@@ -248,4 +260,4 @@ _ABOUT: Mapping[int, Callable[[Snapshot, ConfigResource], About]] = {
     BROKER: _about_broker,
     GROUP: _about_group,
 }
-"""What `describe` says of a resource beside its configs."""
+"""What `describe` shows of a resource beside its configs."""

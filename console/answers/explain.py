@@ -1,4 +1,4 @@
-"""`explain`: what the ACLs let a principal do with one resource, and which of them decides."""
+"""`explain`: what the ACLs allow a principal to do with one resource, and which of them decides."""
 
 from __future__ import annotations
 
@@ -35,14 +35,18 @@ from console.present.text import clean
 OPEN = "allow.everyone.if.no.acl.found"
 SUPER_USERS = "super.users"
 _ADDRESSES = 20
-"""Addresses with an answer of their own that are listed."""
+"""Addresses with another answer than the rest that are listed."""
 _TOPIC, _CLUSTER = AclResourceType.parse("TOPIC"), AclResourceType.parse("CLUSTER")
 _CREATE, _WRITE, _IDEMPOTENT = map(AclOperation.parse, ("CREATE", "WRITE", "IDEMPOTENT_WRITE"))
 
 
 def explain(statement: Explain, snapshot: Snapshot) -> Table:
-    """The decision on each operation. Raises CommandError for an operation that brokers never check on such a resource,
-    for a host that is no address, and where the ACLs can't be read."""
+    """Return the decision on each operation.
+
+    Raises:
+        CommandError: brokers never check such an operation on the resource, the host is no address, or the ACLs could
+            not be read.
+    """
     require_checked(statement.resource_type, statement.operations, statement.operations_span)
     host = _host(statement)
     if "acls" not in snapshot.read_at:
@@ -76,13 +80,14 @@ def explain(statement: Explain, snapshot: Snapshot) -> Table:
 
 
 def is_denied(results: Iterable[Result]) -> bool:
-    """Whether something that was asked for is denied, unless settings of the brokers allow it."""
+    """Return whether something that was asked for is denied, unless settings of the brokers allow it."""
     return any(row.get("allowed") is False for result in results for row in rows_of(result))
 
 
 def _concerned(statement: Explain, name: str, snapshot: Snapshot) -> Iterable[Acl]:
-    """The ACLs that may be on the resource, and those on the cluster: to index all 100,000 takes ten times as long. All
-    for IDEMPOTENT_WRITE, which WRITE on any topic allows."""
+    """Return the ACLs that may match the resource, and those on the cluster: to index all 100,000 takes ten times as
+    long. All for IDEMPOTENT_WRITE, which WRITE on any topic allows.
+    """
     if _IDEMPOTENT in _asked(statement.operations, statement.resource_type):
         return snapshot.acls
     return [acl for acl in snapshot.acls if name.startswith(on := acl.resource_name) or on in (WILDCARD, CLUSTER_NAME)]
@@ -108,14 +113,15 @@ def _unread(snapshot: Snapshot) -> CommandError:
 
 
 def _asked(operations: Iterable[AclOperation], type_: AclResourceType) -> Iterator[AclOperation]:
-    """Each operation once; ALL is every one of the type."""
+    """Yield each operation once; ALL becomes every operation of the type."""
     each = [one for operation in operations for one in (OPERATIONS_OF[type_] if operation == ALL else (operation,))]
     yield from dict.fromkeys(each)
 
 
 def _by_address(request: Request, elsewhere: Decision, index: AclIndex) -> Iterator[tuple[Request, Decision, str]]:
-    """The addresses and ranges that ACLs name and that get another answer than all others. Of a range it is that of the
-    addresses in it that no other ACL names."""
+    """Yield the addresses and ranges that ACLs name and whose decision differs from that of all others. A range is
+    decided by those of its addresses that no other ACL names.
+    """
     found = index.of(request.principal, request.resource_type, request.resource_name)
     named = {acl.host for acl in found}
     for host in sorted(each for each in named if each != WILDCARD and is_compared(each, ranges=index.ranges)):
@@ -147,14 +153,14 @@ def _acls_data(acls: Iterable[Acl]) -> list[Data]:
 
 
 def _unless(decision: Decision) -> list[Data]:
-    """The settings, which brokers hide, that make an answer another one."""
+    """Return the settings, which brokers hide, that could change the decision."""
     if decision.allowed:
         return []
     return [SUPER_USERS] if decision.allowed is False or decision.has_acls else [SUPER_USERS, OPEN]
 
 
 def by_text(decision: Decision) -> str:
-    """Which ACL decides, and how many others do too."""
+    """Return which ACL decides, and how many others do, too."""
     if decision.by:
         more = f" and {plural(len(decision.by) - 1, 'other ACL')}" if len(decision.by) > 1 else ""
         return names.acl(decision.by[0]) + more
@@ -162,7 +168,7 @@ def by_text(decision: Decision) -> str:
 
 
 def _conditions(decided: Iterable[tuple[Request, Decision, str]]) -> Iterator[str]:
-    """What brokers do not say, where it would change an answer, and the allows that count for nothing."""
+    """Yield what brokers do not report, where it would change a decision, and the allows that a deny overrides."""
     denied = [(request, decision) for request, decision, _ in decided if not decision.allowed]
     for _, decision in denied:
         if decision.overridden:
@@ -179,7 +185,7 @@ def _conditions(decided: Iterable[tuple[Request, Decision, str]]) -> Iterator[st
 
 
 def _hints(decided: Iterable[tuple[Request, Decision, str]], index: AclIndex) -> Iterator[str]:
-    """What is overlooked in practice."""
+    """Yield facts that are easily overlooked."""
     denied = {request.operation: request for request, decision, _ in decided if not decision.allowed}
     if not denied:
         return
@@ -196,7 +202,9 @@ def _hints(decided: Iterable[tuple[Request, Decision, str]], index: AclIndex) ->
 
 
 def _untyped(principal: str, name: str, type_: AclResourceType, index: AclIndex) -> Iterator[str]:
-    """What has no type in a principal: the one that is asked for, and those of ACLs, which old brokers took."""
+    """Yield notes on principals without a type: the one that is asked for, and those of ACLs, which old brokers
+    accepted.
+    """
     if not has_type(principal):
         who = clean(principal, 120)
         yield f"{who} has no type, and every client's principal has one: User:{who}?"
@@ -207,7 +215,7 @@ def _untyped(principal: str, name: str, type_: AclResourceType, index: AclIndex)
 
 
 def _near_misses(request: Request, index: AclIndex) -> Iterator[str]:
-    """ACLs on the resource that are probably meant for this principal and never match."""
+    """Yield ACLs on the resource that are probably meant for this principal and never match."""
     type_, name = request.resource_type, request.resource_name
     there = [*index.patterns_on(type_, name)]
     wanted = request.principal.casefold()

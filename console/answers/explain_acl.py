@@ -43,7 +43,7 @@ class AclExplained(NamedTuple):
 
 
 def explain_acl(acl: Acl, snapshot: Snapshot) -> AclExplained:
-    """Explain one of the snapshot's ACLs, or one that is not there yet, among those that are."""
+    """Return what an ACL does among those of the snapshot; it may be one that does not exist yet."""
     there = snapshot.acls if acl in snapshot.acls else (*snapshot.acls, acl)
     ranges = host_ranges(snapshot)
     index = AclIndex(there, ranges=ranges)
@@ -76,7 +76,7 @@ def explain_acl(acl: Acl, snapshot: Snapshot) -> AclExplained:
 
 
 def explained_lines(found: AclExplained) -> Iterator[tuple[str, str]]:
-    """What is said of it, as labels and texts."""
+    """Yield the explanation as labels and texts."""
     acl = found.acl
     denies = acl.permission == DENY
     operations = operations_text(acl, granted(acl))
@@ -107,7 +107,7 @@ def _listed(label: str, acls: Iterable[Acl]) -> Iterator[tuple[str, str]]:
 
 
 def _near(acl: Acl, index: AclIndex) -> Iterator[Acl]:
-    """The ACLs on resources that this one is on too."""
+    """Yield the ACLs on resources that this one matches, too."""
     patterns: list[Pattern] = [*index.patterns_on(acl.resource_type, any_name(acl))]
     if acl.pattern_type == PREFIXED or acl.resource_name == WILDCARD:
         patterns += [each for each in index.patterns() if is_within(each, acl) and each not in patterns]
@@ -119,6 +119,6 @@ def _near(acl: Acl, index: AclIndex) -> Iterator[Acl]:
 
 
 def _meet(acl: Acl, other: Acl, ranges: bool) -> bool:
-    """Whether both can be about one request, of those that are on one resource and about one principal."""
+    """Return whether one request can match both, given that they share a resource and a principal."""
     hosts = host_within(acl.host, other.host, ranges=ranges) or host_within(other.host, acl.host, ranges=ranges)
     return hosts and not set(granted(acl)).isdisjoint(granted(other))

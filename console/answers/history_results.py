@@ -28,13 +28,13 @@ from console.present.text import clean
 # What a start says of the journal: changes that ended in the middle, what is due, what the clock contradicts.
 
 CLOCK_SLACK = timedelta(seconds=5)
-"""How far ahead of the clock a record may be dated without a word: clocks are set right by so much."""
+"""How far ahead of the clock a record may be dated without a warning: clocks are corrected by that much."""
 LISTED = 40
 """Edits of one kind that a start names of a change that ended in the middle."""
 
 
 def local(at: datetime) -> str:
-    """A time as this host's clock shows it, with its offset."""
+    """Return a time in this host's time zone, with its offset."""
     return at.astimezone().isoformat(sep=" ", timespec="seconds")
 
 
@@ -48,7 +48,9 @@ _OPEN_STATES = (
 
 
 def open_lines(change: Change) -> Iterable[str]:
-    """A change that ended in the middle, or whose outcome is unknown: how many of its edits stand how, and which."""
+    """Yield lines on a change that ended in the middle, or whose outcome is unknown: how many of its edits are in which
+    state, and which.
+    """
     of_state = {word: change.in_state(state) for state, word in _OPEN_STATES}
     counts = ", ".join(f"{len(places)} {word}" for word, places in of_state.items() if places)
     unknown = bool(of_state["outcome unknown"])
@@ -63,7 +65,7 @@ def open_lines(change: Change) -> Iterable[str]:
 
 
 def ahead_lines(changes: Iterable[Change], now: datetime) -> list[str]:
-    """A line if changes are dated later than this host's clock, which was set back since, or was wrong then."""
+    """Return a line if changes are dated later than this host's clock, which was set back since, or was wrong then."""
     ahead = [change for change in changes if change.intent.at - now > CLOCK_SLACK]
     if not ahead:
         return []
@@ -78,7 +80,7 @@ def ahead_lines(changes: Iterable[Change], now: datetime) -> list[str]:
 
 
 def due_line(due: Due, now: datetime) -> str:
-    """An edit that holds for a time."""
+    """Return a line on an edit that holds for a limited time."""
     edit = due.entry.staged.edit
     what = f"{names.target(edit.target)} {clean(edit.key, 80)}".strip()
     word = "due since" if due.until <= now else "due at"
@@ -93,7 +95,7 @@ _COLUMNS = tuple(map(Column, ("Change", "When", "Who", "Entity", "Key", "Was", "
 
 
 def who_text(change: Change) -> str:
-    """``alice (root by sudo of bob, from 10.0.0.7)``: as the brokers know them, and as the host does."""
+    """Return ``alice (root by sudo of bob, from 10.0.0.7)``: the author as brokers and as the host know them."""
     who = change.intent.who
     sudo = f" by sudo of {clean(who.sudo_user, 60)}" if who.sudo_user else ""
     ssh = f" from {clean(who.ssh_client, 60)}" if who.ssh_client else ""
@@ -109,10 +111,15 @@ def history_table(
     all_: bool = False,
     between: tuple[datetime | None, datetime | None] = (None, None),
 ) -> Table:
-    """The changes of the journal, the latest first, an edit a line.
+    """Return the changes of the journal as a table, the latest first, a line for each edit.
 
-    latest: the changes, the latest first; only as many are taken as are shown. past: those that are open. entity: of
-    this one alone; text: contained in a line. between: from the first time on, and before the second.
+    Args:
+        latest: the changes, the latest first; only as many are taken as are shown.
+        past: the open changes, and what is wrong with the journal.
+        entity: only edits of this one.
+        text: only lines that contain it.
+        all_: without it at most `MOST` edits.
+        between: from the first time on, and before the second; None for no limit.
     """
     matches = _filter(text)
     since, until = between
@@ -136,7 +143,7 @@ def history_table(
 
 
 def _and_ahead(changes: Iterable[Change], now: datetime, ahead: list[Change]) -> Iterator[Change]:
-    """The same changes; those that are dated later than this host's clock go into `ahead` too."""
+    """Yield the same changes; those that are dated later than this host's clock are added to `ahead`."""
     for change in changes:
         if change.intent.at - now > CLOCK_SLACK:
             ahead.append(change)
@@ -149,7 +156,7 @@ def _filter(text: str) -> Callable[[Row], bool]:
 
 
 def history_row(change: Change, place: int, entry: Entry) -> Row:
-    """One edit of a change."""
+    """Return the row of one edit of a change."""
     staged = entry.staged
     edit, target = staged.edit, staged.edit.target
     inheritance = _inheritance(entry)
@@ -194,7 +201,7 @@ def history_row(change: Change, place: int, entry: Entry) -> Row:
 
 
 def _inheritance(entry: Entry) -> Inheritance:
-    """The inheritance that the key's own entry holds."""
+    """Return the inheritance that the journal's entry of the key shows."""
     edit, was = entry.staged.edit, entry.staged.was
     if isinstance(edit.target, ConfigResource) and isinstance(was, ConfigEntry):
         return Inheritance(Snapshot(configs={edit.target: ConfigSet((was,))}))
@@ -220,7 +227,9 @@ def _state(change: Change, place: int, entry: Entry) -> str:
 
 
 def revert_tables(stage: Table, lost: Iterable[str], moved: Sequence[Conflict]) -> Iterable[Table]:
-    """What a revert staged (stage), what it can't take back (lost), and what another client changed since (moved)."""
+    """Yield the tables of a revert: what it staged, with what it can't take back, and what other clients changed
+    since.
+    """
     yield replace(stage, notes=(*stage.notes, *(f"! {note}" for note in lost)))
     if moved:
         rows = tuple(map(conflict_row, moved))

@@ -33,8 +33,13 @@ SPARK_WIDTH = 20
 def history_table(
     changes: Sequence[Change], *, clusters: bool, first_polls: Mapping[str, datetime], zone: tzinfo | None = None
 ) -> Table:
-    """A timeline. clusters: tell whose each is. first_polls: by cluster, where some changes may be what they showed.
-    zone: of the times; None: this host's."""
+    """Return a timeline.
+
+    Args:
+        clusters: with a column for the cluster.
+        first_polls: by cluster, when it was first polled: what that showed may have changed long before.
+        zone: of the times; None: this host's.
+    """
     columns = ("When", *(("Cluster",) if clusters else ()), "Entity", "Key", "Was", "Became", "Who", "Known by")
     rows = tuple(_history_row(change, clusters, first_polls.get(change.cluster_id), zone) for change in changes)
     return Table("history", tuple(map(Column, columns)), rows, empty="nothing changed")
@@ -59,7 +64,7 @@ def _history_row(change: Change, clusters: bool, first_poll: datetime | None, zo
 
 
 def drift_table(rows: Sequence[Drifted], *, clusters: bool, zone: tzinfo | None = None) -> Table:
-    """What differs, the severest first. zone: as of `history_table`."""
+    """Return what differs, the most severe first. zone: as in `history_table`."""
     names = (
         "Severity",
         "Among",
@@ -97,7 +102,7 @@ _RIGHT = frozenset({"Highest", "Limit", "Used", "Waited", "Headroom", "Suggested
 
 
 def usage_table(rows: Sequence[Usage], *, clusters: bool) -> Table:
-    """The hottest pairs."""
+    """Return the pairs with the highest usage."""
     names = (*(("Cluster",) if clusters else ()), *_USAGE)
     columns = tuple(Column(name, right=name in _RIGHT) for name in names)
     made = tuple(_usage_row(row, clusters) for row in rows)
@@ -147,7 +152,11 @@ class LakeFilter(NamedTuple):
 
 
 def lake_filter(text: str, now: datetime) -> LakeFilter:
-    """From words, those of NAMES with their values. Raises ValueError with words for the operator."""
+    """Parse the words of a filter: those of `NAMES` with their values, and text.
+
+    Raises:
+        ValueError: it has an invalid time. The message is for the operator.
+    """
     found: dict[str, str] = {}
     rest = []
     for word in text.split():

@@ -49,7 +49,11 @@ CONFIG_KEYS = ", or a config's key"
 
 
 def list_kind(statement: List, snapshot: Snapshot) -> Table:
-    """The table of a kind. Raises CommandError for a filter on a column that it has not."""
+    """Return the table of a kind.
+
+    Raises:
+        CommandError: a filter is on a column that the kind does not have.
+    """
     require_names(statement, KINDS[statement.kind].of("filter"))
     return _LISTS[statement.kind](statement, snapshot)
 
@@ -62,8 +66,13 @@ def _table(
     parts: tuple[str, ...],
     resource: Callable[[R], ConfigResource] | None = None,
 ) -> Table:
-    """The rows that pass the statement's filters. names: whether a row's name passes; parts: of the snapshot, whose
-    failures are told; resource: of a row, where configs are filters too."""
+    """Return the rows that pass the statement's filters.
+
+    Args:
+        names: returns whether a row's name passes.
+        parts: of the snapshot, whose failures are reported below the table.
+        resource: of a row, where configs can be filtered on, too.
+    """
     columns: Columns[R] = KINDS[statement.kind]
     by_columns, fields = split_fields(statement) if resource is not None else (statement, ())
     passes = row_test(by_columns, columns.of("filter"), CONFIG_KEYS if resource is not None else "")
@@ -90,7 +99,7 @@ def _table(
 
 
 def _unjudged(statement: List, fields: Sequence[FieldFilter], names: Sequence[str]) -> ReadFailure:
-    """The rows that a filter can't judge, as what is missing."""
+    """Return a failure that names the rows that a filter can't judge, because something was not read."""
     filters = " ".join(f"{field.key}{field.operator}{field.pattern}" for field in fields)
     message = f"whether they pass {filters} can't be said: what is known of that is not all, or nothing"
     return ReadFailure(
@@ -162,14 +171,14 @@ def _lag_problems(snapshot: Snapshot, group: str) -> Iterator[ReadFailure]:
 def _simple(
     rows: Callable[[Snapshot], Iterable[R]], name: Callable[[R], str | None], *parts: str
 ) -> Callable[[List, Snapshot], Table]:
-    """A kind whose rows have one name each."""
+    """Return the table of a kind whose rows have one name each."""
     return lambda statement, snapshot: _table(
         statement, snapshot, rows(snapshot), lambda row, test: test(name(row)), parts
     )
 
 
 def _resources(type_: EntityType) -> Callable[[List, Snapshot], Table]:
-    """What has configs of its own and nothing else."""
+    """Return the table of a type that has configs of its own and nothing else."""
     return _simple(lambda snapshot: resource_rows(snapshot, type_), lambda row: row.name, "configs", "resources")
 
 

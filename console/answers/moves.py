@@ -19,7 +19,7 @@ from console.plan.kinds.replica_dirs import MoveReplicaDir, directories_of
 from console.present.names import plural
 
 SOME = 2
-"""Partitions that are named of many."""
+"""Partitions that are named where there are many."""
 _MOVES = tuple(map(Column, ("Topic", "Partition", "From", "To", "Copies")))
 _DIR_MOVES = tuple(map(Column, ("Topic", "Partition", "Broker", "From", "To", "Copies")))
 _DIRS = tuple(map(Column, ("Broker", "Directory", "Replicas", "Holds", "Copies", "Free then")))
@@ -29,7 +29,7 @@ _BROKERS = tuple(map(Column, ("Broker", "Replicas", "Leads", "Holds", "Copies", 
 def moves_tables(
     goal: Goal, proposal: Proposal, said: Forecast, problems: tuple[ReadFailure, ...] = ()
 ) -> tuple[Table, ...]:
-    """The moves, the partitions that have to wait, and the brokers, or their directories."""
+    """Return the moves, the partitions that have to wait, and the brokers, or their directories."""
     held = Table("held", (), tuple(map(_held_row, proposal.held)), notes=tuple(held_lines(proposal)))
     waiting = (held,) if proposal.held else ()
     notes = (*_notes(said), *(f"! {line}" for line in proposal.waits))
@@ -105,7 +105,7 @@ def _held_row(held: tuple[str, int, str]) -> Row:
 
 
 def held_lines(proposal: Proposal) -> Iterator[str]:
-    """What can't move, each reason once: ``219 partitions can't move: …``, with some of them."""
+    """Yield what can't move, each reason once: ``219 partitions can't move: …``, with some of them."""
     by_reason: dict[str, list[str]] = {}
     for topic, number, why in proposal.held:
         by_reason.setdefault(why, []).append(f"{topic}/{number}")
@@ -131,7 +131,7 @@ def _notes(said: Forecast) -> Iterator[str]:
 
 
 def moved_text(said: Forecast) -> str:
-    """``3 partitions``, or ``3 replicas`` that stay on their broker."""
+    """Return ``3 partitions``, or ``3 replicas`` where they stay on their broker."""
     return plural(said.replicas, "replica") if said.replicas else plural(said.partitions, "partition")
 
 
@@ -157,8 +157,9 @@ MOST_LINES = 8
 
 
 def forecast_lines(proposal: Proposal, said: Forecast, throttle: int | None) -> list[str]:
-    """What a question says before an operation begins: what it costs, who gets what, what has to wait. Within 76 cells
-    unless names are long."""
+    """Return what a question shows before an operation begins: its cost, what each broker gets, what has to wait.
+    Within 76 cells unless names are long.
+    """
     lines = [line.removeprefix("! ") for line in _notes(said)] or ["no replica can move yet"]
     lines += proposal.waits
     lines += ["no throttle: copies take what disks and network give"] if throttle is None and said.bytes else []
@@ -171,7 +172,7 @@ def forecast_lines(proposal: Proposal, said: Forecast, throttle: int | None) -> 
 
 
 def _columns(head: Sequence[str], rows: Sequence[Sequence[str]], what: str) -> Iterator[str]:
-    """Rows below their head, right-aligned."""
+    """Yield rows below their headings, right-aligned."""
     if not rows:
         return
     shown = [head, *rows[:MOST_LINES]]
@@ -194,8 +195,10 @@ def _changes(each: BrokerForecast) -> bool:
 
 
 def moves_script(proposal: Proposal, throttle: int | None, said: Forecast) -> str:
-    """The commands that stage it, for ``kac run``. A throttle is set for twice the time of the forecast and an hour:
-    what is set for a time is recorded before it is sent, so that `kac due` takes it back whatever ends meanwhile."""
+    """Return the statements that stage a proposal, for ``kac run``. A throttle is set for twice the time of the
+    forecast and an hour: a limited edit is recorded before it is sent, so that `kac due` reverts it whatever ends
+    meanwhile.
+    """
     lines = []
     if throttle is not None:
         hours = 1 + ceil(2 * (said.seconds or 0) / 3600)
@@ -211,7 +214,7 @@ def moves_script(proposal: Proposal, throttle: int | None, said: Forecast) -> st
 
 
 def moves_json(proposal: Proposal) -> str:
-    """The file that kafka-reassign-partitions takes with --reassignment-json-file."""
+    """Return the file that kafka-reassign-partitions reads with --reassignment-json-file."""
     partitions = [
         {"topic": move.topic, "partition": move.number, "replicas": list(move.after)} for move in proposal.moves
     ]

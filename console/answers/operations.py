@@ -22,7 +22,7 @@ _NO_OWNERS: Mapping[ReplicaPlace, int] = MappingProxyType({})
 
 
 def operations_table(some: Sequence[Operation], holder: Origin | None) -> Table:
-    """Operations with how far they are. holder: the process that works on the one that is open."""
+    """Return operations with their progress. holder: the process that works on the open one."""
     return Table(
         "operations",
         _OPERATIONS,
@@ -66,7 +66,7 @@ def _row(operation: Operation, holder: Origin | None) -> Row:
 
 
 def throttle_text(throttle: int | None) -> str:
-    """``50 MB/s``, or that there is none."""
+    """Return ``50 MB/s``, or ``none``."""
     return f"{byte_count(throttle)}/s" if throttle is not None else "none"
 
 
@@ -86,7 +86,7 @@ def _notes(some: Sequence[Operation], holder: Origin | None) -> Iterator[str]:
 def running_moves_table(
     snapshot: Snapshot, owners: Mapping[TopicPartition, int], problems: tuple[ReadFailure, ...] = ()
 ) -> Table:
-    """All reassignments that are under way. owners: the operations of those that this host's journal knows."""
+    """Return all reassignments under way. owners: the operations of those that this host's journal knows."""
     rows = []
     for place, move in sorted(moves_in(snapshot).items()):
         copied, left = copied_bytes(snapshot, [place])
@@ -120,8 +120,9 @@ _COPIES = tuple(map(Column, ("Topic", "Partition", "Broker", "From", "To", "Copi
 def dir_copies_table(
     snapshot: Snapshot, owners: Mapping[ReplicaPlace, int] = _NO_OWNERS, problems: tuple[ReadFailure, ...] = ()
 ) -> Table:
-    """Replicas that brokers copy from one log directory into another. behind: records that the copy lacks. owners: the
-    operations of those that this host's journal knows."""
+    """Return the replicas that brokers copy from one log directory into another; "behind" counts the records that a
+    copy lacks. owners: the operations of those that this host's journal knows.
+    """
     rows = []
     for (topic, number, broker), copy in dir_copies(snapshot.log_dirs).items():
         owner = owners.get((topic, number, broker))
@@ -154,5 +155,5 @@ def dir_copies_table(
 
 
 def time_left(left: int, rate: float) -> str:
-    """How long the rest takes at a rate in bytes per second; ``""`` where nothing is copied."""
+    """Return how long the rest takes at a rate in bytes per second, as text; ``""`` where nothing is copied."""
     return f"{duration(ceil(left / rate) * 1000)} left" if rate > 0 and left else ""

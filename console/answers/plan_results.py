@@ -1,4 +1,4 @@
-"""What staging, checking and applying answer: text for a terminal, and the data of JSON output beside it."""
+"""The answers to staging, checking and applying: text for a terminal, and the data of JSON output beside it."""
 
 from __future__ import annotations
 
@@ -39,9 +39,12 @@ Deletions = Mapping[Slot, Deletion]
 def plan_table(
     plan: Plan, snapshot: Snapshot, deletions: Deletions | None = None, facts: RiskFacts | None = None
 ) -> Table:
-    """The staged edits: old → new, where each comes from, and how the last check went. deletions: what edits of the
-    retention delete, where that was read (console.session.plan_facts); facts: what was read for the warnings
-    (console.session.plan_facts)."""
+    """Return the staged edits: old → new, where each comes from, and the outcome of the last check.
+
+    Args:
+        deletions: what edits of the retention delete, where that was read (console.session.plan_facts).
+        facts: what was read for the warnings, likewise.
+    """
     gone = deletions or {}
     rows = _diff_rows(diff(plan, snapshot), plan, gone)
     return Table("plan", _DIFF_COLUMNS, rows, empty="nothing is staged", notes=_notes(plan, snapshot, gone, facts))
@@ -52,23 +55,23 @@ def _diff_rows(groups: Iterable[DiffGroup], plan: Plan, gone: Deletions) -> tupl
 
 
 def _notes(plan: Plan, snapshot: Snapshot, gone: Deletions, facts: RiskFacts | None) -> tuple[str, ...]:
-    """Who else is changed, what is deleted, what is legal but wrong, what there is no way back from."""
+    """Return the effects on others, what is deleted, the warnings, and what can't be reverted."""
     others = effect_lines(effects(plan.staged, snapshot))
     return (*others, *deletion_lines(gone), *risk_lines(risks(plan.staged, snapshot, facts)), *loss_lines(plan.staged))
 
 
 def effect_lines(found: Mapping[Slot, tuple[str, ...]]) -> list[str]:
-    """Who else is changed, a line for each."""
+    """Return the effects on others, a line each."""
     return [f"{_slot(slot)}: {line}" for slot, lines in found.items() for line in lines]
 
 
 def deletion_lines(gone: Deletions) -> list[str]:
-    """What each edit of a retention deletes, a line for each."""
+    """Return what each edit of a retention deletes, a line each."""
     return [f"{_slot(slot)}: {deletion_text(found)}" for slot, found in gone.items()]
 
 
 def risk_lines(found: Iterable[Risk]) -> list[str]:
-    """A line for each warning, with its name."""
+    """Return a line for each warning, with its name."""
     return [f"! {risk.name}: {_slot(risk.slot)}: {risk.text}" for risk in found]
 
 
@@ -101,7 +104,9 @@ def _diff_row(target: Target, line: DiffLine, plan: Plan, gone: Deletions) -> Ro
 
 
 def _deletion_data(found: Deletion | None) -> Data:
-    """From ``bytes_least`` to ``bytes_most`` of all replicas, of so many ``partitions``; null for no reading."""
+    """Return a deletion as JSON data: ``bytes_least`` to ``bytes_most`` of all replicas, of so many ``partitions``;
+    null where it was not read.
+    """
     if found is None:
         return None
     return {
@@ -113,14 +118,15 @@ def _deletion_data(found: Deletion | None) -> Data:
 
 
 def with_source(target: Target, key: str, side: EffectiveValue) -> str:
-    """A side of a change, and where its value comes from."""
+    """Return a side of a change, and where its value comes from."""
     text = side_text(target, key, side)
     return f"{text} ({origin(key, side, names.source(side.source))})" if side.source is not None else text
 
 
 def conflict_side(target: Target, key: str, side: EffectiveValue) -> str:
-    """A side of a conflict: its exact value and, in brackets, what it means to people and where it comes from:
-    ``604800000 (7 d, topic)``."""
+    """Return a side of a conflict: its exact value and, in brackets, its human form and where it comes from:
+    ``604800000 (7 d, topic)``.
+    """
     if isinstance(target, QuotaEntity) and isinstance(side.value, float | int) and side.known and not side.hidden:
         text, human = exact_quota(key, side.value), quota(key, side.value)
         human = "" if human.replace(",", "") == text else human
@@ -132,7 +138,7 @@ def conflict_side(target: Target, key: str, side: EffectiveValue) -> str:
 
 
 def side_data(side: EffectiveValue) -> Mapping[str, Data]:
-    """A side of a change as JSON output shows it."""
+    """Return a side of a change for JSON output."""
     return {
         "value": side.value,
         "source": side.source.name if side.source is not None else None,
@@ -148,8 +154,9 @@ def _failure_data(failure: Failure | None) -> Mapping[str, Data]:
 
 
 def stage_table(report: StageReport, draft: Draft) -> Table:
-    """What became of one statement's edits: staged with their diff, not needed, refused with the remedy; and what of
-    them there is no way back from. draft: the plan that they are in."""
+    """Return what became of one statement's edits: staged with their diff, not needed, refused with the remedy; and
+    which of them can't be reverted. draft: the plan that they are in.
+    """
     # Staging forgets the outcomes of what it touches, so an empty plan has as many.
     staged = _diff_rows(diff_of(report.added, draft), EMPTY, {})
     notes = dropped_lines(report.dropped)
@@ -160,13 +167,13 @@ def stage_table(report: StageReport, draft: Draft) -> Table:
 
 
 def dropped_lines(dropped: Iterable[Dropped]) -> list[str]:
-    """A line for each reason why edits are not needed: an election of all leaders may leave out thousands."""
+    """Return a line for each reason why edits are not needed: an election of all leaders may drop thousands."""
     places = _by_reason((each.reason, each.edit) for each in dropped)
     return [f"not needed: {names.some(some)}: {reason}" for reason, some in places.items()]
 
 
 def _by_reason(found: Iterable[tuple[str, Edit]]) -> dict[str, list[str]]:
-    """Reason -> the places of its edits."""
+    """Return the targets of edits by their reason."""
     places: dict[str, list[str]] = {}
     for reason, edit in found:
         places.setdefault(reason, []).append(f"{names.target(edit.target)} {edit.key}".rstrip())
@@ -174,20 +181,21 @@ def _by_reason(found: Iterable[tuple[str, Edit]]) -> dict[str, list[str]]:
 
 
 def loss_lines(staged: Iterable[Staged]) -> list[str]:
-    """What revert could not bring back, or not whole, once these are applied: a line for each reason."""
+    """Return what revert could not bring back, or not whole, once these are applied: a line for each reason."""
     places = _by_reason((loss, each.edit) for each, loss in losses(staged))
     return [f"! no way back: {names.some(some)}: {loss}" for loss, some in places.items()]
 
 
 def has_way_back(report: ApplyReport) -> bool:
-    """Whether some of what was applied can be taken back by the change's number."""
+    """Return whether some of what was applied can be reverted by the change's number."""
     done = any(outcome.status is Status.APPLIED for result in report.results for outcome in result.outcomes)
     return report.change is not None and done and any(reversal(s).edits for r in report.results for s in r.step.staged)
 
 
 def report_table(report: ApplyReport, verb: str, deletions: Deletions | None = None) -> Table:
-    """How each target of each request went; one line for a target, with the broker's words and the remedy. deletions:
-    what is still to be deleted by what was checked."""
+    """Return the outcome of each target of each request, a line each, with the broker's message and the remedy.
+    deletions: what is still to be deleted by what was checked.
+    """
     rows = tuple(_outcome_row(outcome, report.change) for result in report.results for outcome in result.outcomes)
     failed = sum(1 for result in report.results for _ in result.failed)
     notes = [result.step.note for result in report.results if result.step.note]
@@ -218,7 +226,7 @@ _CONFLICT_COLUMNS = (Column("Entity"), Column("Key"), Column("Was"), Column("The
 
 
 def conflict_tables(report: ApplyReport) -> tuple[Table, ...]:
-    """What another client changed, three ways: what was read, what is there, what the edit makes of it."""
+    """Return what another client changed, three ways: what was read, what is there, what the edit makes of it."""
     go_over = "look at what is theirs; then discard the edit, or overwrite it"
     found = (
         ("conflicts", report.conflicts, "changed by another client since it was read:", go_over),
@@ -234,24 +242,24 @@ def conflict_tables(report: ApplyReport) -> tuple[Table, ...]:
 
 
 def report_tables(report: ApplyReport, verb: str, deletions: Deletions | None = None) -> tuple[Table, ...]:
-    """What a check or an apply did (verb): conflicts first, then how each target went."""
+    """Return what a check or an apply did (verb): conflicts first, then each target's outcome."""
     return (*conflict_tables(report), report_table(report, verb, deletions))
 
 
 def conflict_table(name: str, found: Iterable[Conflict], title: str, note: str = "") -> Table:
-    """Conflicts under a title."""
+    """Return conflicts under a title."""
     some = tuple(found)
     notes = (*conflict_reasons(some), *((note,) if note else ()))
     return Table(name, _CONFLICT_COLUMNS, tuple(map(conflict_row, some)), title=title, notes=notes)
 
 
 def conflict_reasons(found: Iterable[Conflict]) -> list[str]:
-    """What is wrong with the places of conflicts, beside their values."""
+    """Return what is wrong with the targets of conflicts beside their values, a line each."""
     return [f"! {_slot(conflict.staged.edit.slot)}: {conflict.why}" for conflict in found if conflict.why]
 
 
 def conflict_row(conflict: Conflict) -> Row:
-    """What was read, what is there, what the edit makes of it."""
+    """Return a conflict as a row: what was read, what is there, what the edit makes of it."""
     edit = conflict.staged.edit
     sides = {"was": conflict.was, "theirs": conflict.theirs, "mine": conflict.mine}
     texts = (conflict_side(edit.target, edit.key, side) for side in sides.values())
@@ -271,7 +279,7 @@ COMMAND_CONFIG = "client.properties"
 
 
 def runbook_commands(plan: Plan, snapshot: Snapshot, settings: ConnectionSettings) -> tuple[Command, ...]:
-    """The plan as Kafka's own commands; with SASL or TLS they name a client.properties."""
+    """Return the plan as Kafka's own commands; with SASL or TLS they name a client.properties."""
     connection = ["--bootstrap-server", ",".join(f"{host}:{port}" for host, port in settings.bootstrap)]
     if settings.sasl is not None or settings.tls is not None:
         connection += [CONFIG_OPTION, COMMAND_CONFIG]
@@ -279,5 +287,5 @@ def runbook_commands(plan: Plan, snapshot: Snapshot, settings: ConnectionSetting
 
 
 def runbook_text(plan: Plan, snapshot: Snapshot, settings: ConnectionSettings) -> str:
-    """The plan as Kafka's own commands: lines for a POSIX shell."""
+    """Return the plan as Kafka's own commands: lines for a POSIX shell."""
     return shell_text(runbook_commands(plan, snapshot, settings))

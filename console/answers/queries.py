@@ -18,8 +18,11 @@ from console.plan.plan import EMPTY, Plan
 def answer(
     statement: QueryStatement, snapshot: Snapshot, *, plan: Plan = EMPTY, selected: Subject | None = None
 ) -> Result:
-    """What was asked. Raises CommandError where an entity, key or column is not there, or could not be read at all;
-    what could be read only in part comes with its problems."""
+    """Return the result of a query. What could be read only in part comes with its problems.
+
+    Raises:
+        CommandError: an entity, key or column does not exist, or could not be read at all.
+    """
     # Each imports what it shows with: a single cold command does not pay for the others.
     match statement:
         case Show():

@@ -1,4 +1,4 @@
-"""Quotas as results: what is set on an entity, and what counts for a user and a client."""
+"""Quotas as results: what is set on an entity, and which limit applies to a user and a client."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SHARED = {
 
 
 def quota_subject(statement: Show, entity: QuotaEntity, snapshot: Snapshot, plan: Plan) -> Detail:
-    """A quota entity; in full with those below it, what counts, and a user's SCRAM credentials."""
+    """Return a quota entity; in full with those below it, the limits that apply, and a user's SCRAM credentials."""
     own = snapshot.quotas.get(entity, {})
     for key in statement.keys:
         check_key(entity, key, own)
@@ -95,12 +95,12 @@ def _below(entity: QuotaEntity, quotas: Mapping[QuotaEntity, QuotaValues]) -> li
 
 
 def sorted_entities(entities: Iterable[QuotaEntity]) -> list[QuotaEntity]:
-    """By type, the default before the names."""
+    """Return the entities by type, the default before names."""
     return sorted(entities, key=lambda e: [(part.type, part.name is not None, part.name or "") for part in e.parts])
 
 
 def without_empty(table: Table) -> Table:
-    """Without the columns that no row has a value for, the first aside."""
+    """Return the table without the columns that have no value in any row; the first column stays."""
     kept = [
         place
         for place in range(len(table.columns))
@@ -112,7 +112,9 @@ def without_empty(table: Table) -> Table:
 
 
 def _counting(entity: QuotaEntity, snapshot: Snapshot) -> dict[str, Table | tuple[Detail, ...]]:
-    """What counts, where the entity says for whom: names, no defaults."""
+    """Return the limits that apply to the entity, where it names a user and a client, or an address; defaults have
+    none.
+    """
     parts = entity.as_dict()
     user, client, address = parts.get(USER), parts.get(CLIENT_ID), parts.get(IP)
     if user is not None and client is not None:
@@ -125,7 +127,11 @@ def _counting(entity: QuotaEntity, snapshot: Snapshot) -> dict[str, Table | tupl
 
 
 def effective_result(statement: EffectiveQuota, snapshot: Snapshot) -> Table:
-    """`effective user U client C [KEY]`. Raises CommandError for an unknown key."""
+    """Return the result of `effective user U client C [KEY]`.
+
+    Raises:
+        CommandError: the key is no quota's.
+    """
     keys: tuple[str, ...] = CLIENT_KEYS
     if statement.key is not None:
         check_key(QuotaEntity.of({USER: statement.user, CLIENT_ID: statement.client}), statement.key)

@@ -11,7 +11,7 @@ from console.present.records import RECORDS, record_data, record_notes, record_r
 
 
 def records_result(statement: Records, read: RecordsRead, *, masked: bool) -> Table:
-    """The records that were read for a statement. masked: their contents are hidden."""
+    """Return the records that were read for a statement. masked: their contents are hidden."""
     filtered = bool(statement.text or statement.key or statement.json)
     rows = record_rows(read, statement.form, masked=masked)
     notes = [summary(read, filtered=filtered), *record_notes(read)]

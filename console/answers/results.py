@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 class Row(NamedTuple):
     """A row twice: as cells of text (untrusted, not cleaned yet) and as the object that JSON output shows. Without
-    cells it is data alone, and the table's notes say it."""
+    cells it is data alone, and the table's notes have its text.
+    """
 
     cells: tuple[str, ...]
     data: Mapping[str, Data]
@@ -59,22 +60,22 @@ R = TypeVar("R")
 
 
 def titles(columns: Columns[R]) -> tuple[Column, ...]:
-    """The headings of a noun's columns in the text of `list`."""
+    """Return the headings of a noun's columns in the text of `list`."""
     return tuple(Column(column.title, column.type == "number") for column in columns.of("list"))
 
 
 NOT_READ = "not read"
-"""Stands in the place of rows that could not be read: that there are none is not known."""
+"""Stands in place of rows that could not be read: whether there are any is unknown."""
 
 
 def table_of(name: str, columns: Columns[R], rows: Iterable[R], title: str = "", empty: str = "none") -> Table:
-    """Rows of a noun under its columns."""
+    """Return rows of a noun under its columns."""
     made = tuple(Row(columns.texts(row), columns.data(row)) for row in rows)
     return Table(name, titles(columns), made, title, empty)
 
 
 def to_data(result: Result) -> dict[str, Data]:
-    """The JSON object of a result, with ``errors`` for what could not be read."""
+    """Return the JSON object of a result, with ``errors`` for what could not be read."""
     body = _detail_data(result) if isinstance(result, Detail) else {result.name: _rows(result)}
     return {**body, "errors": [_problem(problem) for problem in result.problems]}
 
@@ -102,7 +103,7 @@ def _problem(problem: ReadFailure) -> dict[str, Data]:
 
 
 def rows_of(result: Result) -> list[Mapping[str, Data]]:
-    """A table's rows; of a detail those of its first table, or else its own fields."""
+    """Return a table's rows; of a detail those of its first table, or else its own fields."""
     if isinstance(result, Table):
         return [row.data for row in result.rows]
     return _detail_rows(result)
@@ -124,7 +125,9 @@ _GAP = "  "
 
 
 def render(result: Result, width: int | None = None) -> str:
-    """The result as lines, ending in a newline, made for a terminal of `width` cells; nothing is ever cut to it."""
+    """Return the result as lines, ending in a newline, made for a terminal of `width` cells; nothing is ever cut
+    to it.
+    """
     return "".join(f"{line.rstrip()}\n" for line in _result(result, width))
 
 
@@ -135,7 +138,7 @@ def _result(result: Result, width: int | None) -> Iterator[str]:
 
 
 def problem_text(problem: ReadFailure) -> str:
-    """What could not be read, why, and what to do, in a line."""
+    """Return what could not be read, why, and what to do, in a line."""
     from console.present.failures import failure_text
 
     what = " ".join(word for word in (problem.part.replace("_", " "), clean(problem.entity, CELL_LIMIT)) if word)
@@ -180,7 +183,7 @@ class Printer(Struct):
     seen_on: TextIO | None = None
 
     def __call__(self, result: Result) -> None:
-        """Print one."""
+        """Print a result."""
         if self.output == "json":
             self._json(to_data(result))
         else:
@@ -188,7 +191,7 @@ class Printer(Struct):
             self.out.flush()
 
     def note(self, text: str, data: Mapping[str, Data]) -> None:
-        """Print a line that is no table, or what it says as data."""
+        """Print a line that is no table, or its data in JSON output."""
         if self.output == "json":
             self._json(data)
         else:

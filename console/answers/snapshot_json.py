@@ -1,7 +1,7 @@
-"""`kac snapshot`: the whole state as one JSON document, written as it is made.
+"""`kac snapshot`: the whole state as one JSON document, written while it is built.
 
-Entries of equal config sets are one object (console.model.config), so the text of each is made once and joined with the
-name of every resource that has it: 132,000 entries cost what 34 do.
+Entries of equal config sets are one object (console.model.config), so the text of each is built once and joined with
+the name of every resource that has it: 132,000 entries cost what 34 do.
 """
 
 from __future__ import annotations

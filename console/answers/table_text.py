@@ -29,8 +29,12 @@ class Column(NamedTuple):
 
 
 def table_lines(headings: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
-    """The lines of a table, titles first, without blanks at their ends. rows: harmless texts. width: of the terminal,
-    None where lines may be of any length. A column without a title is there for letters, and only where a row has one.
+    """Return the lines of a table, titles first, without trailing blanks. A column without a title is for letters, and
+    is left out where no row has one.
+
+    Args:
+        rows: harmless texts.
+        width: of the terminal, in cells; None where lines may be of any length.
     """
     shown = [n for n, each in enumerate(headings) if each.title or any(row[n] for row in rows)]
     columns = [headings[n] for n in shown]
@@ -43,7 +47,7 @@ def table_lines(headings: Sequence[Column], rows: Sequence[Sequence[str]], width
 
 
 def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None) -> tuple[list[int], int]:
-    """How wide each column is, and the blanks between them."""
+    """Return the width of each column, and the blanks between them."""
     measured = [sorted(cell_width(row[n]) for row in rows) for n in range(len(columns))]
     unbroken = [sorted(max(map(cell_width, row[n].split()), default=0) for row in rows) for n in range(len(columns))]
     titles = [cell_width(each.title) for each in columns]
@@ -79,13 +83,17 @@ def _title_words(title: str) -> list[str]:
 
 
 def _narrower(measured: Sequence[int], unbroken: Sequence[int], width: int, least: int) -> set[int]:
-    """The next narrower widths of a column: at which another cell no longer fits in a line, or can't be folded."""
+    """Return the next narrower widths of a column: at which another cell no longer fits in a line, or can't be
+    folded.
+    """
     below = {each[place - 1] for each in (measured, unbroken) if (place := bisect_right(each, width - 1))}
     return {narrower for each in (*below, least) if (narrower := max(least, each)) < width}
 
 
 def _cost(measured: Sequence[int], unbroken: Sequence[int], width: int, narrower: int) -> float:
-    """What breaks, for each cell of the terminal that is gained: a folded cell is easier to read than a broken row."""
+    """Return what breaks, for each cell of the terminal that is gained: a folded cell is easier to read than a broken
+    row.
+    """
     folded, broken = (len(each) - bisect_right(each, narrower) for each in (measured, unbroken))
     return (folded + BROKEN * broken) / (width - narrower)
 
@@ -99,7 +107,11 @@ def _row(
     *,
     folds: bool,
 ) -> list[str]:
-    """A row in as many lines as it takes. folds: titles, which may be broken behind a hyphen, too."""
+    """Return a row in as many lines as it takes.
+
+    Args:
+        folds: these are titles, which may be broken behind a hyphen, too.
+    """
     lines: list[str] = []
     at = start = 0
 

@@ -18,7 +18,7 @@ from console.triage.diagnosis import Named, Verdict
 from console.triage.symptoms import Subject
 
 MOST_COMMANDS = 8
-"""Next steps that the text names of one cause."""
+"""Next steps of one cause that the text names."""
 LINE = 80
 """Cells of a line in which a step and its command stand together."""
 HEALTHY, UNKNOWN, NAMED, UNEXPLAINED = 0, 1, 4, 5
@@ -26,7 +26,7 @@ HEALTHY, UNKNOWN, NAMED, UNEXPLAINED = 0, 1, 4, 5
 
 
 def exit_code(verdict: Verdict) -> int:
-    """The exit code of ``kac triage``."""
+    """Return the exit code of ``kac triage``."""
     if verdict.unexplained:
         return UNEXPLAINED
     if not verdict.is_calm:
@@ -38,7 +38,7 @@ def exit_code(verdict: Verdict) -> int:
 
 
 def text_lines(verdict: Verdict, watched: float) -> Iterator[str]:
-    """The verdict for a terminal. watched: seconds from the first look to the last."""
+    """Yield the verdict for a terminal. watched: seconds from the first poll to the last."""
     if verdict.blind:
         yield f"unknown: {part_names(verdict.blind)} could not be read"
     elif verdict.is_healthy:
@@ -66,7 +66,7 @@ def _cause_lines(named: Named) -> Iterator[str]:
 
 
 def _next_lines(step: Next) -> Iterator[str]:
-    """A line for the step, and one for each edit of it after the first."""
+    """Yield a line for the step, and one for each edit of it after the first."""
     first, *more = [clean(step.command, 400)] if step.command else [command_of(each) for each in step.edits] or [""]
     line = f"  next       {clean(step.text, 200)}"
     # A command is to be copied: it stands below what it does where both are too long for a line.
@@ -77,12 +77,12 @@ def _next_lines(step: Next) -> Iterator[str]:
 
 
 def step_command(step: Next) -> str:
-    """The statements of a step, ``""`` for one outside of Kafka."""
+    """Return the statements of a step, ``""`` for a step outside of Kafka."""
     return clean(step.command, 400) if step.command else "; ".join(command_of(edit) for edit in step.edits)
 
 
 def step_in_short(step: Next) -> str:
-    """The same for a line of the screen: of several edits the first, and how many more there are."""
+    """Return a step's statements for a line of the screen: of several edits the first, and how many more there are."""
     if len(step.edits) < 2:
         return step_command(step)
     return f"{command_of(step.edits[0])}; and {len(step.edits) - 1} more"
@@ -93,7 +93,7 @@ def _subjects(subjects: tuple[Subject, ...]) -> str:
 
 
 def markdown(verdict: Verdict, watched: float) -> str:
-    """The verdict as a report to paste: the same lines, under headings."""
+    """Return the verdict as a report to paste: the same lines, under headings."""
     lines = [f"# Kafka: {_heading(verdict)}, {_moment(verdict.at)}", ""]
     lines += (
         f"- {line.strip()}" if line.startswith(" ") else f"\n## {' '.join(line.split())}\n"
@@ -112,7 +112,7 @@ def _heading(verdict: Verdict) -> str:
 
 
 def verdict_data(verdict: Verdict) -> dict[str, Data]:
-    """The JSON object of a verdict. Its fields are a contract: none changes its meaning."""
+    """Return the JSON object of a verdict. Its fields are a contract: none changes its meaning."""
     at = _moment(verdict.at)
     return {
         "v": 1,
@@ -158,8 +158,12 @@ def _moment(at: datetime) -> str:
 
 
 def prometheus_text(verdict: Verdict | None) -> str:
-    """The verdict for node_exporter's textfile collector: a metric for each cause, and how many symptoms have none.
-    None: no broker answers."""
+    """Return the verdict for node_exporter's textfile collector: a metric for each cause, and how many symptoms have
+    none.
+
+    Args:
+        verdict: None where no broker answers.
+    """
     answered = [
         "# HELP kac_triage_up 1 if any broker answers.",
         "# TYPE kac_triage_up gauge",
@@ -200,6 +204,6 @@ def _metric(named: Named) -> str:
 
 
 def prometheus_label(value: str) -> str:
-    """A label's value in quotes, whatever it holds."""
+    """Return a label's value in quotes, with whatever it contains escaped."""
     escaped = clean(value, 200).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
