@@ -41,8 +41,9 @@ log = logging.getLogger(__name__)
 
 
 class ShellCompleter(Completer):
-    """What the grammar expects at the cursor. session: the one in use. What is not known yet is read first; a key typed
-    meanwhile takes that back."""
+    """Completes what the grammar expects at the cursor. session: the one in use. What is not known yet is read first; a
+    key that is typed meanwhile cancels the read.
+    """
 
     def __init__(self, session: Callable[[], Session], contexts: Sequence[str]) -> None:
         self._session = session
@@ -50,7 +51,7 @@ class ShellCompleter(Completer):
         self.helps: dict[str, str] = {}
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002
-        """Ways to go on, by what is known now."""
+        """Yield completions from what is known now."""
         found = self._language.complete(document.text, document.cursor_position, self._session().snapshot)
         self.helps = {each.text: each.help for each in found}
         for each in found:
@@ -60,7 +61,7 @@ class ShellCompleter(Completer):
     async def get_completions_async(
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
-        """The same, after reading what is lacking."""
+        """Yield completions after reading what is missing for them."""
         await self._read(document.text)
         for completion in self.get_completions(document, complete_event):
             yield completion
@@ -84,15 +85,16 @@ _CONTINUED = "\\\n"
 
 
 def is_complete(text: str) -> bool:
-    """Whether Enter ends the entry."""
+    """Return whether Enter ends the entry: not within quotes, nor behind a backslash."""
     if _quote_is_open(text):
         return False
     return not text.endswith("\\")
 
 
 def joined(text: str) -> str:
-    """The entry as the language reads it: a backslash at a line's end, outside of quotes, and the line's end are one
-    blank."""
+    """Return the entry as the language reads it: a backslash at a line's end, outside of quotes, and the line's end
+    become one blank.
+    """
     result = text
     at = result.find(_CONTINUED)
     while at >= 0:
@@ -143,21 +145,21 @@ class KeptHistory(History):
         self._file = file
 
     def load_history_strings(self) -> Iterable[str]:
-        """The latest first."""
+        """Return the entries, the latest first."""
         return reversed(self._file.read()) if self._file else ()
 
     def append_string(self, string: str) -> None:
-        """Remember an entry, here too without its secrets."""
+        """Keep an entry for this shell, without its secrets."""
         super().append_string(redact(string))
 
     def store_string(self, string: str) -> None:
-        """Write it down; an entry of several lines as one."""
+        """Write an entry to the file; one of several lines as one line."""
         if self._file is not None:
             self._file.add("; ".join(line for line in string.splitlines() if line.strip()))
 
 
 class Line:
-    """Asks for entries. toolbar: what stands below; helps: a line on the completion that is chosen."""
+    """Asks for entries. toolbar: what the bar at the bottom shows; helps: a line on the completion that is chosen."""
 
     def __init__(
         self,
@@ -190,28 +192,37 @@ class Line:
         self._other: PromptSession[str] = PromptSession(input=input, output=output)
 
     async def entry(self, prompt: str) -> str:
-        """What was entered. Raises KeyboardInterrupt for Ctrl-C, EOFError for Ctrl-D on an empty line."""
+        """Return what was entered.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C.
+            EOFError: Ctrl-D on an empty line.
+        """
         return await self._prompt.prompt_async(prompt)
 
     @property
     def answers(self) -> bool:
-        """The operator at the prompt answers."""
+        """Whether an operator answers questions: always at a prompt."""
         return True
 
     @property
     def keeps_secrets(self) -> bool:
-        """What is typed can be hidden."""
+        """Whether input can be hidden: always at a prompt."""
         return True
 
     async def line(self, prompt: str) -> str:
-        """An answer to a question; ``""`` for Ctrl-C and Ctrl-D."""
+        """Return the answer to a question; ``""`` for Ctrl-C and Ctrl-D."""
         try:
             return (await self._other.prompt_async(prompt, is_password=False)).strip()
         except (KeyboardInterrupt, EOFError):
             return ""
 
     async def secret(self, prompt: str) -> Secret:
-        """A secret, hidden. Raises KeyboardInterrupt and EOFError where the operator goes back."""
+        """Return a secret that was typed without echo.
+
+        Raises:
+            KeyboardInterrupt, EOFError: the operator goes back.
+        """
         return Secret(await self._other.prompt_async(f"{prompt}: ", is_password=True))
 
     def _below(self) -> FormattedText:
@@ -228,8 +239,9 @@ def _output() -> Output:
 
 
 def _harmless(output: Output) -> Output:
-    """An output whose texts do nothing: what prompt_toolkit itself has to say to a terminal goes by `write_raw`, line
-    ends excepted."""
+    """Return an output whose texts can't control the terminal: escape sequences of prompt_toolkit itself go through
+    `write_raw`, except line ends.
+    """
     write = output.write
 
     def written(data: str) -> None:

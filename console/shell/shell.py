@@ -52,7 +52,7 @@ MARGIN = 2
 
 
 def pager(environ: Mapping[str, str]) -> list[str] | None:
-    """The command to page with: $PAGER, else less or more; None on a dumb terminal, or where there is none."""
+    """Return the command to page with: $PAGER, else less or more; None on a dumb terminal, or where there is none."""
     if environ.get("TERM", "dumb") in ("", "dumb", "unknown"):
         return None
     named = environ.get("PAGER")
@@ -68,7 +68,7 @@ def pager(environ: Mapping[str, str]) -> list[str] | None:
 
 
 def show(text: str, environ: Mapping[str, str] = os.environ) -> None:
-    """Print it; through the pager where it has more lines than the terminal."""
+    """Print a text; through the pager where it has more lines than the terminal."""
     command = pager(environ) if sys.stdout.isatty() else None
     if command is not None and text.count("\n") > shutil.get_terminal_size().lines - MARGIN:
         try:
@@ -89,17 +89,19 @@ _LISTED = frozenset({"acls", *(each.pane for each in ENTITY_TYPES)}) - {"configs
 
 
 class _Gone(Exception):
-    """What stands behind it is not for this session."""
+    """Raised to skip the remaining statements of an entry: they are not for this session."""
 
 
 class EntryRunner(Runner):
-    """What an entry asks of the shell itself comes back here. leave: to end it; context: to go on with another."""
+    """Runs an entry's statements and keeps what they ask of the shell itself. leave: to end it; context: to switch to
+    another.
+    """
 
     leave: bool = False
     context: str | None = None
 
     async def carry_out(self, statements: Sequence[Statement]) -> None:
-        """Run them; those behind one that leaves are left out."""
+        """Run the statements, up to one that leaves the session."""
         with suppress(_Gone):
             await super().carry_out(statements)
 
@@ -117,7 +119,7 @@ class EntryRunner(Runner):
                 await self._one(await self._looked_at(statement))
 
     async def _looked_at(self, view: View) -> Statement:
-        """What stands for a pane here: a list, the plan or the history."""
+        """Return the statement that shows what a pane shows on the screen: a list, the plan or the history."""
         from console.language.grammar import parse
         from console.language.needs import needs
         from console.language.quoting import quote
@@ -155,7 +157,7 @@ READING_ENDED = "the reading was ended"
 
 
 class Shell:
-    """One operator at a prompt. connect: gives a session on a context, and ends the one before."""
+    """One operator at a prompt. connect: returns a session on a context, and closes the one before."""
 
     def __init__(
         self,
@@ -174,8 +176,9 @@ class Shell:
         self._ended = 0
 
     async def run(self) -> int:
-        """Until the operator leaves: 0, 1 where the last entry failed or an outcome is unknown, 3 where edits were left
-        unapplied; 128 and the number of a signal that ended it."""
+        """Run until the operator leaves, and return the exit code: 0, 1 where the last entry failed or an outcome is
+        unknown, 3 where edits were left unapplied; 128 and the number of a signal that ended it.
+        """
         running = asyncio.ensure_future(self._run())
         loop = asyncio.get_running_loop()
         with suppress(ValueError, RuntimeError):  # not the main thread, which alone hears signals
@@ -197,7 +200,9 @@ class Shell:
         return code
 
     def _end(self, number: int, running: asyncio.Task[int]) -> None:
-        """SIGTERM, or SIGHUP as of a lost connection: what is on its way is waited for, unless it comes again."""
+        """Handle SIGTERM, or SIGHUP as after a lost connection: wait for the request in flight, unless the signal comes
+        again.
+        """
         if self._ended or not self.session.applying:
             self._ended = number
             running.cancel()
@@ -231,7 +236,7 @@ class Shell:
         return FAILED if self._failed else DONE
 
     async def _begin(self) -> None:
-        """What former changes left open."""
+        """Print what former changes left open."""
         from console.admin.errors import AdminError
         from console.session.snapshot_reader import Refused
 
@@ -245,7 +250,7 @@ class Shell:
             complain(line)
 
     async def _entry(self, text: str) -> bool:
-        """Carry out one entry; True where it wants to leave."""
+        """Run one entry and return whether it asks to leave."""
         try:
             statements = parse(text, Where.SHELL)
         except LanguageError as error:
@@ -273,8 +278,9 @@ class Shell:
         return runner.leave
 
     def _interrupted(self) -> None:
-        """Ctrl-C ends a read. In an apply the request on its way is waited for; a second Ctrl-C gives up, and its
-        outcome is unknown until the journal settles it."""
+        """Handle Ctrl-C: cancel a read. During an apply wait for the request in flight; a second Ctrl-C gives up, and
+        its outcome is unknown until the journal settles it.
+        """
         from console.session.apply_flow import stopping_text, unfinished_text
 
         if self._at_work is None:
@@ -317,7 +323,7 @@ class Shell:
         return f"{clean(self.session.context.name, 40)}> "
 
     def toolbar(self) -> StyleAndTextTuples:
-        """The context, whether it may be changed, what is staged, what is due."""
+        """Return the context, whether it may be changed, what is staged and what is due."""
         context, staged = self.session.context, len(self.session.plan)
         parts: StyleAndTextTuples = [("", f" {clean(context.name, 40)}  ")]
         parts.append(("class:toolbar.read-only", "RO") if context.read_only else ("class:toolbar.writable", "RW"))
@@ -331,6 +337,6 @@ class Shell:
 
 
 def greeting(context: Context) -> str:
-    """What the shell says first."""
+    """Return the first line that the shell prints."""
     mode = "read-only" if context.read_only else "read and write"
     return f"{clean(context.name, 80)}, {mode}. help lists the commands; Ctrl-D leaves."
