@@ -59,6 +59,7 @@ class _Flow:
                     self.count[broker] += 1
                     self.at[broker].add(index)
         total = sum(self.count.values())
+        # Every broker ends with `low` or `high` replicas: numbers that differ by one at most.
         self.low = total // len(self.brokers) if self.brokers else 0
         self.high = self.low + bool(self.brokers and total % len(self.brokers))
         self.banned: set[tuple[int, int, int]] = set()
@@ -78,6 +79,7 @@ class _Flow:
         for source in self.brokers:
             if self.count[source] <= self.low:
                 continue
+            # The smallest first: for the counts any replica will do, and this one copies the least.
             for index in sorted(self.at[source], key=lambda i: partitions[i].size):
                 needed = self.count[source] > self.high
                 if not needed and (
@@ -95,11 +97,14 @@ class _Flow:
         partition is in no fewer racks afterwards.
         """
         each, now = self.placement.partitions[index], self.now[index]
+        # A partition without a leader has nothing to copy from.
         if to in now or source not in now or each.moving or each.leader < 0:
             return False
+        # A broker that had the replica before the search has the bytes already.
         if to not in each.replicas and 0 <= self.free[to] < each.size:
             return False
         rack = self.placement.rack
+        # Within a rack the number of racks stays the same: no need to count them.
         if rack(source) == rack(to):
             return True
         return self.placement.racks(to if broker == source else broker for broker in now) >= self.racks[index]
@@ -119,6 +124,7 @@ class _Flow:
 
     def _improve(self) -> bool:
         """Cancel a cycle of negative cost and return whether one could be cancelled."""
+        # What was banned for one state of the brokers may fit in the next.
         self.banned.clear()
         while cycle := self._cycle(self._arcs()):
             done: list[_Arc] = []
@@ -151,6 +157,8 @@ class _Flow:
             count = self.count[broker]
             gives = -_OUT_OF_RANGE if count > self.high else 0 if count > self.low else _OUT_OF_RANGE
             takes = -_OUT_OF_RANGE if count < self.low else 0 if count < self.high else _OUT_OF_RANGE
+            # Arcs to and from the hub let a chain of moves end where a broker may have one more or less, so that it is
+            # a cycle.
             arcs += (_Arc(gives, -1, _HUB, broker), _Arc(takes, -1, broker, _HUB))
         return arcs
 
@@ -160,6 +168,8 @@ class _Flow:
                 each = self.placement.partitions[index]
                 for to in self.brokers:
                     if (index, source, to) not in self.banned and self._fits(index, source, to):
+                        # Back to where it was saves the copy; the 1 makes a move of an empty replica cost something,
+                        # too.
                         by = (to not in each.replicas) - (source not in each.replicas)
                         yield _Arc((each.size + 1) * by, index, source, to)
 
@@ -179,6 +189,8 @@ class _Flow:
                 return []
         assert last is not None
         for _ in distance:
+            # The relaxed node may only hang on the cycle: after as many steps as there are nodes, the walk is surely in
+            # it.
             last = came[last].source
         cycle = [came[last]]
         while cycle[-1].source != last:

@@ -23,6 +23,7 @@ def free_bytes(dirs: Sequence[LogDir], copies: Mapping[ReplicaPlace, DirCopy], b
     owed = Counter[str]()
     for (_, _, of), copy in copies.items():
         if of == broker:
+            # Usable bytes are what is free now: the rest of a copy under way is still going to be taken from them.
             owed[copy.after] += max(0, copy.size - copy.copied)
     return {each.path: max(0, each.usable_bytes - owed[each.path]) if each.usable_bytes >= 0 else -1 for each in dirs}
 
@@ -61,6 +62,7 @@ class _Sorting:
         dirs = self._placement.log_dirs.get(broker, ())
         if not dirs:
             self._waits.append(f"the log directories of broker {broker} are unknown: it has to answer first")
+        # Read once: later moves of the same proposal are counted against it.
         elif (broker, dirs[0].path) not in self._free:
             free = free_bytes(dirs, self._copies, broker)
             for each in dirs:
@@ -79,6 +81,7 @@ class _Sorting:
         if named is None:
             raise UnknownPlace(f"broker {broker} has no log directory {path}; it has {_paths(dirs)}")
         if isinstance(goal, DrainDir):
+            # Nothing can be copied from it; replicas that other brokers have can be moved between brokers instead.
             if named.failure is not None:
                 self._waits.append(f"{path} of broker {broker} is offline: nothing can be read from it")
                 return
@@ -99,6 +102,7 @@ class _Sorting:
         if wanted and not taking:
             self._waits.append(f"no other log directory of broker {broker} is online and takes replicas")
             return
+        # The largest first, while there is room for them; small ones fill what is left.
         for there, replica in sorted(wanted, key=lambda found: -found[1].size):
             if there not in taking:
                 self._into(broker, there, replica, taking)
@@ -138,6 +142,7 @@ class _Sorting:
                 self._free[broker, to] -= size
 
     def _rank(self, broker: int, each: LogDir, among: Sequence[LogDir]) -> tuple[int, str]:
+        # Free bytes of some and held bytes of others can't be compared: one unknown decides for all.
         if any(self._free[broker, other.path] < 0 for other in among):
             return self._held[broker, each.path], each.path
         return -self._free[broker, each.path], each.path
@@ -158,6 +163,7 @@ class _Sorting:
             paths = {each.path: each for each in dirs}
             for there, replica in ((each, one) for each in dirs for one in each.replicas):
                 wanted_in = mine.get((replica.topic, replica.partition), there.path)
+                # A copy under way is no replica yet.
                 if replica.is_future or wanted_in == there.path:
                     continue
                 to = paths.get(wanted_in)

@@ -71,6 +71,7 @@ def forecast(proposal: Proposal, placement: Placement, throttle: int | None = No
     copied, read = traffic(proposal.moves, placement)
     seconds = None
     if throttle and proposal.bytes:
+        # Brokers copy at the same time, each limited on its own: the busiest one decides.
         seconds = max((*copied.values(), *read.values(), *_within(proposal.dirs).values()), default=0) / throttle
     moved: Mapping[tuple[str, int], Relocation] = {(each.topic, each.number): each for each in proposal.moves}
     after = tuple(_moved(each, moved.get((each.topic, each.number))) for each in placement.partitions)
@@ -122,6 +123,7 @@ def _dirs(moves: tuple[DirMove, ...], placement: Placement) -> Iterator[DirForec
         for each in dirs:
             at = broker, each.path
             whole = [replica.size for replica in each.replicas if not replica.is_future]
+            # Nothing is credited for replicas that leave: they are dropped only after their copy.
             left = free[each.path] - copied[at] if free[each.path] >= 0 else -1
             yield DirForecast(
                 *at, (len(whole), len(whole) + count[at]), (sum(whole), sum(whole) + size[at]), copied[at], left

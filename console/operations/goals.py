@@ -144,6 +144,7 @@ def goal_of(words: Sequence[str]) -> Goal:
 
 def _broker(text: str) -> int:
     number = natural_number(text)
+    # Beyond INT32 no request can carry it: better refused here than by an encoder.
     if number >= 2**31:
         raise ValueError("broker ids, partitions and numbers of replicas are below 2147483648")
     return number
@@ -151,6 +152,7 @@ def _broker(text: str) -> int:
 
 def _brokers(text: str) -> tuple[int, ...]:
     found = tuple(map(_broker, text.split(",")))
+    # A slip of the pen would otherwise leave one broker fewer than was meant.
     if len(set(found)) < len(found):
         raise ValueError("a broker is named twice")
     return found

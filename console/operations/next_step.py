@@ -75,12 +75,14 @@ def next_step(operation: Operation, snapshot: Snapshot, now: datetime) -> Decisi
         now: UTC; deadlines count from it.
 
     Returns:
-        Send with edits to send as one change, at most `PARTITIONS_AT_ONCE` moves under way; Wait with the reasons, a
-            line each; End once the goal is reached, or all is cancelled.
+        Send with edits to send as one change, so that at most `PARTITIONS_AT_ONCE` moves of a kind are under way; Wait
+            with the reasons, a line each; End once the goal is reached, or all is cancelled.
     """
+    # A part that is missing looks like an empty cluster, in which every goal is reached.
     unread = tuple(_unread(snapshot))
     if unread:
         return Wait(bool(operation.running(snapshot) or operation.copying(snapshot)), unread)
+    # Cancelling comes before planning: its goal must not begin new moves.
     if operation.cancelling:
         return _cancel(operation, snapshot, now)
     placement = placement_of(snapshot)
@@ -90,13 +92,17 @@ def next_step(operation: Operation, snapshot: Snapshot, now: datetime) -> Decisi
     try:
         proposal = propose(operation.goal, placement)
     except UnknownPlace as error:
+        # A topic or broker that went since the start is for the operator to judge: an open operation never fails by
+        # itself.
         proposal, waits = Proposal(), (f"{error}: kac moves --cancel {operation.number} gives the goal up",)
     guards = tuple(_below_min_isr(placement, proposal))
     under_way = len(running) + len(copying)
     new = Proposal()
+    # In halves, not one by one: each step is a change in the journal, and throttles are set again for it.
     if not guards and under_way <= PARTITIONS_AT_ONCE // 2:
         room = PARTITIONS_AT_ONCE - under_way
         new = Proposal(proposal.moves[:room], dirs=proposal.dirs[:room])
+    # While moves go on and none begins, a finished one's throttle may stay: it is taken off with the next step.
     later = bool(under_way) and new.reached and operation.throttle is not None
     mine = operation.dir_moves()
     change = throttle_change(
@@ -109,12 +115,15 @@ def next_step(operation: Operation, snapshot: Snapshot, now: datetime) -> Decisi
         gives_up=operation.gives_up,
     )
     waits += (*guards, *proposal.waits, *_waits(operation, snapshot, proposal, running, copying, change, now))
+    # Leaders move back only once all copies are done: a later move may change the preferred replica again.
     elects = tuple(_elections(operation, snapshot)) if proposal.reached and not under_way else ()
     if not new.reached or change.edits or elects:
         patience = _patience(new, placement, operation.throttle)
         places = tuple((each.topic, each.partition) for each in elects)
         step = Step(now, now + patience, new.moves, change.sets, new.dirs, places)
+        # Throttles first, in the same change: a copy must not run unlimited until its rate is set.
         return Send(step, (*change.edits, *map(_edit, new.moves), *map(_dir_edit, new.dirs), *elects), waits)
+    # An unread throttle keeps the operation open: ended, no process would remember to take it off.
     if not under_way and not waits and proposal.reached:
         return End(State.DONE)
     return Wait(bool(under_way), waits)
@@ -144,6 +153,7 @@ def _elections(operation: Operation, snapshot: Snapshot) -> Iterator[ElectPrefer
         known = partition_in(snapshot.topics.get(topic), number)
         if known is None or not needs_preferred(known) or why_not_preferred(known):
             continue
+        # Tries are counted from the journal, so that a restart does not begin to count again.
         if tries[topic, number] < MOST_ELECTIONS:
             yield ElectPreferred(topic, number)
 
@@ -158,6 +168,7 @@ def _cancel(operation: Operation, snapshot: Snapshot, now: datetime) -> Decision
     """
     running, copying = operation.running(snapshot), operation.copying(snapshot)
     change = throttle_change(snapshot, operation.owned(), (), (), None, gives_up=operation.gives_up)
+    # Orders are restored in a step of their own: a partition can't be moved while its cancellation is under way.
     if running or copying:
         edits = (
             *(CancelMove(*place) for place in running),
@@ -180,6 +191,8 @@ def _silent(operation: Operation, snapshot: Snapshot) -> tuple[int, ...]:
     if operation.gives_up:
         return ()
     read = read_log_dirs(snapshot)
+    # From Kafka 4.0 on a broker that is down is listed as fenced: one that is missing was unregistered, and is not
+    # waited for.
     gone = {broker.id for broker in snapshot.cluster.brokers} if snapshot.cluster.shows_fenced else None
     asked = {broker for _, _, broker in operation.dir_moves()} - read.keys()
     return tuple(sorted(broker for broker in asked if gone is None or broker in gone))
@@ -194,6 +207,7 @@ def _orders(operation: Operation, snapshot: Snapshot) -> Iterator[Relocation]:
         known = partition_in(snapshot.topics.get(topic), number)
         if known is None or (topic, number) in moving or known.replicas == before:
             continue
+        # Other brokers would mean copies, which a cancellation never begins.
         if set(known.replicas) == set(before):
             yield Relocation(topic, number, known.replicas, before)
 
@@ -218,6 +232,7 @@ def _below_min_isr(placement: Placement, proposal: Proposal) -> Iterator[str]:
     mended = {(move.topic, move.number) for move in proposal.moves}
     within = {move.broker for move in proposal.dirs}
     for each in placement.partitions:
+        # Without any replica in sync nothing can be caught up with, and to wait would be for ever.
         if each.moving or not 0 < len(each.isr) < each.min_isr or (each.topic, each.number) in mended:
             continue
         out = {*each.replicas}.difference(each.isr, each.observers)
@@ -236,6 +251,7 @@ def _waits(
     now: datetime,
 ) -> Iterator[str]:
     """Yield what the operation waits for, a line each."""
+    # Another tool's moves are left alone: to cancel them is for those who began them.
     own = {(each.topic, each.number) for each in running}
     for place, move in moves_in(snapshot).items():
         if place not in own and _concerns(operation, place[0], move.replicas):

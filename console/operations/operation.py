@@ -58,7 +58,9 @@ class Step(Struct, frozen=True):
 
 
 class Progress(Struct, frozen=True):
-    """How far it is. copied, left: bytes of the replicas that are copied now. waits: for what, a line each."""
+    """The progress of an operation. copied, left: bytes of the replicas that are copied now. waits: what it waits for,
+    a line each.
+    """
 
     at: datetime
     state: State
@@ -75,9 +77,9 @@ class Progress(Struct, frozen=True):
 class Operation(Struct, frozen=True):
     """Long work on a cluster.
 
-    number: counted together with the changes. throttle: bytes per second that each broker copies, and is read, at
-    most; None for no throttle. cancelling: an operator asked to cancel it. gives_up: not to wait for brokers that do
-    not answer, to take its throttles off. ended: when, None while it is open.
+    number: from the same sequence as the numbers of changes. throttle: bytes per second that each broker copies, and is
+    read, at most; None for no throttle. cancelling: an operator asked to cancel it. gives_up: do not wait for brokers
+    that do not answer in order to remove its throttles. ended: when, UTC; None while it is open.
     """
 
     number: int
@@ -95,7 +97,7 @@ class Operation(Struct, frozen=True):
 
     @property
     def state(self) -> State:
-        """As last written down."""
+        """The state that was recorded last."""
         return self.progress.state if self.progress is not None else State.WAITING
 
     @property
@@ -112,6 +114,7 @@ class Operation(Struct, frozen=True):
         found: dict[TopicPartition, tuple[int, ...]] = {}
         for step in self.steps:
             for move in step.moves:
+                # The first move counts: later ones begin where the operation itself has put the replicas.
                 found.setdefault((move.topic, move.number), move.before)
         return found
 

@@ -89,6 +89,7 @@ def placement_of(snapshot: Snapshot) -> Placement:
 
 def read_log_dirs(snapshot: Snapshot) -> Mapping[int, tuple[LogDir, ...]]:
     """Return the log directories by broker, of those brokers that answered the last request for them."""
+    # A snapshot keeps what an earlier read returned: sizes of a broker that no longer answers may be long out of date.
     silent = {each.entity for each in snapshot.failures if each.part == "log_dirs"}
     return {broker: dirs for broker, dirs in snapshot.log_dirs.items() if f"broker {broker}" not in silent}
 
@@ -106,6 +107,7 @@ def _owed(
 
 
 def _host(broker: Broker, dirs: tuple[LogDir, ...], owed: int) -> Host:
+    # A broker puts no new replica into an offline or cordoned directory: their room does not count.
     usable = [each for each in dirs if each.failure is None and not each.cordoned]
     known = [each.usable_bytes for each in usable if each.usable_bytes >= 0]
     free = max(0, sum(known) - max(0, owed)) if known and len(known) == len(usable) else -1
@@ -113,6 +115,7 @@ def _host(broker: Broker, dirs: tuple[LogDir, ...], owed: int) -> Host:
 
 
 def _placed(topic: str, partition: Partition, size: int, wanted: int, move: Reassignment | None) -> Placed:
+    # Planned from where moves under way will end, so that one is not begun twice.
     replicas = partition.replicas if move is None else destination(move)
     moving = move is not None
     return Placed(

@@ -36,6 +36,7 @@ def propose(goal: Goal, placement: Placement) -> Proposal:
     if isinstance(goal, DrainDir | MoveIntoDir):
         return propose_dirs(goal, placement)
     found = _balance(placement) if isinstance(goal, Balance) else _Filling(placement).proposal(goal)
+    # The way back alone can have both: replicas that left their broker, and others that changed their directory.
     if not isinstance(goal, Restore) or not goal.dirs:
         return Proposal(tuple(found.moves), tuple(found.held))
     within = propose_dirs(goal, placement)
@@ -88,6 +89,7 @@ def _add(found: _Found, each: Placed, after: tuple[int, ...]) -> None:
 
 
 def _hold(each: Placed, after: Sequence[int]) -> str:
+    # Kafka replaces a move by a second one: the bytes that the first has copied would be thrown away.
     if each.moving:
         return "another move of it is under way"
     if each.observers:
@@ -124,6 +126,7 @@ class _Filling:
             try:
                 after = self._after(goal, each)
             except _NoPlace as error:
+                # Its move may end where the goal wants it, so that what stands in the way now does not count.
                 why = "another move of it is under way" if each.moving else str(error)
                 found.held.append(Held(each.topic, each.number, why))
                 continue
@@ -140,6 +143,7 @@ class _Filling:
         for broker in after:
             self.count[broker] += 1
             self.held[broker] += each.size
+            # Nothing is credited to brokers that lose a replica: they drop it only after the copy.
             if broker not in each.replicas and self.free.get(broker, -1) >= 0:
                 self.free[broker] -= each.size
         self.leads[each.replicas[0]] -= 1
@@ -161,6 +165,8 @@ class _Filling:
                 if old not in each.replicas:
                     return each.replicas
                 others = [b for b in self.taking if b != old]
+                # A broker can't hold a partition twice: where the new one has it already, any other takes the place of
+                # the old.
                 by = others if new in each.replicas else [b for b in others if b == new]
                 return self._filled(each, each.replicas, (old,), by, others)
             case MoveTopic(topic=topic, brokers=brokers) if topic == each.topic:
@@ -171,6 +177,7 @@ class _Filling:
                 more = wanted - len(each.replicas)
                 if more < 0:
                     return self._fewer(each, -more)
+                # Negative ids stand for replicas to be added: no broker has one.
                 places = range(-more, 0)
                 return self._filled(each, (*each.replicas, *places), places, self.taking, self.taking)
             case Restore():
@@ -205,6 +212,7 @@ class _Filling:
                     needed = f"factor {len(order)} needs {len(order)} {other}brokers"
                     raise _NoPlace(f"{needed}, {len(able)} can take replicas")
                 broker = self._best(each, place, racks, left)
+                # Counted at once, so that the next replica of the partition avoids this rack.
                 racks.add(self.placement.rack(broker))
             after.append(broker)
         before = self.placement.racks(each.replicas)
@@ -219,6 +227,7 @@ class _Filling:
         if not roomy:
             raise _NoPlace(f"no broker has {each.size:,} bytes left")
         rack, count, held = self.placement.rack, self.count, self.held
+        # The first replica is the preferred leader: only for it does the number of leaders matter.
         leads = self.leads if place == 0 else Counter[int]()
         return min(roomy, key=lambda b: (rack(b) in racks, leads[b], count[b], held[b], b))
 

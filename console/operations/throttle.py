@@ -64,8 +64,10 @@ def _wanted(moves: Iterable[Relocation], dirs: Iterable[DirMove]) -> tuple[Seque
     copied: dict[str, list[str]] = {}
     brokers: set[int] = set()
     for move in moves:
+        # A new order of the same replicas copies nothing.
         if not move.added:
             continue
+        # Any former replica may lead while the move runs, so that all of them get the leader's rate.
         brokers.update(move.before, move.added)
         read.setdefault(move.topic, []).extend(f"{move.number}:{broker}" for broker in move.before)
         copied.setdefault(move.topic, []).extend(f"{move.number}:{broker}" for broker in move.added)
@@ -128,6 +130,7 @@ class Owned(NamedTuple):
         """Return whether an unused throttle is wholly the operation's."""
         resource, key = throttle.edit.resource, throttle.edit.key
         if resource.type == TOPIC:
+            # Only if every item is the operation's: in a list with another tool's items, that tool may still need it.
             items = {each.strip() for each in parts_of(throttle.value)}
             return bool(items) and items <= self.lists.get((resource.name, key), frozenset())
         if not resource.name.isdecimal():
@@ -176,6 +179,7 @@ def throttle_change(
     lists: list[tuple[str, str, tuple[str, ...]]] = []
     for key, side in zip(LISTS, sides, strict=True):
         topics = dict.fromkeys((*side, *(topic for topic, of in owned.lists if of == key)))
+        # A deleted topic took its list along.
         for topic in (each for each in topics if each in snapshot.topics):
             edit, added = _list_edit(
                 snapshot, topic, key, side.get(topic, ()), owned.lists.get((topic, key), frozenset()), later
@@ -192,6 +196,7 @@ def throttle_change(
         if broker not in listed and snapshot.cluster.shows_fenced:
             continue  # it is not registered any more
         if broker not in listed or not _is_read(snapshot, broker):
+            # What may be set there stays on record, so that it is taken off when the broker answers again.
             carried = [place for place in owned.latest if place[0] == broker and not gives_up]
             rates += sorted(carried)
             unread += [broker] if carried else []
@@ -199,6 +204,7 @@ def throttle_change(
         for key in _RATES:
             now, mine = _own(snapshot, resource, key), owned.rates.get((broker, key), frozenset())
             is_wanted = (broker, key) in rated
+            # A rate that the operation never set was set by another client, who may need it.
             if now is not None and now not in mine:
                 foreign += [broker] if is_wanted else []
                 continue
@@ -221,6 +227,7 @@ def _list_edit(
     resource = topic_resource(topic)
     text = _own(snapshot, resource, key)
     now = [each.strip() for each in parts_of(text)] if text else []
+    # ``*`` throttles all replicas already, and is not the operation's.
     if "*" in now:
         return [], ()
     kept = [each for each in now if later or each not in owned or each in wanted]
