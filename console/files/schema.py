@@ -45,7 +45,7 @@ class TopicPart(_Part):
 
 
 class NamePart(_Part):
-    """A name that could be taken for something else: ``{name: "<default>"}``."""
+    """A name that would otherwise be read as the default entity: ``{name: "<default>"}``."""
 
     name: str
 

@@ -43,8 +43,9 @@ KINDS = ("topics", "configs", "quotas", "acls")
 
 
 class Prune(NamedTuple):
-    """What may be removed where no file has it: entities of a kind (one of KINDS) whose names a glob matches; an ACL
-    goes by its principal, a quota by its entity as text."""
+    """What may be removed where no file lists it: entities of a kind (one of KINDS) whose names match a glob; ACLs are
+    matched by principal, quotas by their entity as text.
+    """
 
     kind: str
     glob: str = "*"
