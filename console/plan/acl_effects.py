@@ -97,6 +97,7 @@ def change_by(draft: Draft) -> Change:
         existing[_TOPIC] = sorted(snapshot.topics)
     if draft.read("groups"):
         existing[_GROUP] = sorted(snapshot.groups)
+    # The edits share one allowance, so that the time for a plan hardly grows with their number.
     return Change(before, before.changed(removed, added), existing, LOOKS // max(1, len(added) + len(removed)))
 
 
@@ -131,6 +132,7 @@ def _moves(acl: Acl, held: AclIndex, left: AclIndex, change: Change, one: str, m
     """Yield what the ACLs of `held` allow and those of `left` do not: one line for all principals with the same
     change.
     """
+    # A change for everybody may mean nothing to a principal whom other ACLs decide for: those are judged apart.
     own = sorted({*_with_own(acl, held), *_with_own(acl, left)}) if acl.principal == EVERYBODY else []
     limit = max(FEWEST, change.looks // (len(own[:LOOKED_AT]) + 1))
     names = _names(acl, change.existing)
@@ -139,6 +141,7 @@ def _moves(acl: Acl, held: AclIndex, left: AclIndex, change: Change, one: str, m
     for principal in own[:LOOKED_AT]:
         found, more = moves(acl, principal, held, left, names, limit)
         unlooked = max(unlooked, more)
+        # Principals with the same result as everybody need no line of their own.
         if found != moved:
             apart.setdefault(tuple(found), []).append(principal)
     who = ("everyone else" if apart else "everyone") if acl.principal == EVERYBODY else acl.principal
@@ -198,6 +201,7 @@ def _hosts_moved(
     _, _, _, type_, name = request
     named = {each.host for index in (held, left) for each in index.of(request.principal, type_, name)}
     if acl.host != WILDCARD:
+        # An address that brokers never compare with a client's grants and denies nothing.
         if not is_compared(acl.host, ranges=held.ranges):
             return None
         return ((acl.host,), ()) if moves_from(address_in(acl.host, named)) else None

@@ -237,12 +237,15 @@ def parse_amount(text: str, unit: Unit) -> int:
         raise ValueError(f"{text} is a rate, and a size is wanted: {number}{name}")
     else:
         factor = SIZES.get(name.lower(), 0)
+        # Tools disagree on these: guessing could set a limit that is 10 % off for T.
         if not factor and name.lower() in ("k", "m", "g", "t", "p"):
             letter = name.upper()
             raise ValueError(f"{text} may mean {letter}B (powers of 1000) or {letter}iB (powers of 1024): write which")
     if not factor:
         raise ValueError(f"{text} is no amount of {unit.value}; write for instance {unit.examples}")
     whole, _, decimals = number.partition(".")
+    # In whole numbers: a float would round 0.1 of a large unit, and the broker would get another value than was
+    # written.
     divisor *= int("1" + "0" * len(decimals))
     amount, rest = divmod(int(whole + decimals) * factor, divisor)
     if rest:
@@ -294,6 +297,7 @@ def moment(text: str, now: datetime) -> datetime:
     try:
         if len(text) <= 8 and ":" in text:
             clock = datetime.fromisoformat(f"{here:%Y-%m-%d}T{text:0>5}").astimezone()
+            # A time of day names the past, so 23:50 shortly after midnight is yesterday's.
             return clock if clock <= here else clock - timedelta(days=1)
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError):

@@ -45,6 +45,7 @@ def compile_plan(plan: Plan, facts: Facts) -> tuple[Step, ...]:
         after = places.get(batch.waits_for, ()) if batch.waits_for is not None else ()
         made = batch.steps(staged[batch], facts) if batch in staged else []
         places[batch] = tuple(range(len(steps), len(steps) + len(made)))
+        # A validate-only request is judged against the cluster as it is now, before the batch that this one waits for.
         unchecked = bool(after) and batch.refused_before
         steps += [Step(s.request, s.staged, s.note or (batch.why if after else ""), after, unchecked) for s in made]
     return tuple(steps)
@@ -78,6 +79,7 @@ def predict(snapshot: Snapshot, plan: Plan) -> Snapshot:
     edits: dict[Batch, list[Edit]] = {}
     staged = [each.edit for each in plan.staged]
     implied = [each for edit in staged for each in kind_of(edit).implies(edit)]
+    # Implied edits come first, so that one staged for the same slot overrides them, as it does when it is sent.
     for edit in (*implied, *staged):
         edits.setdefault(kind_of(edit).batch, []).append(edit)
     for batch in BATCHES:

@@ -36,11 +36,13 @@ def config_steps(edits: Sequence[Staged], facts: Facts) -> list[Step]:
         else:
             named.setdefault(broker, Bin()).add(group, records)
     reachable = [broker for broker in named if facts.reachable is None or broker in facts.reachable]
+    # Resources that any broker takes ride along with those that need a certain one: one request less.
     packed = pack(rest, RECORD_LIMIT, [named[broker] for broker in reachable])
     steps = []
     for place, each in enumerate(packed):
         to = reachable[place] if place < len(reachable) else None
         steps.append(Step(_request(each.staged, to, facts), tuple(each.staged), _cut_note(place, packed, reachable)))
+    # Brokers that can't be reached come last: their requests fail after a timeout, and must not hold up the others.
     for broker, each in named.items():
         if broker not in reachable:
             note = f"broker {broker} could not be reached, and only it can take its configs"
@@ -67,6 +69,8 @@ def _request(edits: Sequence[Staged], broker: int | None, facts: Facts) -> Alter
         assert isinstance(edit, ConfigEdit)
         op = _op(edit) if lists is None else _whole(edit, facts, lists)
         ops.setdefault(edit.resource, []).append(op)
+    # The legacy call replaces all overrides of a resource: what the plan does not touch has to be carried over, or is
+    # lost.
     prior = {} if facts.incremental else {resource: _overrides(resource, facts) for resource in ops}
     return AlterConfigs(
         {resource: tuple(each) for resource, each in ops.items()},

@@ -81,6 +81,8 @@ def _known(edit: ConfigEdit, draft: Draft) -> Refused | None:
         return None
     if draft.like(resource, key) is not None:
         return None
+    # Brokers list every key of a topic or group, so a key that is not listed does not exist. Of a broker they leave out
+    # some dynamic keys that are not set. An empty set shows nothing.
     if resource.type.entity.lister in (Lister.TOPICS, Lister.GROUPS) and (configs is None or len(configs)):
         known = draft.inheritance.keys(resource.type)
         if known:
@@ -123,6 +125,7 @@ def _was(edit: ConfigEdit, draft: Draft) -> Was:
 
 def judge_set(edit: SetConfig, draft: Draft) -> Verdict:
     """Return whether a value is staged, is set already (dropped), or is refused."""
+    # The order decides which refusal is shown: a key can't be judged on a resource that does not exist.
     refused = _place(edit, draft) or _named(edit) or _known(edit, draft) or _by_level(edit, draft)
     if refused is not None:
         return refused
@@ -163,6 +166,7 @@ def _value_remedy(like: ConfigEntry | None) -> str:
 def _is_sensitive(resource: ConfigResource, key: str, like: ConfigEntry | None, draft: Draft) -> bool:
     if like is not None:
         return like.sensitive
+    # A key with a listener's prefix is as sensitive as the key that it stands for.
     base = listener_base(key) if resource.type == BROKER else None
     entry = draft.inheritance.sample(BROKER, base) if base else None
     return entry is not None and entry.sensitive
@@ -252,10 +256,12 @@ def _judge_items(
                 f"{key} is staged to be changed otherwise",
                 f"Set {key} to the whole list, or discard what is staged first.",
             )
+        # One slot holds one edit: a second append extends the first instead of replacing it.
         items = list(dict.fromkeys([*existing.edit.value.split(","), *items]))
     edit = structs.replace(edit, value=",".join(items))
     was = _was(edit, draft)
     own = own_text(was, resource) if isinstance(was, ConfigEntry) else None
+    # Only an own list shows that nothing changes: an inherited one becomes the resource's own by the edit.
     if own is not None and change(own, edit.value) == ",".join(parts_of(own)):
         return Dropped(edit, f"{', '.join(items)}: {there} in {key}")
     return Staged(edit, was)

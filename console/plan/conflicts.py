@@ -55,16 +55,21 @@ def _conflicts(staged: Iterable[Staged], fresh: Snapshot) -> Iterator[Conflict]:
     new = {name for each in all_ if (name := each.edit.new_topic) is not None}
     for each in all_:
         edit, was = each.edit, each.was
+        # Its topic does not exist before this plan: nothing can have been there.
         if edit.on_topic in new:
             continue
         now = current_state(edit, seen)
         topic_id = topic_id_of(edit, fresh)
+        # Names are not enough: a topic that was deleted and created again has other records, and the edit was not meant
+        # for it.
         another = each.topic_id is not None and topic_id is not None and each.topic_id != topic_id
         why = f"topic {edit.on_topic} was deleted and created again since" if another else each.doubt
         why = why or obstacle(edit, now)
         if was is UNREAD and not why:
             continue
         lost = now is UNREAD
+        # What can't be read again is a conflict, too: to send on an unknown state might overwrite another's change
+        # unseen.
         if lost or ((why or moved(edit, was, now)) and wanted(edit, now) is not True):
             sides = before(edit, was, inheritance), before(edit, now, inheritance), after(edit, now, inheritance)
             yield Conflict(each, *sides, now, topic_id, why)

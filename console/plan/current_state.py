@@ -20,6 +20,7 @@ def obstacle(edit: Edit, now: Was) -> str:
 
 def moved(edit: Edit, was: Was, now: Was) -> bool:
     """Return whether what an edit is based on has changed. False where either state was not read."""
+    # What was not read can't show a change; the callers decide what UNREAD means to them.
     return UNREAD not in (was, now) and kind_of(edit).moved(edit, was, now)
 
 

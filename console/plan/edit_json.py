@@ -39,6 +39,7 @@ def was_json(edit: Edit, was: Was) -> Any:
     """Return the JSON form of a former state: None for nothing, ``"unread"`` for what was not read."""
     if was is None:
         return None
+    # Unread and absent have to stay apart in files: a revert deletes what was absent, and leaves what was unread.
     return _UNREAD if was is UNREAD else kind_of(edit).state_json(was)
 
 

@@ -113,10 +113,8 @@ def _no_commands(_target: Target, _lines: Sequence[DiffLine]) -> tuple[Command, 
 class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
     """Everything about one kind of edit: the seam between a noun and the plan, which knows no kind by name.
 
-    Functions are pure and read nothing but their arguments; `Any` stands for the kind's own edit and state. None raises
-    for any edit or snapshot, except those that read JSON.
-
-    In all of them:
+    Functions are pure and read nothing but their arguments; `Any` stands for the kind's own edit and state. Only those
+    that read JSON raise, for a form that is not theirs. A field's ``(edit, now) -> …`` names its arguments:
 
     Args:
         edit: of the class in the field `edit`.

@@ -26,7 +26,9 @@ from console.model.secret import Secret
 
 
 class Slot(NamedTuple):
-    """The place that an edit changes: a plan has at most one edit for each. key is ``""`` where the target is all."""
+    """What an edit changes: a plan has at most one edit for each slot. key is ``""`` where the edit is of the whole
+    target.
+    """
 
     target: Target
     key: str
@@ -230,9 +232,10 @@ class _GroupOffsetEdit(Edit, frozen=True):
 
 
 class CommitOffset(_GroupOffsetEdit, frozen=True):
-    """Commit an offset for a group; of a share group, where its records in flight begin. leader_epoch: -1 if unknown;
-    metadata: a text that is kept with it. restored: the group had it before, so that it may be outside of the log.
-    share: a group that does not exist yet is to be a share group."""
+    """Commit an offset for a group; for a share group, set where it starts to deliver. leader_epoch: -1 if unknown;
+    metadata: a text that is stored with it. restored: the group had it before, so that it may be outside of the log.
+    share: a group that does not exist yet is to be a share group.
+    """
 
     offset: int
     leader_epoch: int = -1

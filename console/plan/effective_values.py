@@ -1,4 +1,4 @@
-"""What applies in the place of an edit before and after it, as values; `diff` makes them."""
+"""What applies to the target of an edit before and after it, as values; `diff` computes them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ class DiffLine(NamedTuple):
 
 class DiffGroup(NamedTuple):
     """The lines of one target, in the order they were staged. A topic's own edits stand with those of its configs,
-    under its config resource."""
+    under its config resource.
+    """
 
     target: Target
     lines: tuple[DiffLine, ...]

@@ -33,6 +33,7 @@ class Command(NamedTuple):
 
 def option(name: str, value: str) -> tuple[str, ...]:
     """Return an option and its value as arguments; joined by ``=`` where the value begins with a hyphen."""
+    # A parser may read a separate word that begins with a hyphen as the next option.
     return (f"{name}={value}",) if value.startswith("-") else (name, value)
 
 
@@ -92,6 +93,7 @@ def _escaped(text: str, also: str = "") -> str:
         elif " " <= char <= "~":
             result.append(char)
         else:
+            # Properties files escape UTF-16 units: a character beyond the BMP takes two.
             units = char.encode("utf-16-be")
             result += [f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2)]
     return "".join(result)

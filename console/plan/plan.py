@@ -75,6 +75,7 @@ class Moment:
     @property
     def staged(self) -> tuple[Staged, ...]:
         """What was staged, in order."""
+        # An edit that replaces another keeps its place in the order, as assigning to a key of a dict does.
         slots = {staged.edit.slot: staged for staged in self._base}
         for entry in self._log[: self._length]:
             if isinstance(entry, Staged):
@@ -213,6 +214,7 @@ class Staging:
             existing = draft.at(slot)
             if isinstance(verdict, Staged):
                 verdict = replace(verdict, lasts_ms=lasts_ms, topic_id=topic_id_of(verdict.edit, self.snapshot))
+            # Staging the same again must add no step to undo, nor forget the outcome of a check.
             if existing is not None and existing.edit == verdict.edit and existing.lasts_ms == lasts_ms:
                 dropped.append(Dropped(verdict.edit, "is staged already"))
                 continue
@@ -224,15 +226,18 @@ class Staging:
                 dropped.append(verdict)
                 if existing is None:
                     continue
+                # The last word counts: back to the present value removes what was staged for the slot.
                 draft.remove(slot)
                 log.append(_Removed(slot))
                 added.pop(slot, None)
             if existing is not None:
                 replaced.append(existing)
             touched[subject(slot.target)] = None
+        # A call that changed nothing leaves no step: undo would seem to do nothing.
         if touched:
             log.extend(map(_Touched, touched))
             self._steps.append(before)
+        # Lengths are bound now, so that the report's plan stays that of this call, though the log grows on.
         made = cache(partial(self._after, len(self._steps), len(log)))
         return StageReport(made, tuple(added.values()), tuple(replaced), tuple(dropped), tuple(refused))
 
@@ -292,6 +297,7 @@ def without(plan: Plan, gone: Collection[Slot]) -> Plan:
     them; `undo` brings them back. The same plan where none match.
     """
     created = {name for s in plan.staged if (name := s.edit.new_topic) is not None and s.edit.slot in gone}
+    # Config edits on a topic that is not created any more would be refused by brokers.
     kept = tuple(s for s in plan.staged if s.edit.slot not in gone and s.edit.on_topic not in created)
     if len(kept) == len(plan.staged):
         return plan
@@ -300,6 +306,7 @@ def without(plan: Plan, gone: Collection[Slot]) -> Plan:
 
 
 def _matches(edit: Edit, target: Target | None, key: str | None) -> bool:
+    # With a key the target is exact: a topic's config resource has keys, its name has none.
     if key is not None:
         return edit.key == key and target in (None, edit.target)
     return target is None or subject(edit.target) == subject(target) or _is_of_group(edit.target, target)

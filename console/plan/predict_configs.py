@@ -69,6 +69,7 @@ def predict_configs(snapshot: Snapshot, edits: Edits) -> Configs:
     """
     before = Inheritance(snapshot)
     configs = dict(snapshot.configs)
+    # The cluster default comes first: every broker inherits from it.
     default = _own_after(CLUSTER_DEFAULT, edits, snapshot, before)
     changed: dict[int | None, dict[ConfigSource, _Own]] = {None: {DYNAMIC_DEFAULT_BROKER_CONFIG: default}}
     for resource, each in snapshot.configs.items():
@@ -84,6 +85,7 @@ def predict_configs(snapshot: Snapshot, edits: Edits) -> Configs:
         _inherit(configs, inherited, snapshot.configs_from)
     after = Inheritance(replace(snapshot, configs=configs))
     for resource, mine in edits.items():
+        # Own values come after inheritance was updated: an unset falls back to what is inherited then.
         if resource.type != BROKER and resource in configs:
             configs[resource] = _edited(resource, configs[resource], mine, before, after)
     return configs
@@ -136,6 +138,7 @@ def _broker(configs: ConfigSet, changed: Mapping[ConfigSource, _Own], before: In
         return configs
     layers = _changed_layers(layers_of(configs), changed)
     touched = set(names_touched(names))
+    # A listener's key without a value of its own falls back to the key without the prefix.
     touched.update(e.name for e in configs if e.name.startswith("listener.") and listener_base(e.name) in names)
     entries = {entry.name: entry for entry in configs}
     for key in touched:
@@ -187,6 +190,7 @@ def _inherit(
         keys = topic_keys if resource.type == TOPIC else group_keys if resource.type == GROUP else None
         if not keys:
             continue
+        # Topics without own values share one set by the thousand: it is computed once, and they share it afterwards.
         if id(each) not in seen:
             entries = {e.name: e for e in each}
             for key in keys & entries.keys():
@@ -208,6 +212,7 @@ def _inheriting(
     else:
         layers = _changed_layers(lambda name: (s for s in theirs if s.name == name), changed)
     rest = chain(layers, key)
+    # The same object, so that callers see by identity that nothing changed.
     if rest == theirs and (rest or mine):
         return entry
     if mine:

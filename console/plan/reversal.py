@@ -1,4 +1,4 @@
-"""The opposite of an edit that was applied: value and source as they were. And what has none. Pure."""
+"""The opposite of an edit that was applied: value and source as they were. And which edits have none. Pure."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ def reversal(staged: Staged, overrides: Mapping[str, str] = _NONE) -> Reversal:
     Returns:
         A Reversal without edits where nothing can take it back; its `loss` says why.
     """
+    # To guess a former value and send it would be a change of its own, and none that the operator has seen.
     if staged.was is UNREAD:
         return Reversal((), UNREAD, "what was there before was not read")
     return kind_of(staged.edit).reversal(staged.edit, staged.was, overrides)
 
 
 def losses(staged: Iterable[Staged]) -> tuple[tuple[Staged, str], ...]:
-    """Return the edits that can't be taken back, or not whole, each with why; for edits that are not applied yet."""
+    """Return the edits that can't be reverted, or not wholly, each with why; for edits that are not applied yet."""
     found = ((each, reversal(each)) for each in staged)
     return tuple((each, back.loss) for each, back in found if back.loss and kind_of(each.edit).takes_away(each.edit))

@@ -167,9 +167,10 @@ def _no_subject(_edit: Edit) -> str:
 
 
 class RiskRule(NamedTuple):
-    """A warning of a kind of edit. name: one of NAMES. judge: a line for each thing that is wrong with an edit of that
-    kind. needs: what has to be read to judge it. subject: what has to be typed to accept it, for what can't be undone;
-    ``""`` where the name is enough."""
+    """A warning of a kind of edit. name: one of NAMES. judge: yields a line for each thing that is wrong with an edit
+    of that kind. needs: what has to be read to judge it. subject: what has to be typed to accept it, for what can't be
+    undone; ``""`` where the name is enough.
+    """
 
     name: str
     judge: Callable[[Any, Judged], Iterator[str]]

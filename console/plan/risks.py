@@ -33,6 +33,7 @@ def risks(staged: Iterable[Staged], snapshot: Snapshot, facts: RiskFacts | None 
         For each edit its warnings in the order of `risk_rules.NAMES`. Accepting them is left to `settle.ApplyOptions`.
     """
     all_ = tuple(staged)
+    # Predicted only when the first rule asks: not every plan has rules that do.
     judged = Judged(snapshot, all_, facts or RiskFacts(), partial(predict, snapshot, Plan(all_)))
     return tuple(
         Risk(each.edit.slot, rule.name, text, rule.subject(each.edit))

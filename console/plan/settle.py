@@ -47,6 +47,8 @@ def settle(plan: Plan, answered: Answered) -> Plan:
     left: dict[Slot, Outcome] = {}
     for staged in plan.staged:
         slot = staged.edit.slot
+        # An edit that was staged again while the request was on its way is another one: it stays, and this outcome is
+        # not its own.
         sent, outcome = outcomes.get(slot, (None, None))
         if outcome is not None and sent == staged:
             if outcome.status is Status.APPLIED:
@@ -55,6 +57,7 @@ def settle(plan: Plan, answered: Answered) -> Plan:
         elif slot in plan.outcomes:
             left[slot] = plan.outcomes[slot]
         kept.append(staged)
+    # What was applied must not come back by undo: it would look unsent. So the history goes with it.
     return with_outcomes(plan, left) if len(kept) == len(plan.staged) else Plan(tuple(kept), outcomes=left)
 
 
@@ -80,6 +83,8 @@ def _by_slot(answered: Answered) -> Mapping[Slot, tuple[Staged, Outcome]]:
         of: dict[Target, Outcome] = {subject(outcome.target): outcome for outcome in outcomes}
         for staged in step.staged:
             target = staged.edit.target
+            # A broker that leaves a target out of its answer has neither applied nor refused it, as far as can be
+            # known.
             outcome = of.get(subject(target)) or Outcome(target, Status.UNKNOWN, _SILENT)
             found[staged.edit.slot] = (staged, outcome)
     return found
@@ -104,6 +109,7 @@ def verdicts(request: Iterable[Staged], now: Snapshot) -> Mapping[Slot, Status]:
     """
     seen = Described(now)
     edits = tuple(request)
+    # Each edit is judged alone first: only one that shows something can decide for its entity.
     alone = {each.edit.slot: verdict(each.edit, each.was, current_state(each.edit, seen)) for each in edits}
     of_subject: dict[Target, set[Status]] = {}
     for slot, status in alone.items():
@@ -138,13 +144,13 @@ def not_sent(step: Step, why: Failure, status: Status = Status.NOT_APPLIED) -> t
 
 
 class ApplyReport(Struct, frozen=True):
-    """What a check or an apply did.
+    """The result of a check or an apply.
 
     sent: whether anything was sent to change the cluster. conflicts: what another client changed since it was read, so
-    that it was not sent, nor anything after it. overridden: the same where it was sent all the same. surprises: what
-    was found afterwards that is neither as before nor as wanted. change: the number in the journal, None where none was
-    kept. unrecorded: why the journal does not say how all of it went. risks: warnings that are not accepted, for which
-    nothing was sent.
+    that neither it nor anything after it was sent. overridden: conflicts over which the apply went on. surprises:
+    states that were read afterwards and are neither as before nor as wanted. change: the number in the journal, None
+    where none was kept. unrecorded: why the journal lacks some of the outcomes. risks: warnings that are not accepted,
+    because of which nothing was sent.
     """
 
     results: tuple[StepResult, ...]
@@ -165,9 +171,9 @@ class ApplyReport(Struct, frozen=True):
 class ApplyOptions(Struct, frozen=True):
     """How to apply.
 
-    valid_only: send what passed the check where something did not. force: overwrite what another client
-    changed. accepted: overwrite these changes, which the operator has seen, and no others. risks: the warnings that are
-    no hindrance, as `Risk.accepted_as` has them. seen: warnings that the operator has seen and accepted, and no others.
+    valid_only: send what passed the check where something did not. force: overwrite what another client changed.
+    accepted: conflicts that the operator has seen and that are overwritten, no others. risks: warnings that do not stop
+    the apply, as `Risk.accepted_as` has them. seen: warnings that the operator has seen and accepted, no others.
     """
 
     valid_only: bool = False
@@ -217,7 +223,7 @@ class InFlight(Struct, frozen=True):
 
 
 class Interrupted(asyncio.CancelledError):
-    """An apply that was cancelled has come to its end: the report says how what was sent went."""
+    """A cancelled apply has ended: the report has the outcomes of what was sent."""
 
     def __init__(self, report: ApplyReport) -> None:
         super().__init__()

@@ -44,7 +44,7 @@ class Unread(Enum):
 
 
 UNREAD: Final = Unread.UNREAD
-"""That part of the cluster was not read when the edit was staged: what was there is unknown."""
+"""That part of the cluster was not read when the edit was staged: the state of its target is unknown."""
 
 if TYPE_CHECKING:
     Was = (
@@ -75,19 +75,19 @@ there."""
 
 
 class Place(NamedTuple):
-    """An edit of a change that was applied: the change's number in the journal, and the edit's place in it, from 0."""
+    """An edit of a change that was applied: the change's number in the journal, and the edit's index in it, from 0."""
 
     change: int
     edit: int
 
 
 class Staged(Struct, frozen=True):
-    """An edit, and what was read in its place when it was staged.
+    """An edit, and what was read of its target when it was staged.
 
-    lasts_ms: how long it is to hold once it is applied, in milliseconds; None for good. reverts: the edit of an applied
-    change that it takes back. topic_id: of the topic that it is meant for, None if unknown or of another kind; another
-    topic of the same name may have taken its place. doubt: why its place may not be what it is meant for; ``""`` for no
-    doubt. An edit in doubt is not sent before an operator accepts it.
+    lasts_ms: milliseconds for which it is to hold once it is applied; None for good. reverts: the edit of an applied
+    change that it reverts. topic_id: of the topic that it is meant for, None if unknown or of another kind; another
+    topic of the same name may exist since. doubt: why its target may not be what it is meant for; ``""`` for no doubt.
+    An edit in doubt is not sent before an operator accepts it.
     """
 
     edit: Edit
@@ -137,7 +137,7 @@ def shown(value: str) -> str:
 
 
 class Described:
-    """A snapshot, with what is looked up in it for many edits and computed once."""
+    """A snapshot, with values that are computed from it once for many edits."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
@@ -157,6 +157,7 @@ class Described:
         """Return what was looked up in a part of the snapshot; UNREAD for a miss in a part that was not read as a
         whole.
         """
+        # Missing in a part that was read only in part is no proof of absence.
         return there if there is not None or self.read(part) else UNREAD
 
     def once(self, what: Hashable, compute: Callable[[], T]) -> T:
@@ -177,6 +178,8 @@ class Described:
         """Return the key's entry of the resource, else of another of its type: good for its type and flags, not its
         value.
         """
+        # Brokers of one cluster describe a key alike; an entry of another resource has its type where this one was not
+        # read.
         return self.entry(resource, key) or self.inheritance.sample(resource.type, key)
 
 

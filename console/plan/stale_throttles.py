@@ -36,6 +36,7 @@ def stale_throttles(snapshot: Snapshot) -> tuple[StaleThrottle, ...]:
         snapshot: in which reassignments, the configs of all brokers, of the cluster default and of all topics, and the
             log dirs were read. What was not read does not count as stale.
     """
+    # Without the list of moves every throttle would look stale, and without one in use copies take the whole network.
     if "reassignments" not in snapshot.read_at:
         return ()
     return (*_brokers(snapshot), *_topics(snapshot))
@@ -55,6 +56,7 @@ def _brokers(snapshot: Snapshot) -> Iterator[StaleThrottle]:
                 used = _is_copying(resource, copying, snapshot)
                 why = "no replica moves between the log dirs of a broker"
             else:
+                # The cluster default limits every broker that takes part in any move.
                 used = bool(moving) if resource.is_cluster_default else int(resource.name) in moving
                 why = "no partition is being reassigned" if not moving else "no reassignment involves the broker"
             if not used:

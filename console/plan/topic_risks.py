@@ -22,7 +22,9 @@ from console.plan.values import items_of
 
 POLICY, BY_TIME, BY_SIZE = "cleanup.policy", "retention.ms", "retention.bytes"
 EMPTY_KEEPS = "An empty list means"
-"""What the text on cleanup.policy has where brokers know an empty one (4.2); older ones take it, too."""
+"""The documentation of cleanup.policy contains this where brokers give an empty list a meaning (4.2); older ones accept
+an empty list, too.
+"""
 ISR = "min.insync.replicas"
 UNCLEAN = "unclean.leader.election.enable"
 MESSAGE_SIZE = "max.message.bytes"
@@ -31,7 +33,7 @@ KEEPING = (BY_TIME, BY_SIZE, POLICY)
 
 FOREVER = 2**63
 TINY_MS = 300_000
-"""A retention below it is over before a broker looks again (log.retention.check.interval.ms, five minutes)."""
+"""A retention below it is over before a broker checks again (log.retention.check.interval.ms, five minutes)."""
 TINY_BYTES = 1_048_576
 """Less than the smallest segment (segment.bytes, 1 MiB since 4.0)."""
 
@@ -39,7 +41,7 @@ _TOPIC_KEYS = {broker_key.name: key for key, names in TOPIC_SYNONYMS.items() for
 
 
 class TopicChange(NamedTuple):
-    """What a key of a topic becomes. old, new: None if unknown; read: whether the topic's configs were read."""
+    """The change of a topic's key. old, new: None if unknown; read: whether the topic's configs were read."""
 
     topic: str
     old: str | None
@@ -64,6 +66,7 @@ def changes(edit: ConfigEdit, judged: Judged) -> list[TopicChange]:
     key = topic_key(edit)
     if edit.resource.type == TOPIC:
         resource = edit.resource
+        # The value of the edit itself first: the prediction knows no topic whose configs were not read.
         return [TopicChange(resource.name, judged.own(resource, key), _set_to(edit) or judged.then(resource, key))]
     wanted = in_terms_of(key, edit.key, _set_to(edit))
     seen: dict[tuple[int, int], TopicChange | None] = {}
@@ -96,6 +99,7 @@ def may_inherit(edit: Edit, snapshot: Snapshot) -> list[str]:
     names = _on(edit.resource, snapshot)
     wanted = long_number(_set_to(edit))
     if topic_key(edit) == ISR and wanted is not None:
+        # A topic with more replicas than the minimum is safe with any of these values, and needs no read.
         few = [name for name in names if 0 < snapshot.topics[name].replication <= wanted]
         return sorted(few, key=lambda name: snapshot.topics[name].replication, reverse=True)
     if topic_key(edit) == UNCLEAN:
@@ -336,6 +340,7 @@ def retention_needs(edit: ConfigEdit) -> RiskNeeds:
     if key not in KEEPING + LOCAL:
         return NOTHING
     value = long_number(in_terms_of(key, edit.key, _set_to(edit)))
+    # Reading the sizes of all topics takes seconds: not for a limit that is harmless in any case.
     if key in (BY_TIME, BY_SIZE) and value is not None and not _Limit(key, value).tiny and value != 0:
         return NOTHING
     return _needs(edit, sizes=True)
@@ -409,6 +414,7 @@ def _lowered(change: TopicChange, key: str, judged: Judged) -> list[_Limit]:
         after = after._replace(ms=limit) if key == BY_TIME else after._replace(size=limit)
     if not after.deletes:
         return []
+    # A topic that was only compacted kept everything: any limit is lower than its former one, even none at all.
     old = (before.ms, before.size) if before.deletes else (FOREVER + 1, FOREVER + 1)
     return [
         _Limit(name, new)

@@ -54,6 +54,7 @@ def parse_value(key: str, type_: ConfigType, text: str) -> str:
             return _decimal(key, unit, stripped)
         case _ if type_ == LIST:
             items = items_of(text) if stripped else []
+            # Only where the order has no meaning: in others a repetition may be meant.
             return ",".join(dict.fromkeys(items) if key in UNORDERED else items)
         case _ if type_ == 0 and unit is not Unit.NONE and has_unit(stripped):
             return str(_amount(key, unit, stripped))
@@ -198,6 +199,7 @@ def quota_problem(key: str, value: float) -> str:
     """Return why a broker would refuse this value, or accept it and misbehave (NaN, infinity); ``""`` where it is
     fine.
     """
+    # Brokers accept NaN, which is neither above nor below any rate: such a quota limits no client.
     if not math.isfinite(value):
         return f"{key} is a finite number"
     if value <= 0:
@@ -233,6 +235,7 @@ def result_of(edit: ConfigEdit, entry: ConfigEntry | None, inheritance: Inherita
     if isinstance(edit, SetConfig):
         return edit.value if isinstance(edit.value, str) else None
     own = own_text(entry, edit.resource)
+    # Not the inherited value: that is what the controller does, and a prediction that differs would hide the surprise.
     base = own if own is not None else inheritance.default(edit.resource, edit.key)
     return appended(base, edit.value) if isinstance(edit, AppendConfig) else subtracted(base, edit.value)
 

@@ -41,6 +41,7 @@ def _judge_removed(edit: RemoveAcl, draft: Draft) -> Verdict:
     refused = _opposite_staged(edit, "adds", draft)
     if refused is not None:
         return refused
+    # DeleteAcls takes a filter: a binding with a wildcard of the filter in it would match others.
     if beyond := beyond_one(edit.acl):
         return Refused(
             edit, f"{beyond} would take away other ACLs too", "Name one ACL; list acls finds which there are."
@@ -61,6 +62,7 @@ def _malformed(edit: AddAcl) -> Refused | None:
     kind, colon, _ = acl.principal.partition(":")
     if not colon or not kind:
         return Refused(edit, f"{acl.principal} is no principal", "Write Type:name, for instance User:alice.")
+    # MATCH and ANY are for filters: a controller stores neither.
     if acl.pattern_type.name not in ("LITERAL", "PREFIXED"):
         return Refused(edit, f"an ACL has no pattern {acl.pattern_type.name}", "Use LITERAL or PREFIXED.")
     if acl.resource_type.name == "ANY" or not acl.resource_type.known:
@@ -110,6 +112,7 @@ def _locks_out_by_removal(edit: RemoveAcl, judged: Judged) -> Iterator[str]:
     acl, me = edit.acl, judged.facts.principal
     if acl.permission != _ALLOW:
         return
+    # After the whole plan: another edit may add what this one takes away.
     left = judged.after.acls
     if _is_mine(acl, me) and _lets_alter(acl) and not any(_grants_alter(each, me) for each in left):
         yield f"{_who(acl, me)} may not ALTER the cluster then, and can change no ACL, {_SUPER}"
@@ -121,6 +124,8 @@ def _is_first(edit: AddAcl, judged: Judged) -> Iterator[str]:
     """Yield a warning for the first ACL on a resource: without any ACL all clients may have access, and with one only
     those that it allows.
     """
+    # Any broker may be asked, and each goes by its own file: one with `true` is enough for everyone to have access
+    # there.
     values = _open_values(judged)
     if not values & {"true", None}:
         return

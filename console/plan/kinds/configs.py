@@ -65,6 +65,7 @@ def _moved(edit: ConfigEdit, was: ConfigEntry | None, now: ConfigEntry | None) -
     """
     if was is None or now is None:
         return _is_own(was, edit.resource) != _is_own(now, edit.resource)
+    # Brokers before 2.6 describe keys without a type: the one that is known counts for both.
     hidden, type_ = was.hidden or now.hidden, was.type or now.type
     if was.source != now.source or hidden or was.value == now.value:
         return was.source != now.source
@@ -336,6 +337,7 @@ def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
     unknown = [line.key for line in given if line.new.value is None and not line.new.hidden]
     secret = [(line.key, "…") for line in given if line.new.hidden]
     values = [(line.key, str(line.new.value)) for line in given if line.new.value is not None]
+    # groupby needs equal keys side by side; sorted keeps the order of the lines within both.
     for in_file, pairs in groupby(sorted(values, key=_needs_file), key=_needs_file):
         if in_file:
             content = "".join(f"{property_line(key, value)}\n" for key, value in pairs)

@@ -55,6 +55,7 @@ class SetFeature(Edit, frozen=True):
 
 def _judge(edit: SetFeature, draft: Draft) -> Verdict:
     features = draft.snapshot.features
+    # Without the finalized levels nothing can be compared; the controller judges the level itself.
     if features is None:
         return Staged(edit, UNREAD)
     was = features.finalized.get(edit.name, 0)
@@ -107,12 +108,14 @@ def _needs_others(edit: SetFeature, features: ClusterFeatures, draft: Draft) -> 
     or need a higher one of this feature.
     """
     levels = {**features.finalized, edit.name: edit.level}
+    # The metadata version may be staged where the cluster reports no level of it.
     for name in {*levels, METADATA_VERSION} - {edit.name}:
         staged = draft.at(Slot(FeatureTarget(name), ""))
         if staged is not None and isinstance(staged.edit, SetFeature):
             levels[name] = staged.edit.level
     for name, level in levels.items():
         for other, least in missing_needs(name, level, levels):
+            # Needs among other features are not this edit's fault: they are so already, or their own edits are refused.
             if edit.name in (name, other):
                 return Refused(
                     edit,
@@ -271,6 +274,7 @@ def _recorded(edit: SetFeature, snapshot: Snapshot) -> Mapping[str, str]:
         return {}
     own, unread = _own_min_isr(snapshot)
     kept = {resource.name: value for resource, value in own.items() if not resource.is_cluster_default}
+    # The controller is going to set one: the way back has to delete it again.
     if CLUSTER_DEFAULT not in own and CLUSTER_DEFAULT in snapshot.configs:
         kept[_DEFAULT] = ""
     return {**kept, **({_UNREAD_BROKERS: commas(unread)} if unread else {})}
@@ -308,6 +312,7 @@ def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
     """Return one request for all features: one level may depend on another that the plan sets, too."""
     levels = {each.edit.name: each.edit.level for each in staged if isinstance(each.edit, SetFeature)}
     was = {each.edit.slot: each.was for each in staged}
+    # A controller refuses a lower level unless the request says that it is meant (upgradeType).
     lowered = frozenset(
         name
         for name, level in levels.items()

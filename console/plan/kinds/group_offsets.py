@@ -56,6 +56,7 @@ def _current(edit: GroupOffsetEdit, seen: Described) -> Was:
     """Return what the group has for the partition; UNREAD where the group, or its offsets, were not read."""
     position = seen.snapshot.group_positions.get(edit.group)
     place = edit.topic, edit.partition
+    # A partition without an offset, in an answer that lacks some, may have one.
     if position is None or (place not in position.committed and position.failures):
         return UNREAD
     log = seen.snapshot.log_ranges.get(place)
@@ -107,6 +108,7 @@ def _judge_committed(edit: CommitOffset, draft: Draft) -> Verdict:
     if topic is not None and edit.partition >= len(topic.partitions):
         count = f"topic {edit.topic} has {len(topic.partitions)} partitions"
         return Refused(edit, f"there is no partition {edit.partition}: {count}, from 0", "Check the number.")
+    # Offsets of share groups are set by other requests, which coordinators refuse for other groups.
     if edit.share and isinstance(was, GroupOffset) and was.type not in ("", SHARE):
         return Refused(edit, f"{edit.group} is no share group: its type is {was.type}", "Leave out the word share.")
     if edit.metadata and isinstance(was, GroupOffset) and (was.type or (edit.share and SHARE)) == SHARE:
@@ -117,6 +119,8 @@ def _judge_committed(edit: CommitOffset, draft: Draft) -> Verdict:
         return Staged(edit, was)
     if topic is None:
         return Refused(edit, f"there is no topic {edit.topic}", "Offsets go with their topic. Check the name.")
+    # A revert may go back to an offset that retention has passed since: the group had it, and reads on from its reset
+    # policy.
     if _is_outside(edit, was) and not edit.restored:
         assert was.log is not None
         name = f"{edit.topic}/{edit.partition}"
@@ -174,6 +178,7 @@ def _note(edit: CommitOffset, there: GroupOffset | None, _old: EffectiveValue, _
 
 def _effects(edit: GroupOffsetEdit, draft: Draft) -> tuple[str, ...]:
     """Return the effects of all edits of the group's offsets, for its first edit; nothing for the others."""
+    # With thousands of partitions the same lines would stand under each.
     if not draft.begins(edit, edit.group):
         return ()
     return (*_held(edit.group, draft.snapshot), *effects_of_all(edit.group, draft.offsets_of(edit.group)))
@@ -385,6 +390,8 @@ def _reset_request(some: list[Staged]) -> ChangeRequest:
     if _is_share(some):
         return AlterShareGroupOffsets(group, {edit.target: edit.offset for edit in edits})
     offsets = {edit.target: CommittedOffset(edit.offset, edit.leader_epoch, edit.metadata) for edit in edits}
+    # OffsetCommit names topics by id from version 10 on (KIP-848): a topic that was created again is not hit by its
+    # name.
     ids = {each.edit.topic: each.topic_id for each in some if each.topic_id and isinstance(each.edit, CommitOffset)}
     return CommitOffsets(group, offsets, ids)
 
@@ -402,6 +409,7 @@ def _with_offsets(snapshot: Snapshot, edits: Sequence[GroupOffsetEdit]) -> Snaps
     positions = dict(snapshot.group_positions)
     changed: dict[str, dict[tuple[str, int], CommittedOffset]] = {}
     for edit in edits:
+        # What was not read stays unread: an offset alone would make it look like a whole group.
         if edit.group not in positions:
             continue
         offsets = changed.setdefault(edit.group, dict(positions[edit.group].committed))

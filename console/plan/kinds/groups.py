@@ -93,6 +93,7 @@ def _delete_phrase(_line: DiffLine, old: str, _new: str) -> str:
 def _reverse_group(edit: DeleteGroup, was: GroupPosition | None, _overrides: Mapping[str, str]) -> Reversal:
     if was is None or was.group is None:
         return Reversal((), None, "nothing was there")
+    # Only a join makes a group without offsets: no request creates one.
     if not was.committed:
         return Reversal((), None, "the group had no offsets: its first member makes it again")
     share = was.group.type == SHARE

@@ -1,7 +1,7 @@
 """Leaders of partitions: electing the preferred replica, and one that is out of sync (KIP-183, KIP-460).
 
-A leader can be elected at any time and as often as wanted, so an election leaves nothing to take back. What an unclean
-one loses does not come back.
+A leader can be elected at any time and as often as wanted, so an election needs no way back. Records that an unclean
+one loses do not come back.
 """
 
 from __future__ import annotations
@@ -125,6 +125,8 @@ def _partition(edit: _Election, draft: Draft) -> Partition | Verdict:
         return Refused(edit, f"the plan creates topic {edit.topic}", "Apply that first.")
     if isinstance(staged, DeleteTopic):
         return Refused(edit, f"the plan deletes topic {edit.topic}", "Discard the deletion, or this edit.")
+    # Both in one plan depend on which is done first, and the preferred replica is the first of the list that a move
+    # changes.
     if draft.at(Slot(MoveTarget(edit.topic, edit.partition), "")) is not None:
         return Refused(
             edit, "the plan cancels its move, which changes its preferred replica", "Apply that first, then elect."
@@ -164,6 +166,7 @@ def _would(edit: ElectUnclean, seen: Described) -> UncleanElection | None:
 
 def _seen_ends(snapshot: Snapshot) -> Mapping[tuple[str, int], int]:
     """Return, by partition, the highest offset that groups committed or that its leader reported as its end."""
+    # The best evidence of how much is lost while the former leader is down: offsets that others have seen.
     ends = {place: known.end for place, known in snapshot.log_ranges.items()}
     for lag in snapshot.lags.values():
         for each in lag.partitions:
@@ -399,6 +402,7 @@ def _with_leaders(snapshot: Snapshot, edits: Sequence[_Election]) -> Snapshot:
                 continue
             isr = partition.isr if would.elected in partition.isr else (would.elected,)
             partition = partition._replace(leader=would.elected, isr=isr)
+        # The controller leaves a partition alone whose preferred replica is down or out of sync.
         elif not why_not_preferred(partition):
             partition = partition._replace(leader=preferred(partition))
         changed.setdefault(edit.topic, {})[edit.partition] = partition

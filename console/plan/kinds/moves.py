@@ -164,8 +164,10 @@ def _judge_move(edit: MoveReplicas, draft: Draft) -> Verdict:
         return Dropped(edit, "its replicas are there already")
     alive = {each.id for each in draft.snapshot.cluster.brokers if not each.fenced}
     missing = [each for each in edit.replicas if each not in alive and each not in was.replicas]
+    # A move to a dead broker is accepted and never ends.
     if draft.read("cluster") and missing:
         return Refused(edit, f"broker {missing[0]} is not alive", "Name brokers that are, or wait for it.")
+    # A list that is one too short is a slip as easily as a wish, and brokers accept both.
     if len(edit.replicas) != len(was.replicas) and not edit.resize:
         reason = f"it has {len(was.replicas)} replicas, and would have {len(edit.replicas)}"
         return Refused(edit, reason, "Add resize if that is meant.")
@@ -186,6 +188,7 @@ def _current(edit: CancelMove | MoveReplicas, seen: Described) -> Was:
     partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
     if partition is None:
         return seen.found(None, "topics")
+    # Of one type with a move, so that "it has moved since" compares the replicas of both.
     return Reassignment(edit.topic, edit.partition, partition.replicas, (), ())
 
 
@@ -359,6 +362,7 @@ def _without_moves(snapshot: Snapshot, edits: Sequence[CancelMove]) -> Snapshot:
 
 def _reverted(partition: Partition, move: Reassignment) -> Partition:
     replicas = original(move)
+    # None of them is in sync: the controller then elects uncleanly, and the new leader is alone in the ISR.
     isr = tuple(each for each in partition.isr if each in replicas) or replicas[:1]
     leader = partition.leader
     if leader not in isr:

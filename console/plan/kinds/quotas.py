@@ -242,6 +242,7 @@ def _not_moving(edit: QuotaEdit, seen: Described) -> tuple[str, ...]:
     def same_key() -> StrongerQuotas:
         return StrongerQuotas(of for of, values in islice(quotas.items(), MOST) if edit.key in values)
 
+    # Counted by key, once for all edits: with 100,000 entities a pass for each edit would take minutes.
     count = seen.once((StrongerQuotas, edit.key), same_key).count(edit.entity)
     if not count:
         return ()
@@ -255,6 +256,7 @@ def _falls_to(entity: QuotaEntity, key: str, snapshot: Snapshot) -> str:
     names = {part.type: part.name for part in entity}
     if IP in names:
         return "the default of addresses counts then, if there is one"
+    # A name that no client has stands for "any other client", so that only defaults match it.
     user, client = names.get(USER) or "\0", names.get(CLIENT_ID) or "\0"
     weaker = [each for each in levels(user, client) if level_of(each) > level_of(entity)]
     for each in weaker:

@@ -67,6 +67,7 @@ def _judge(edit: TrimLog, draft: Draft) -> Verdict:
         )
     resource = topic_resource(name)
     policy = draft.entry(resource, POLICY)
+    # A policy that the same plan changes is judged by the broker: configs are sent before records are deleted.
     value = policy.value if policy is not None and draft.at(Slot(resource, POLICY)) is None else None
     if policy is not None and value is not None and not _by_request(value, policy.documentation):
         return Refused(
@@ -149,6 +150,7 @@ def _deleted(edit: TrimLog, judged: Judged) -> Iterator[str]:
     groups that have not read them.
     """
     mine = [s.edit for s in judged.staged if isinstance(s.edit, TrimLog) and s.edit.topic == edit.topic]
+    # A warning is accepted by the topic's name: one for each partition would have to be typed a hundred times.
     if edit != mine[0]:
         return
     ranges = judged.before.log_ranges

@@ -45,6 +45,7 @@ def _current(edit: RemoveRegistration, seen: Described) -> Was:
     found = next((broker for broker in cluster.brokers if broker.id == edit.broker_id), None)
     if found is not None or not seen.read("cluster"):
         return seen.found(found, "cluster")
+    # A stand-in, not None: None would say that the broker is not registered, and drop the edit.
     return None if cluster.shows_fenced else Broker(edit.broker_id, "", -1, fenced=True)
 
 

@@ -101,6 +101,7 @@ def _judge(edit: MoveReplicaDir, draft: Draft) -> Verdict:
         return Dropped(edit, "it is copied there already" if was.future else "it is there already")
     if to.failure is not None:
         return Refused(edit, f"{edit.path} is offline: {to.failure.message}", "Name another directory.")
+    # Back to where it is only ends a copy, and needs no room.
     if to.cordoned and was.path != edit.path:
         return Refused(edit, f"{edit.path} is cordoned: it takes no new replicas", "Take it out of cordoned.log.dirs.")
     return Staged(edit, was)
@@ -157,6 +158,7 @@ def _no_room(edit: MoveReplicaDir, judged: Judged) -> Iterator[str]:
     size, to = _sizes(edit, judged.before)
     if to is None or to.usable_bytes < 0:
         return
+    # No broker checks that there is room for all of them: together they may fill the directory.
     together = sum(
         _sizes(each.edit, judged.before)[0]
         for each in judged.staged

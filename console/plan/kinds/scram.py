@@ -84,6 +84,7 @@ def _is_deleted(_edit: DeleteScram, now: ScramCredential | None) -> bool:
 def _settled(edit: UpsertScram, _was: Was, now: Was, changed: bool) -> Status | None:
     if not isinstance(now, ScramCredential):
         return None
+    # The password itself can't be read: the same count of iterations as before shows nothing.
     return Status.APPLIED if changed and now.iterations == edit.iterations else Status.UNKNOWN
 
 

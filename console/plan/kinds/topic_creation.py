@@ -43,6 +43,7 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 def _judge_created(edit: CreateTopic, draft: Draft) -> Verdict:
     topic, name = edit.topic, edit.topic.name
     staged = draft.topic_edit(name)
+    # Topics are deleted last in an apply, so that the new one would meet the old one's name.
     if isinstance(staged, DeleteTopic):
         return Refused(edit, f"the plan deletes topic {name}", "Apply the deletion first, then create it.")
     if name in draft.snapshot.topics:
@@ -90,6 +91,7 @@ def _shape_refusal(edit: CreateTopic) -> Refused | None:
         return Refused(edit, "a topic has at least 1 partition", "Leave partitions out for the brokers' default.")
     if topic.replication != -1 and not 1 <= topic.replication <= 32767:
         return Refused(edit, "a topic has at least 1 replica", "Leave replication out for the brokers' default.")
+    # A topic is created whole or not at all, so that it can't be parted over several requests.
     records = 1 + max(topic.partitions, len(topic.assignments)) + len(topic.configs)
     if records > RECORD_LIMIT:
         return Refused(
@@ -166,6 +168,7 @@ def _has_secret_config(edit: CreateTopic) -> bool:
 def _creation_steps(staged: Sequence[Staged], facts: Facts) -> list[Step]:
     """Return the creations, each with the staged configs of its topic."""
     groups: dict[str | None, list[Staged]] = {}
+    # The creation stands first in its group, whatever was staged first: its configs are laid over it.
     for each in sorted(staged, key=lambda each: each.edit.new_topic is None):
         groups.setdefault(each.edit.new_topic or each.edit.on_topic, []).append(each)
     return steps_of(((group, _creation_records(group, facts)) for group in groups.values()), RECORD_LIMIT, _create)
@@ -210,6 +213,7 @@ def _with_created(snapshot: Snapshot, edits: Sequence[CreateTopic]) -> Snapshot:
     if sample is not None:
         inheritance = Inheritance(snapshot)
         resource, like = sample
+        # One object for all new topics, as for those that were read: rules look at each set once.
         bare = ConfigSet(tuple(without_own(entry, resource, inheritance) for entry in like))
         configs = {**configs, **{topic_resource(edit.topic.name): bare for edit in edits}}
     return replace(snapshot, topics=topics, configs=configs)

@@ -35,6 +35,7 @@ def _judge_deleted(edit: DeleteTopic, draft: Draft) -> Verdict:
     if isinstance(staged, CreateTopic):
         return Refused(edit, f"the plan creates topic {name}", "Discard the creation instead.")
     keys = draft.config_keys(name)
+    # Who edits a topic and deletes it in the same plan has probably mixed up two names.
     if isinstance(staged, GrowTopic) or keys:
         what = ", ".join(keys[:3]) + (", …" if len(keys) > 3 else "") if keys else "partitions"
         return Refused(edit, f"the plan changes topic {name} ({what})", f"Discard the edits of topic {name} first.")
@@ -107,6 +108,7 @@ def _is_grown(edit: GrowTopic, now: Topic | None) -> bool:
 def _deletion_settled(_edit: DeleteTopic, was: Was, now: Was, changed: bool) -> Status | None:
     if not isinstance(now, Topic):
         return None
+    # The name is there again: only another id shows that the first topic went.
     made_again = isinstance(was, Topic) and was.topic_id != now.topic_id
     return Status.APPLIED if changed and made_again else Status.NOT_APPLIED
 

@@ -37,6 +37,7 @@ def _judge(edit: EndTransaction, draft: Draft) -> Verdict:
         return Dropped(edit, f"producer {target.producer_id} has no open transaction in {where}")
     if not isinstance(was, SeenTransaction):
         return Refused(edit, f"the transactions of {where} could not be read", "Refresh.")
+    # An abort marker in a transaction that its coordinator still knows would let it commit half of its records.
     if was.standing is not Standing.HANGS:
         return Refused(edit, f"{_STANDS[was.standing]}: {was.why}", was.remedy or "It will end by itself.")
     return Staged(edit, was)
