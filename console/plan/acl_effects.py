@@ -48,8 +48,9 @@ _LAST = "\U0010ffff"
 
 
 class Move(NamedTuple):
-    """What moves for a principal: operations, and where. names: resources that exist; others: names besides them;
-    hosts: the only addresses, none for all; but: the addresses from which it stays."""
+    """Access that moves for a principal: operations, and where. names: existing resources; others: whether names
+    besides them, too; hosts: the only addresses, none for all; but: the addresses from which access stays.
+    """
 
     operations: tuple[AclOperation, ...]
     names: tuple[str, ...]

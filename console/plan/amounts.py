@@ -76,8 +76,11 @@ def quota(key: str, value: float, beside: float | None = None) -> str:
 
 
 def measured_rate(key: str, value: float, limit: float | None = None) -> str:
-    """Return a measured rate by the key of its quota: three figures are enough, and no ``≈`` is needed to say so.
-    limit: what it is compared with."""
+    """Return a measured rate, per second, in the unit of its quota's key, to three figures and without ``≈``.
+
+    Args:
+        limit: the quota, shown next to it, whose units are used.
+    """
     sign = "-" if value < 0 else ""
     figures, space, unit = quota(key, float(f"{abs(value):.3g}"), limit).removeprefix("≈ ").partition(" ")
     if "." in figures:  # three figures of bytes are more of KiB
@@ -168,7 +171,7 @@ class Unit(Enum):
 
     @property
     def examples(self) -> str:
-        """How an amount may be written, for help and for what is refused."""
+        """Examples of amounts, for help and refusals."""
         return _EXAMPLES[self]
 
 

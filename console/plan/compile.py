@@ -1,5 +1,5 @@
-"""A plan as what carries it: the fewest requests in a safe order, the cluster they lead to, and the commands of Kafka's
-own tools for a runbook. The batches of `plan.kinds` do the work.
+"""A plan compiled: the fewest requests in a safe order, the cluster they lead to, and the commands of Kafka's own tools
+for a runbook. The batches of `plan.kinds` do the work.
 """
 
 from __future__ import annotations

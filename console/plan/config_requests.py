@@ -1,4 +1,6 @@
-"""Config edits as requests: AlterConfigs, whole sets of values for brokers without IncrementalAlterConfigs."""
+"""Config edits as AlterConfigs requests; for brokers without IncrementalAlterConfigs with all overrides of a
+resource.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be staged on configs, and what would change nothing."""
+"""Which edits of configs may be staged, and which would change nothing."""
 
 from __future__ import annotations
 

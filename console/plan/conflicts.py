@@ -1,4 +1,4 @@
-"""What moved between staging and applying: was, theirs and mine, for everything that a plan touches. Pure."""
+"""What changed between staging and applying: was, theirs and mine, for everything that a plan touches. Pure."""
 
 from __future__ import annotations
 

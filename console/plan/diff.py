@@ -1,4 +1,4 @@
-"""What a plan changes, line by line: old -> new, and where each comes from."""
+"""The changes of a plan, line by line: old -> new, and where each value comes from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits and what stood in their place, as JSON and back: the form that plan files and journals keep.
+"""Edits and the former states of their targets as JSON and back: the form that plan files and journals keep.
 
 A secret is written as set, and does not come back.
 """

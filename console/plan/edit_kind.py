@@ -1,4 +1,4 @@
-"""What the product knows of a kind of edit: one record for each kind, in `console.plan.kinds`.
+"""The record of a kind of edit. Each kind has one in `console.plan.kinds`.
 
 A part that most kinds leave out has a default here. Kinds that are sent in one request share a `Batch`.
 """

@@ -1,6 +1,6 @@
 """Edits: what an operator wants changed, one value each. A plan holds them; nothing here reads or sends.
 
-What the product knows of a kind of edit stands in its record: `console.plan.kinds`.
+All that depends on the kind of an edit stands in its record: `console.plan.kinds`.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Slot(NamedTuple):
 
 
 class Edit(Struct, frozen=True):
-    """An edit of one place. Equal edits are of one kind and have equal fields."""
+    """An edit of one target, or of one key of it. Equal edits are of one kind and have equal fields."""
 
     @property
     def target(self) -> Target:
-        """What is changed."""
+        """The entity that is changed."""
         raise NotImplementedError
 
     @property

@@ -39,11 +39,10 @@ def inherited_value(found: Inherited) -> EffectiveValue:
 class DiffLine(NamedTuple):
     """One change that a request makes, of one staged edit (a created topic has a line for each config besides its own).
 
-    verb: ``set`` ``unset`` ``append`` ``subtract`` ``add`` ``remove`` ``create`` ``grow`` ``delete``.
-    key: a config's or a quota's; ``""`` where the target is all.
-    moved: what was read when the edit was staged is no longer what is there.
-    note: what the operator may not expect.
-    implied: the edit that the line is of, where the staged one implies it: a config of a topic that is created.
+    verb: ``set`` ``unset`` ``append`` ``subtract`` ``add`` ``remove`` ``create`` ``grow`` ``delete``. key: a config's
+    or a quota's; ``""`` where the line is about the whole target. moved: the target has changed since the edit was
+    staged. note: what the operator may not expect. implied: the edit that the line is about, where the staged one
+    implies it: a config of a topic that is created.
     """
 
     staged: Staged
@@ -57,7 +56,7 @@ class DiffLine(NamedTuple):
 
     @property
     def edit(self) -> Edit:
-        """The edit that the line is of."""
+        """The edit that the line is about."""
         return self.staged.edit if self.implied is None else self.implied
 
 

@@ -1,7 +1,7 @@
 """Commands of Kafka's own tools, for a runbook: kafka-topics, kafka-configs and kafka-acls of Kafka 4.
 
-They read their arguments in ways of their own. kafka-configs takes every bracket out of a value and trims it, so what
-it would spoil goes through --add-config-file. A secret is in no command: it names a file to put the secret into.
+Their arguments are not passed on unaltered: kafka-configs removes all brackets from a value and trims it, so values
+that it would spoil go through --add-config-file. No command has a secret: it names a file to put the secret into.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ _TRIMMED = "".join(map(chr, range(0x21)))
 
 class Command(NamedTuple):
     """One command. words: the program and its arguments; empty where no command can do it. stdin: its standard input.
-    note: what the operator has to know. connection_at: before which word the options of the connection go, None for
-    the end. config_option: its option for the file of the connection's settings."""
+    note: what the operator has to know. connection_at: index of the word before which the options of the connection go,
+    None for the end. config_option: its option for the file of the connection's settings.
+    """
 
     words: tuple[str, ...]
     stdin: str = ""

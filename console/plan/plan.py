@@ -86,7 +86,7 @@ class Moment:
 
     @property
     def outcomes(self) -> Mapping[Slot, Outcome]:
-        """How the last check or apply had gone."""
+        """The outcomes of the last check or apply at that time."""
         touched = {entry.subject for entry in self._log[: self._length] if isinstance(entry, _Touched)}
         return {slot: outcome for slot, outcome in self._outcomes.items() if subject(slot.target) not in touched}
 
@@ -104,8 +104,8 @@ class Moment:
 class Plan(Struct, frozen=True):
     """Edits in the order they were staged, at most one for each slot.
 
-    outcomes: how the last check or apply went for what is still staged.
-    past, future: what `undo` and `redo` go to, the nearest last.
+    outcomes: of the last check or apply, for what is still staged. past, future: what `undo` and `redo` go to, the
+    nearest last.
     """
 
     staged: tuple[Staged, ...] = ()
@@ -152,8 +152,9 @@ class StageReport:
 
 
 class Staging:
-    """A plan while edits are put into it, on one snapshot: each `stage` takes as long as its own edits, however many
-    are staged already."""
+    """A plan while edits are put into it, on one snapshot: the time of a `stage` depends on its own edits alone,
+    however many are staged already.
+    """
 
     def __init__(self, plan: Plan, snapshot: Snapshot) -> None:
         # The rules are read when something is first staged, not when a console starts.

@@ -1,4 +1,4 @@
-"""What a plan compiles into: requests with the edits in them, packed so that each is within the controller's limits.
+"""The requests that a plan compiles into, packed so that each is within the controller's limits.
 
 Limits: QuorumController.MAX_RECORDS_PER_USER_OP; tried on Kafka 3.9.1 and 4.3.0: one record for each config or quota
 key, for each ACL, and for each topic, partition and config of a new topic. Beyond it a controller refuses a change, or
@@ -49,9 +49,10 @@ class Facts(Struct, frozen=True):
 class Step(Struct, frozen=True):
     """One request and the edits in it.
 
-    note: why it is separate from others of its kind; ``""`` where there is nothing to say.
-    after: places of the steps in the compiled tuple that have to succeed whole before this one is sent: access is not
-    taken away where what takes its place could not be given. unchecked: whether brokers would refuse it before those.
+    note: why it is separate from others of its kind; ``""`` where there is nothing to explain. after: indexes in the
+    compiled tuple of the steps that have to succeed wholly before this one is sent: access is not removed where its
+    replacement could not be granted. unchecked: whether brokers would refuse it before those, so that it is not
+    validated.
     """
 
     request: ChangeRequest

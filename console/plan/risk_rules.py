@@ -102,10 +102,10 @@ class Risk(NamedTuple):
 
 
 class RiskFacts(Struct, frozen=True):
-    """What was read for the warnings alone.
+    """Facts that are read for the warnings alone.
 
-    sizes: bytes of all replicas by topic; a topic whose size could not be read is missing. principal: who the brokers
-    take us for (``User:admin``), ``""`` if unknown. readers: by topic.
+    sizes: bytes of all replicas by topic; a topic whose size could not be read is missing. principal: as which brokers
+    authenticate this client (``User:admin``), ``""`` if unknown. readers: by topic.
     """
 
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -128,7 +128,7 @@ class Judged(Struct, frozen=True, dict=True):
 
     @cached_property
     def draft(self) -> Draft:
-        """The edits by their places."""
+        """The edits by slot."""
         return Draft(self.staged, self.before)
 
     @cached_property

@@ -1,5 +1,5 @@
-"""What a plan means beyond its lines: who else is changed, and what is legal but probably wrong. Each risk has a name,
-by which an operator accepts it before it is sent. Pure.
+"""The consequences of a plan beyond its lines: who else is changed, and what is legal but probably wrong. Each risk has
+a name, by which an operator accepts it before it is sent. Pure.
 """
 
 from __future__ import annotations

@@ -126,14 +126,14 @@ def _with_its_kin(status: Status, kin: set[Status]) -> Status:
 
 
 class StepResult(Struct, frozen=True):
-    """A request and how it went for each of its targets."""
+    """A request and the outcomes of its targets."""
 
     step: Step
     outcomes: tuple[Outcome, ...]
 
     @property
     def failed(self) -> tuple[Outcome, ...]:
-        """The outcomes that are neither applied nor found valid."""
+        """The outcomes that are neither applied nor valid."""
         return tuple(outcome for outcome in self.outcomes if not outcome.ok)
 
 
@@ -164,7 +164,7 @@ class ApplyReport(Struct, frozen=True):
 
     @property
     def ok(self) -> bool:
-        """Whether nothing failed and nothing stood in the way."""
+        """Whether nothing failed and nothing prevented it."""
         return not self.conflicts and not self.risks and not any(result.failed for result in self.results)
 
 
@@ -191,7 +191,7 @@ class ApplyOptions(Struct, frozen=True):
 
 
 DEFAULTS = ApplyOptions()
-"""Stops at everything."""
+"""Any conflict, warning or failed check stops the apply."""
 
 
 class InFlight(Struct, frozen=True):
@@ -208,7 +208,7 @@ class InFlight(Struct, frozen=True):
 
     @property
     def unknown(self) -> str:
-        """What to say when the answer is not waited for."""
+        """The message for when the answer is no longer waited for."""
         if self.change is None:
             return "outcome unknown: no journal is kept, describe what the plan touched"
         return f"outcome unknown: change {self.change}, `kac history` settles it"

@@ -196,7 +196,7 @@ class Draft(Described):
 
     @property
     def staged(self) -> tuple[Staged, ...]:
-        """All of it, in order."""
+        """All staged edits, in order."""
         return tuple(self._slots.values())
 
     def at(self, slot: Slot) -> Staged | None:

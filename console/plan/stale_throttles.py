@@ -22,7 +22,7 @@ LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttle
 
 
 class StaleThrottle(NamedTuple):
-    """A throttle without a use: the edit that removes it, what is there, and why nothing uses it."""
+    """An unused throttle: the edit that removes it, its value, and why nothing uses it."""
 
     edit: ConfigEdit
     value: str

@@ -1,8 +1,8 @@
-"""What edits of topics' and brokers' keys do to topics: who inherits a default, and warnings about replicas in sync,
+"""The effects of topics' and brokers' configs on topics: who inherits a default, and warnings about replicas in sync,
 unclean elections, retention and the size of a batch.
 
-An edit of a topic concerns that topic; an edit of a broker's key concerns the topics that inherit it. A warning is
-about a change for the worse: what raises a limit, or has no effect on a topic, has none.
+An edit of a topic concerns that topic; an edit of a broker's key concerns the topics that inherit it. Only changes for
+the worse have warnings: an edit that raises a limit, or has no effect on a topic, has none.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ def unclean(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
 
 
 class Kept(NamedTuple):
-    """What a topic keeps. deletes: whether it deletes at all; then limits in ms and bytes, `FOREVER` for none."""
+    """A topic's retention. deletes: whether it deletes at all; then limits in ms and bytes, `FOREVER` for none."""
 
     deletes: bool
     ms: int

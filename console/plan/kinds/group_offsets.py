@@ -1,7 +1,7 @@
-"""Groups: their offsets set and deleted. `groups` deletes a group with all of them.
+"""Offsets of groups: setting and deleting them. `groups` deletes a group with all of them.
 
-Coordinators take an offset for a group without members only (ClassicGroup.validateOffsetCommit, ConsumerGroup,
-StreamsGroup, ShareGroup). They keep any number: that it is in the partition's log is checked here.
+Coordinators accept an offset only for a group without members (ClassicGroup.validateOffsetCommit, ConsumerGroup,
+StreamsGroup, ShareGroup). They accept any number: that it is in the partition's log is checked here.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ from console.plan.risk_rules import ASSIGNED_CONSUMERS, Judged, RiskRule
 from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
 
 REQUEST_BYTES = 500_000
-"""Of the records that a coordinator writes for one request: with half of the default max.message.bytes of
-__consumer_offsets there is room for what is estimated."""
+"""Limit for the records that a coordinator writes for one request. It is about half of the default max.message.bytes of
+__consumer_offsets, because sizes are estimated.
+"""
 _RECORD_BYTES = 90
 
 

@@ -1,6 +1,6 @@
 """Quotas: setting and removing one of an entity.
 
-What may be staged follows ClientQuotaControlManager, and refuses some values that it takes (NaN, infinity).
+What may be staged follows ClientQuotaControlManager, and refuses some values that it accepts (NaN, infinity).
 """
 
 from __future__ import annotations
@@ -279,7 +279,7 @@ _NEAR_ZERO = {
     "connection_creation_rate": 1.0,
     "controller_mutation_rate": 0.1,
 }
-"""Below it a client is as good as shut out: less than a batch's head a second, a request every few minutes."""
+"""Below it a client is as good as shut out: less than a batch's header a second, or a request every few minutes."""
 
 
 def _throttles_everyone(edit: SetQuota, judged: Judged) -> Iterator[str]:

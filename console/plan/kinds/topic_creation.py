@@ -1,6 +1,6 @@
 """Creating a topic.
 
-The staged configs of a topic that the plan creates are sent with its creation, and win over what it is created with.
+Staged configs of a topic that the plan creates are sent with its creation, and override those that it is created with.
 """
 
 from __future__ import annotations
