@@ -18,11 +18,11 @@ from console.operations.placement import Placement
 MOST_WORK = 6_000
 """Replicas times brokers up to which cycles are searched: each search takes a pass over them."""
 MOST_CYCLES = 200
-"""Cycles that are cancelled at most."""
+"""The most cycles that are cancelled."""
 _HUB = -1
-"""The node that stands for all that brokers have too many of."""
+"""A node beside the brokers, at which chains of moves begin and end."""
 _OUT_OF_RANGE = 1 << 62
-"""What a replica too many or too few costs: more than all bytes."""
+"""The cost of a replica too many or too few: more than all bytes."""
 
 
 def balanced(placement: Placement) -> list[tuple[int, ...]]:
@@ -33,7 +33,9 @@ def balanced(placement: Placement) -> list[tuple[int, ...]]:
 
 
 class _Arc(NamedTuple):
-    """A replica of the partition at this place of the placement goes from a broker to another. cost: bytes, and one."""
+    """A replica of the partition at index `place` of the placement moves from one broker to another. cost: its bytes
+    plus 1.
+    """
 
     cost: int
     place: int

@@ -1,7 +1,7 @@
 """Replicas between the log directories of their broker (KIP-113): what is copied, and where a goal wants them. Pure.
 
-A replica of a directory that is drained goes where the most bytes are usable; where that is unknown (before Kafka 3.3)
-where the fewest are held. The largest go first. Every replica is copied once, so nothing is cheaper.
+Replicas of a drained directory go where the most bytes are usable, or, where that is unknown (before Kafka 3.3), where
+the fewest are held. The largest go first. Every replica is copied once, so no other choice copies less.
 """
 
 from __future__ import annotations

@@ -42,12 +42,12 @@ class DirForecast(NamedTuple):
 
 
 class Forecast(Struct, frozen=True):
-    """What a proposal does.
+    """The cost and result of a proposal.
 
-    partitions: that move. replicas: that move into another directory of their broker. bytes: to copy. seconds: at the
-    throttle, None without one or if no size is known. fewer_racks: (topic, partition) of those that are in fewer racks
-    afterwards. brokers: all of them, in the order of their ids, those that are not in the cluster any more too. dirs:
-    those of the brokers that copy between them.
+    partitions: how many move. replicas: how many move into another directory of their broker. bytes: to copy. seconds:
+    at the throttle, None without one or if no size is known. fewer_racks: (topic, partition) of those that are in fewer
+    racks afterwards. brokers: all, sorted by id, including those that are no longer in the cluster. dirs: of the
+    brokers that copy between them.
     """
 
     partitions: int

@@ -31,7 +31,7 @@ class Replace(Struct, frozen=True, tag="replace"):
 
 
 class Balance(Struct, frozen=True, tag="balance"):
-    """The numbers of replicas of any two brokers that take some differ by one at most, as far as racks allow."""
+    """Any two brokers that take replicas hold as many, or one more or less, as far as racks allow."""
 
     def __str__(self) -> str:
         return "balance"
@@ -48,7 +48,7 @@ class MoveTopic(Struct, frozen=True, tag="topic"):
 
 
 class Replicate(Struct, frozen=True, tag="replication"):
-    """Each partition of a topic has so many replicas."""
+    """Each partition of a topic has this many replicas."""
 
     topic: str
     replicas: int
@@ -58,7 +58,7 @@ class Replicate(Struct, frozen=True, tag="replication"):
 
 
 class DrainDir(Struct, frozen=True, tag="drain-dir"):
-    """No replica is left in a log directory of a broker: its others have them."""
+    """No replica is left in a log directory of a broker: its other directories have them."""
 
     broker: int
     path: str

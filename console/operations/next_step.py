@@ -28,13 +28,13 @@ PARTITIONS_AT_ONCE = 100
 done.
 """
 BYTES_PER_SECOND = 10_000_000
-"""What is copied per second, for a deadline without a throttle."""
+"""The assumed speed of copies without a throttle, for a deadline."""
 MOST_ELECTIONS = 3
-"""Elections of the same partition: a broker may refuse one, and the process may die right before it is sent."""
+"""The most elections of one partition: a broker may refuse one, and the process may die right before it is sent."""
 MOST_REASONS = 5
-"""Lines of what is waited for."""
+"""The most lines on what is waited for."""
 BLOCKING = frozenset({"cluster", "topics", "reassignments"})
-"""Parts of a snapshot without which nothing is decided."""
+"""Parts of a snapshot without which nothing can be decided."""
 
 
 class Send(Struct, frozen=True):
@@ -48,7 +48,9 @@ class Send(Struct, frozen=True):
 
 
 class Wait(Struct, frozen=True):
-    """Nothing can be sent now. copies: moves of the operation are under way. waits: for what, a line each."""
+    """Nothing can be sent now. copies: whether moves of the operation are under way. waits: what it waits for, a line
+    each.
+    """
 
     copies: bool
     waits: tuple[str, ...] = ()

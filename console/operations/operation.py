@@ -42,10 +42,10 @@ class State(StrEnum):
 
 
 class Step(Struct, frozen=True):
-    """A batch of moves, a change of throttles, or elections. It is in the journal before its change is.
+    """A batch of moves, a change of throttles, or elections. The journal records it before its change.
 
-    deadline: it should be done by then. moves: with the replicas before and after. sets: the throttles that it sets, so
-    that they are known to be this operation's; they are taken off once nothing uses them. dirs: moves between
+    deadline: when it should be done, UTC. moves: with the replicas before and after. sets: the throttles that it sets,
+    so that they are known to be this operation's; they are removed once nothing uses them. dirs: moves between
     directories of a broker. elects: partitions whose preferred replica is to lead.
     """
 

@@ -17,10 +17,10 @@ PARTS = frozenset({"cluster", "topics", "reassignments", "log_dirs"})
 
 
 class Host(Struct, frozen=True):
-    """A broker as a place for replicas.
+    """A broker that may hold replicas.
 
-    rack: None if it has none. takes: it is alive, and one of its log directories takes new replicas. free: bytes that
-    are usable in these directories, less what moves that are under way have still to copy; -1 if unknown.
+    rack: None if it has none. takes: it is alive, and one of its log directories takes new replicas. free: usable bytes
+    in these directories, less what moves under way have still to copy; -1 if unknown.
     """
 
     id: int
@@ -30,11 +30,11 @@ class Host(Struct, frozen=True):
 
 
 class Placed(Struct, frozen=True):
-    """A partition, its replicas in their order and what one of them holds.
+    """A partition, its replicas in order and the size of one of them.
 
-    replicas: of a partition that moves, where it will be. size: bytes of the largest replica that is known, 0 if none
-    is. min_isr: 1 if unknown. leader: -1 for no leader. moving: a reassignment is under way. observers: those that are
-    outside of the ISR by design.
+    replicas: of a partition that moves, those after the move. size: bytes of the largest replica whose size is known,
+    else 0. min_isr: 1 if unknown. leader: -1 for no leader. moving: a reassignment is under way. observers: replicas
+    that are outside of the ISR by design.
     """
 
     topic: str

@@ -46,7 +46,7 @@ class DirMove(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A partition that the goal concerns and that can't be moved now. why: with what has to happen first."""
+    """A partition that the goal concerns and that can't be moved now. why: what has to happen first."""
 
     topic: str
     number: int
@@ -54,8 +54,9 @@ class Held(NamedTuple):
 
 
 class Proposal(Struct, frozen=True):
-    """What to do for a goal now: moves between brokers, and between directories of a broker. waits: why more can't be
-    planned yet, a line each. It is reached when all are empty."""
+    """The moves for a goal as things are now, between brokers and between directories of a broker. held: partitions
+    that have to wait. waits: why more can't be planned yet, a line each. The goal is reached when all are empty.
+    """
 
     moves: tuple[Relocation, ...] = ()
     held: tuple[Held, ...] = ()
