@@ -36,7 +36,7 @@ from console.safe_files import read_stdin, read_text
 SUFFIXES = (".yaml", ".yml")
 STDIN = "-"
 LARGEST = 128 << 20
-"""Bytes of a file."""
+"""The largest file that is read, in bytes."""
 _ACL_TYPES = ("topic", "group", "cluster", "transactional-id", "delegation-token", "user")
 
 

@@ -202,7 +202,7 @@ class Staging(Struct, frozen=True):
 
     @property
     def blocked(self) -> bool:
-        """Whether the rest is sent only if that is asked for."""
+        """Whether the rest may be sent only if the operator asks for it."""
         return bool(self.problems or self.unread)
 
     @property

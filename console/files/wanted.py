@@ -49,8 +49,9 @@ class WantedTopic(Struct, frozen=True):
 
 
 class Wanted(Struct, frozen=True):
-    """A wanted state. configs: brokers, groups and what else has a section, with all overrides of each that is listed;
-    quotas: all limits of each entity that is listed."""
+    """A wanted state. configs: brokers, groups and other resources with a section, with all overrides of each that is
+    listed; quotas: all limits of each entity that is listed.
+    """
 
     topics: Mapping[str, WantedTopic] = field(default_factory=dict)
     configs: Mapping[ConfigResource, Mapping[str, Value]] = field(default_factory=dict)
