@@ -1,4 +1,4 @@
-"""Checks of what is here or can be reached, with a remedy for each problem: how they are shown, and the exit code."""
+"""Checks of this host and of the cluster, with a remedy for each problem: how they are shown, and the exit code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MARKS = {Health.OK: "✓", Health.NOTE: "!", Health.BAD: "✗"}
 
 @dataclass(frozen=True)
 class Check:
-    """One check. found: the present state. remedy: what to do, or empty text."""
+    """One check. found: the present state. remedy: what to do; ``""`` where nothing is wrong."""
 
     name: str
     health: Health

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 GUARD = "'"
-"""Stands before a cell that a spreadsheet would take for a formula."""
+"""Put before a cell that a spreadsheet would read as a formula."""
 
 
 def csv_text(rows: Iterable[Sequence[str]]) -> str:
@@ -57,7 +57,7 @@ def _dumper() -> type[yaml.SafeDumper]:
     from yaml.emitter import ScalarAnalysis
 
     class Visible(yaml.SafeDumper):
-        """Escapes what does not show itself, and so everything that is not ASCII in a text that has such."""
+        """Escapes invisible characters, and in a text with such all characters that are not ASCII."""
 
         def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002
             """Return True, so that what occurs twice is written twice: kac's own reader accepts no aliases."""

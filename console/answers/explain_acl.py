@@ -32,8 +32,10 @@ SHOWN = 5
 
 
 class AclExplained(NamedTuple):
-    """What an ACL does. overridden: the denies that override it, or of a deny the allows that it overrides; in_part:
-    where that is true of some of it only. same: others that do the same. gone: what its removal changes."""
+    """The effects of an ACL. overridden: the denies that override it, or of a deny the allows that it overrides;
+    in_part: those of which that is true only in part. same: others with the same effect. gone: what its removal
+    changes.
+    """
 
     acl: Acl
     overridden: tuple[Acl, ...]

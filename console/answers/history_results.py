@@ -30,7 +30,7 @@ from console.present.text import clean
 CLOCK_SLACK = timedelta(seconds=5)
 """How far ahead of the clock a record may be dated without a warning: clocks are corrected by that much."""
 LISTED = 40
-"""Edits of one kind that a start names of a change that ended in the middle."""
+"""The most edits of one state that a start lists for a change that ended in the middle."""
 
 
 def local(at: datetime) -> str:
@@ -90,7 +90,7 @@ def due_line(due: Due, now: datetime) -> str:
 # The journal as text for a terminal, and the data of JSON output beside it.
 
 MOST = 500
-"""Edits that are shown as text; JSON output has them all."""
+"""The most edits that are shown as text; JSON output has them all."""
 _COLUMNS = tuple(map(Column, ("Change", "When", "Who", "Entity", "Key", "Was", "Became", "State")))
 
 

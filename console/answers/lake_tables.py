@@ -142,7 +142,7 @@ NAMES = ("since", "until", "key", "by")
 
 
 class LakeFilter(NamedTuple):
-    """What to ask a lake for; None asks for nothing. text: what rows have to hold besides, as every filter's."""
+    """A query for a lake; None does not restrict it. text: what rows have to contain besides, as in every filter."""
 
     since: datetime | None = None
     until: datetime | None = None

@@ -153,7 +153,7 @@ def _broker_rows(said: Forecast) -> Iterator[Row]:
 
 
 MOST_LINES = 8
-"""Brokers, and partitions that have to wait, in a question."""
+"""The most brokers, and partitions that have to wait, in a question."""
 
 
 def forecast_lines(proposal: Proposal, said: Forecast, throttle: int | None) -> list[str]:
