@@ -30,8 +30,11 @@ CLUSTER_NAME = "kafka-cluster"
 
 
 def has_type(principal: str) -> bool:
-    """Whether a principal is ``TYPE:NAME``. Brokers before 3.9 took others in an ACL; with one on a resource
-    StandardAuthorizer fails on every decision about that resource."""
+    """Return whether a principal has the form ``TYPE:NAME``.
+
+    Brokers before 3.9 accepted other forms in an ACL; a single such ACL on a resource makes StandardAuthorizer fail on
+    every decision about that resource.
+    """
     return ":" in principal
 
 
@@ -41,8 +44,8 @@ _MATCH = 2
 
 
 def beyond_one(acl: Acl) -> str:
-    """The part by which a filter made of the binding would find others too, such as ``pattern type ANY``; ``""`` for a
-    binding that stands for itself alone."""
+    """Return the part of a binding that would match other bindings too if it were used as a filter, such as ``pattern
+    type ANY``; ``""`` for a binding that matches itself alone."""
     codes = {
         "resource type": acl.resource_type,
         "pattern type": acl.pattern_type,
@@ -70,7 +73,7 @@ class AclFilter(Struct, frozen=True):
 
 
 def filter_for(acl: Acl) -> AclFilter:
-    """The filter that finds exactly this binding and no other."""
+    """Return the filter that matches exactly this binding and no other."""
     return AclFilter(
         acl.resource_type,
         acl.resource_name,
@@ -83,8 +86,10 @@ def filter_for(acl: Acl) -> AclFilter:
 
 
 def acl_differences(old: Sequence[Acl], new: Sequence[Acl]) -> tuple[list[Acl], list[Acl]]:
-    """Of two sorted sequences, the ACLs that only the first one has, and those that only the second one has. Of
-    thousands mostly one differs: what stands before and behind it in both is not taken into sets."""
+    """Return the ACLs that only the first of two sorted sequences has, and those that only the second one has, sorted.
+
+    Mostly one ACL of thousands differs: the common beginning and end are not put into sets.
+    """
     begin = _alike(old, new)
     old, new = old[begin:], new[begin:]
     end = _alike(old[::-1], new[::-1])
@@ -93,6 +98,6 @@ def acl_differences(old: Sequence[Acl], new: Sequence[Acl]) -> tuple[list[Acl], 
 
 
 def _alike(one: Sequence[Acl], other: Sequence[Acl]) -> int:
-    """How many are the same from the beginning on."""
+    """Return the length of the common beginning of two sequences."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))

@@ -64,12 +64,13 @@ class Pattern(NamedTuple):
 
 
 def pattern_of(acl: Acl) -> Pattern:
-    """What this ACL applies to."""
+    """Return the resource pattern of an ACL."""
     return Pattern(acl.resource_type, acl.pattern_type, acl.resource_name)
 
 
 def covering(type_: AclResourceType, name: str) -> Iterator[Pattern]:
-    """The patterns that cover a name, without the name itself (ResourcePatternFilter with MATCH)."""
+    """Yield the patterns that cover a name, without the literal pattern of the name itself (ResourcePatternFilter with
+    MATCH)."""
     if name != WILDCARD:
         yield Pattern(type_, LITERAL, WILDCARD)
     for length in range(1, len(name) + 1):
@@ -77,8 +78,11 @@ def covering(type_: AclResourceType, name: str) -> Iterator[Pattern]:
 
 
 def patterns_on(type_: AclResourceType, name: str) -> Iterator[Pattern]:
-    """The patterns that the authorizer finds on a resource. It passes over ``*`` where the name begins with it: a group
-    ``*a`` is not one of all groups, though filters (`covering`) have it there."""
+    """Yield the patterns that the authorizer looks up for a resource, whether or not an ACL has them.
+
+    The literal ``*`` is left out where the name itself begins with ``*``: StandardAuthorizer does not count a group
+    ``*a`` among all groups, though filters (`covering`) do.
+    """
     yield Pattern(type_, LITERAL, name)
     if not name.startswith(WILDCARD):
         yield Pattern(type_, LITERAL, WILDCARD)
@@ -87,7 +91,7 @@ def patterns_on(type_: AclResourceType, name: str) -> Iterator[Pattern]:
 
 
 def covers(pattern: Pattern, type_: AclResourceType, name: str) -> bool:
-    """Whether the resource of this name is one that the pattern is about."""
+    """Return whether a pattern covers the resource of this type and name."""
     if pattern.resource_type != type_:
         return False
     if pattern.pattern_type == PREFIXED:
@@ -96,21 +100,31 @@ def covers(pattern: Pattern, type_: AclResourceType, name: str) -> bool:
 
 
 def grants(acl: Acl, operation: AclOperation) -> bool:
-    """Whether the ACL, which may deny, is about the operation."""
+    """Return whether an ACL, which may be a deny, is about an operation: by its own operation, by ALL, or, in an allow,
+    by implication."""
     if acl.operation in (ALL, operation):
         return True
     return acl.permission == ALLOW and acl.operation in IMPLIED_BY.get(operation, ())
 
 
 def granted(acl: Acl) -> tuple[AclOperation, ...]:
-    """The operations that brokers ask for and the ACL is about."""
+    """Return the operations that an ACL is about, of those that brokers check on its type of resource.
+
+    Returns:
+        At least one: the ACL's own operation where brokers never check it on this type.
+    """
     asked = OPERATIONS_OF.get(acl.resource_type, ())
     return tuple(each for each in asked if grants(acl, each)) or (acl.operation,)
 
 
 def address_as_compared(text: str) -> str | None:
-    """An address as brokers write it before they compare it with the host of an ACL (InetAddress.getHostAddress): IPv6
-    without ``::``. None for what is no address: no client has it."""
+    """Return an address in the form in which brokers compare it with the host of an ACL.
+
+    That is the form of InetAddress.getHostAddress: IPv6 without ``::``, an IPv4-mapped address as IPv4.
+
+    Returns:
+        None for a text that is no address: no client ever has it.
+    """
     try:
         found = ipaddress.ip_address(text)
     except ValueError:
@@ -128,8 +142,8 @@ _RANGE = re.compile(r"[0-9A-Fa-f:.]{2,45}/[0-9]{1,3}")
 
 @lru_cache(4_096)
 def range_of(host: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
-    """The addresses of an ACL's host in the form ``10.0.0.0/8``, which brokers take from 4.4 on (CidrUtils); None for
-    another text."""
+    """Return the network of an ACL's host in the form ``10.0.0.0/8``, which brokers accept from 4.4 on (CidrUtils);
+    None for any other text."""
     if _RANGE.fullmatch(host) is None:
         return None
     try:
@@ -139,12 +153,22 @@ def range_of(host: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
 
 
 def is_compared(host: str, *, ranges: bool) -> bool:
-    """Whether an ACL's host may be that of a client. ranges: whether brokers take it for a range of addresses."""
+    """Return whether the host of an ACL can match any client.
+
+    Args:
+        ranges: whether the brokers accept ranges of addresses as hosts (4.4).
+    """
     return host == WILDCARD or address_as_compared(host) == host or (ranges and range_of(host) is not None)
 
 
 def host_within(host: str, other: str, *, ranges: bool) -> bool:
-    """Whether an ACL's host, or a client's address, is within the host of another ACL."""
+    """Return whether every client that one host matches is matched by another host, too.
+
+    Args:
+        host: the host of an ACL, or the address of a client.
+        other: the host of the ACL that may be wider.
+        ranges: whether the brokers accept ranges of addresses as hosts (4.4).
+    """
     if other in (WILDCARD, host):
         return True
     wide = range_of(other) if ranges else None
@@ -160,7 +184,13 @@ def host_within(host: str, other: str, *, ranges: bool) -> bool:
 
 
 def address_in(host: str, others: Container[str]) -> str:
-    """An address of an ACL's host; of a range one that is not among the others, if one of its first ones is not."""
+    """Return one address that an ACL's host matches.
+
+    Args:
+        host: an address, or a range of addresses.
+        others: addresses to avoid. Only the first addresses of a range are tried: where all of these are in `others`,
+            the first one is returned.
+    """
     wide = range_of(host)
     if wide is None:
         return host
@@ -169,16 +199,16 @@ def address_in(host: str, others: Container[str]) -> str:
 
 
 _LOOKED_AT = 64
-"""Addresses of a range."""
+"""Addresses of a range that `address_in` tries."""
 
 
 def is_pattern(acl: Acl) -> bool:
-    """Whether the ACL is about more than one name."""
+    """Return whether an ACL can be about more than one resource."""
     return acl.pattern_type == PREFIXED or acl.resource_name == WILDCARD
 
 
 def is_within(pattern: Pattern, acl: Acl) -> bool:
-    """Whether all that the pattern is about is only a part of what the ACL is about."""
+    """Return whether a pattern covers only resources that an ACL with a prefix or ``*`` covers, too."""
     if not is_pattern(acl) or pattern.resource_type != acl.resource_type:
         return False
     if pattern.name == WILDCARD and pattern.pattern_type != PREFIXED:
@@ -187,7 +217,15 @@ def is_within(pattern: Pattern, acl: Acl) -> bool:
 
 
 def within_whole(acl: Acl, other: Acl, *, ranges: bool) -> bool:
-    """Whether the other one is about all that the ACL is about."""
+    """Return whether an ACL is redundant beside another one: whatever it is about, the other one is about as well.
+
+    Permissions are not compared.
+
+    Args:
+        acl: the ACL that may be redundant.
+        other: the ACL that may include it.
+        ranges: whether the brokers accept ranges of addresses as hosts (4.4).
+    """
     return (
         other.principal in (acl.principal, EVERYBODY)
         and host_within(acl.host, other.host, ranges=ranges)
@@ -224,7 +262,12 @@ class AclIndex:
     """ACLs by pattern and principal: a decision looks at the prefixes of one name, not at all ACLs."""
 
     def __init__(self, acls: Iterable[Acl], *, ranges: bool = False) -> None:
-        """ranges: whether brokers take a host such as ``10.0.0.0/8`` for a range of addresses."""
+        """Make an index of ACLs.
+
+        Args:
+            acls: in any order, allows and denies.
+            ranges: whether the brokers accept a host such as ``10.0.0.0/8`` as a range of addresses (4.4).
+        """
         self.ranges = ranges
         self._acls: dict[Pattern, dict[str, list[Acl]]] = {}
         by_pattern = self._acls
@@ -246,7 +289,12 @@ class AclIndex:
         self._prefix_lengths = {type_: sorted(found) for type_, found in lengths.items()}
 
     def changed(self, removed: Sequence[Acl], added: Sequence[Acl]) -> AclIndex:
-        """The index without some ACLs and with others; it shares what did not change."""
+        """Return the index after a change; it shares all parts that did not change.
+
+        Args:
+            removed: ACLs to leave out; those that are not in the index are ignored.
+            added: ACLs to add, after the removal; one that is there already is not doubled.
+        """
         index = AclIndex((), ranges=self.ranges)
         index._acls = dict(self._acls)
         lengths = {type_: set(found) for type_, found in self._prefix_lengths.items()}
@@ -275,11 +323,11 @@ class AclIndex:
                 self._acls.pop(pattern, None)
 
     def patterns(self) -> Iterable[Pattern]:
-        """The patterns of all ACLs."""
+        """Return the patterns of all ACLs."""
         return self._acls.keys()
 
     def patterns_of(self, principal: str) -> Sequence[Pattern]:
-        """The patterns of a principal's ACLs."""
+        """Return the patterns of a principal's own ACLs."""
         return self._by_principal.get(principal, ())
 
     @cached_property
@@ -291,7 +339,7 @@ class AclIndex:
         return found
 
     def patterns_on(self, type_: AclResourceType, name: str) -> Iterator[Pattern]:
-        """The patterns of ACLs that are on a resource: those of `patterns_on` that there are."""
+        """Yield the patterns that apply to a resource, of those that some ACL has."""
         if (pattern := Pattern(type_, LITERAL, name)) in self._acls:
             yield pattern
         if not name.startswith(WILDCARD) and (pattern := Pattern(type_, LITERAL, WILDCARD)) in self._acls:
@@ -301,11 +349,12 @@ class AclIndex:
                 yield pattern
 
     def principals_at(self, pattern: Pattern) -> Mapping[str, list[Acl]]:
-        """The ACLs with exactly this pattern, by their principal."""
+        """Return the ACLs with exactly this pattern, by principal."""
         return self._acls.get(pattern, {})
 
     def of(self, principal: str, type_: AclResourceType, name: str) -> Iterator[Acl]:
-        """The ACLs on a resource that are about a principal: its own and everybody's."""
+        """Yield the ACLs that apply to a principal on a resource: its own and those of ``User:*``, whatever their host
+        or operation."""
         who = (principal,) if principal == EVERYBODY else (principal, EVERYBODY)
         for pattern in self.patterns_on(type_, name):
             there = self._acls[pattern]
@@ -313,19 +362,25 @@ class AclIndex:
                 yield from there.get(each, ())
 
     def matching(self, request: Request) -> Iterator[Acl]:
-        """The ACLs that are about a request, allows and denies."""
+        """Yield the ACLs that apply to a request, allows and denies."""
         for acl in self.of(request.principal, request.resource_type, request.resource_name):
             if self._is_from(acl, request.host) and grants(acl, request.operation):
                 yield acl
 
     def _is_from(self, acl: Acl, host: str | None) -> bool:
-        """Whether an ACL is about a client's address; about one that none names where its host is the wildcard."""
+        """Return whether an ACL applies to a client's address; for an unknown address (None), whether it applies to all
+        hosts."""
         if acl.host in (WILDCARD, host):
             return True
         return self.ranges and host is not None and host_within(host, acl.host, ranges=True)
 
     def allows(self, request: Request) -> bool | None:
-        """Whether it is allowed or denied; None where no ACL decides."""
+        """Return the decision of the ACLs on a request, as `decide` without its reasons: it stops at the first deny.
+
+        Returns:
+            None where no ACL applies: ``super.users`` and ``allow.everyone.if.no.acl.found`` decide, which brokers
+            hide.
+        """
         allowed = None
         for acl in self.matching(request):
             if acl.permission == DENY:
@@ -334,7 +389,16 @@ class AclIndex:
         return allowed
 
     def decide(self, request: Request) -> Decision:
-        """Whether it is allowed or denied, and by which ACLs."""
+        """Return the decision of the ACLs on a request, with the ACLs that decide and those that are overridden.
+
+        The settings ``super.users`` and ``allow.everyone.if.no.acl.found`` are not part of it: brokers hide both.
+
+        Args:
+            request: with a host of None only the ACLs for all hosts apply.
+
+        Returns:
+            Its `allowed` is None where no ACL applies; `has_acls` then says which setting of the brokers decides.
+        """
         found = [*self.matching(request)]
         denies = tuple(acl for acl in found if acl.permission == DENY)
         allows = tuple(acl for acl in found if acl.permission != DENY)
@@ -346,8 +410,18 @@ class AclIndex:
     def allows_somewhere(
         self, principal: str, host: str | None, operation: AclOperation, type_: AclResourceType
     ) -> bool:
-        """Whether something of this type is allowed that is not denied (Authorizer.authorizeByResourceType, KIP-679).
-        Kafka asks for one resource before, which it calls ``hardcode``."""
+        """Return whether a principal may do something on at least one resource of a type
+        (Authorizer.authorizeByResourceType, KIP-679).
+
+        Kafka first asks for the operation on a resource that it calls ``hardcode``: that is left to the caller.
+
+        Args:
+            host: the client's address; None: only ACLs for all hosts apply.
+            operation: compared as it is: others that imply it do not count here.
+
+        Returns:
+            True where some allow is not wholly covered by a deny.
+        """
         denied = set(self._patterns_that(DENY, principal, host, operation, type_))
         if Pattern(type_, LITERAL, WILDCARD) in denied:
             return False
@@ -363,6 +437,7 @@ class AclIndex:
         type_: AclResourceType,
     ) -> Iterator[Pattern]:
         for pattern, there in self._acls.items():
+            # authorizeByResourceType compares operations as they are: one that implies the operation does not count.
             if pattern.resource_type == type_ and any(
                 acl.permission == permission and self._is_from(acl, host) and acl.operation in (ALL, operation)
                 for who in {principal, EVERYBODY}
@@ -372,7 +447,7 @@ class AclIndex:
 
 
 def _wider(pattern: Pattern) -> Iterator[Pattern]:
-    """The pattern itself, and every prefix that covers it."""
+    """Yield a pattern itself, then every prefix that covers it."""
     yield pattern
     if pattern.name != WILDCARD or pattern.pattern_type == PREFIXED:
         for length in range(1, len(pattern.name) + 1):

@@ -103,7 +103,7 @@ _MECHANISM_KEYS = (
 
 
 def broker_synonyms(key: str) -> tuple[str, ...]:
-    """The names under which a broker looks for a key of its own, the strongest first."""
+    """Return the names under which a broker reads the value of one of its keys, the strongest first."""
     known = _BROKER_SYNONYMS.get(key)
     if known is not None:
         return known
@@ -112,13 +112,14 @@ def broker_synonyms(key: str) -> tuple[str, ...]:
 
 
 def names_touched(names: Iterable[str]) -> frozenset[str]:
-    """The broker's keys whose synonyms may change when these change, listener prefixes aside."""
+    """Return these keys and all broker keys whose synonyms may change with them; keys under a listener's prefix are not
+    added."""
     changed = set(names)
     return frozenset(changed.union(*(group for group in _BROKER_GROUPS if changed.intersection(group))))
 
 
 def listener_base(key: str) -> str | None:
-    """The key without a listener's prefix (and a SASL mechanism's), None where it has no such prefix."""
+    """Return a key without its listener's prefix (and its SASL mechanism's); None where it has no listener's prefix."""
     under = _LISTENER_KEY.fullmatch(key)
     if under is None:
         return None
@@ -126,7 +127,7 @@ def listener_base(key: str) -> str | None:
 
 
 def broker_key_of(resource_type: ResourceType, key: str) -> str | None:
-    """The broker's key by which an entry of a topic or group is inherited; None where it is not."""
+    """Return the broker key from which a key of a topic or group inherits; None where it inherits from none."""
     if resource_type == TOPIC:
         names = TOPIC_SYNONYMS.get(key)
         return names[0].name if names else None
@@ -138,7 +139,7 @@ Layers = Callable[[str], Iterable[Synonym]]
 
 
 def layers_of(configs: ConfigSet) -> Layers:
-    """What a broker's described set has for each name."""
+    """Return a function from a name to the values that a broker's described set has under exactly that name."""
 
     def layers(name: str) -> Iterable[Synonym]:
         entry = configs.get(name)
@@ -148,7 +149,16 @@ def layers_of(configs: ConfigSet) -> Layers:
 
 
 def chain(layers: Layers, key: str) -> tuple[Synonym, ...]:
-    """The synonyms that a broker describes for a key of its own: by source, then by name, from its own name on."""
+    """Return the synonyms that a broker describes for one of its own keys.
+
+    Args:
+        layers: the values of a name, one for each source that sets it.
+        key: a broker's key.
+
+    Returns:
+        By source (`PRECEDENCE`), then by name, beginning with the first under the key's own name, as ConfigHelper does;
+        empty where nothing sets that name.
+    """
     found: dict[ConfigSource, list[Synonym]] = {}
     for name in broker_synonyms(key):
         for synonym in layers(name):
@@ -184,9 +194,12 @@ _LISTENER_NAME = re.compile(r"listener\.name\.[^.]*\.(.*)")
 
 
 def update_mode(resource_type: ResourceType, key: str, entry: ConfigEntry | None = None) -> UpdateMode:
-    """How a key of this kind of resource is updated. entry: as the broker describes it, where that was read: what it
-    does not call read-only needs no restart, and what it does not know (its type is 0 and its value hidden) is a
-    plug-in's."""
+    """Return how a key of this type of resource is updated.
+
+    Args:
+        entry: the key as the broker describes it, None if it was not read. A key that is not called read-only needs no
+            restart; one that the broker does not know (its type is 0 and its value hidden) belongs to a plug-in.
+    """
     if resource_type != BROKER:
         return UpdateMode.AT_ONCE
     from console.model.dynamic_keys import (
@@ -214,7 +227,8 @@ _ALTERED = frozenset({UpdateMode.CLUSTER_WIDE, UpdateMode.PER_BROKER})
 
 
 def as_altered(configs: ConfigSet) -> ConfigSet:
-    """A broker's set without `read_only` where it alters the key at once all the same."""
+    """Return a broker's set with `read_only` cleared for the keys that brokers alter at once though they describe them
+    as read-only."""
     wrong = {e.name for e in configs if e.read_only and update_mode(BROKER, e.name, e) in _ALTERED}
     if not wrong:
         return configs

@@ -29,7 +29,12 @@ _Held = tuple[str | None, bool] | None
 
 
 def broker_matrix(sets: Mapping[int, ConfigSet], every: bool = False) -> tuple[BrokerRow, ...]:
-    """The keys in which brokers differ. every: those too that are each broker's own by nature."""
+    """Return the keys in which brokers differ, sorted by key.
+
+    Args:
+        sets: the configs of each broker that was read, by broker id.
+        every: include the keys that each broker has a value of its own for by nature (`PER_BROKER`).
+    """
     keys = sorted({entry.name for entries in sets.values() for entry in entries})
     rows = []
     for key in keys:

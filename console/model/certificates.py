@@ -40,12 +40,24 @@ class Certificate(NamedTuple):
     ends: datetime
 
     def ends_soon(self, now: datetime) -> bool:
-        """Whether it should have been replaced: within its last month, or the last fifth of a short life."""
+        """Return whether a certificate is due for renewal: within its last 30 days, or the last fifth of a shorter
+        validity.
+
+        Args:
+            now: an aware time.
+        """
         return self.ends - now < min(MONTH, (self.ends - self.begins) / 5)
 
 
 def advertised_with_tls(broker: int, configs: ConfigSet) -> Iterator[Listener]:
-    """The listeners that a broker advertises and that speak TLS, from its own configs."""
+    """Yield the listeners that a broker advertises with TLS.
+
+    Args:
+        broker: the broker's id.
+        configs: the broker's own. ``advertised.listeners``, or ``listeners`` where that is empty, names the endpoints;
+            ``listener.security.protocol.map`` their protocols. A listener that the map does not have is taken for the
+            protocol of its name.
+    """
     protocols = _protocols(configs)
     for found in _ENDPOINT.finditer(_value(configs, "advertised.listeners") or _value(configs, "listeners")):
         port = int(found["port"])
@@ -54,12 +66,18 @@ def advertised_with_tls(broker: int, configs: ConfigSet) -> Iterator[Listener]:
 
 
 def speaks_tls(configs: ConfigSet, listener: str) -> bool:
-    """Whether a listener of this name speaks TLS."""
+    """Return whether a broker's listener of this name uses TLS.
+
+    Args:
+        configs: the broker's own.
+        listener: its name, in any case.
+    """
     return _protocols(configs).get(listener.upper(), listener.upper()) in WITH_TLS
 
 
 def _protocols(configs: ConfigSet) -> dict[str, str]:
-    """Listener -> its security protocol (listener.security.protocol.map)."""
+    """Return the security protocol of each listener, names and protocols in upper case
+    (listener.security.protocol.map)."""
     pairs = (part.split(":", 1) for part in _value(configs, "listener.security.protocol.map").split(",") if ":" in part)
     return {name.strip().upper(): protocol.strip().upper() for name, protocol in pairs}
 

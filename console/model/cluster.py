@@ -80,12 +80,12 @@ class ReplicaSizes(Sequence[ReplicaSize]):
         return f"ReplicaSizes({list(self)!r})"
 
     def of(self, topics: Container[str]) -> Iterator[ReplicaSize]:
-        """Those of some topics."""
+        """Yield the replicas of these topics."""
         wanted = {place for place, name in enumerate(self._names) if name in topics}
         return (self[index] for index, place in enumerate(self._places) if place in wanted)
 
     def by_topic(self) -> Mapping[str, int]:
-        """Bytes by topic."""
+        """Return the bytes of all replicas of each topic."""
         totals = [0] * len(self._names)
         for place, size in zip(self._places, self._sizes, strict=True):
             totals[place] += size
@@ -274,12 +274,12 @@ class LogDir(Struct, frozen=True, dict=True):
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:
-        """Bytes that the replicas hold, by topic."""
+        """Return the bytes that the replicas hold, by topic."""
         return self.replicas.by_topic()
 
     @cached_property
     def size(self) -> int:
-        """Bytes that the replicas hold."""
+        """Return the bytes that all replicas hold."""
         return sum(self.sizes.values())
 
 
@@ -407,7 +407,7 @@ class GroupListing(Struct, frozen=True):
 
 
 class PartitionLag(NamedTuple):
-    """A group's place in a partition; -1 for what is not known (no commit, or the leader did not answer).
+    """A group's position in a partition; -1 for what is not known (no commit, or the leader did not answer).
 
     committed: the offset that is read next. Of a share group it is the start offset, and lag leaves out the records
     after it that are already acknowledged.
@@ -477,7 +477,7 @@ class GroupOffset(NamedTuple):
 
 
 class GroupLooks(Struct, frozen=True):
-    """Groups as they were found at one time, by name: descriptions, lags, and why a group has none."""
+    """Groups as one poll found them, by name: descriptions, lags, and why a group has none."""
 
     groups: Mapping[str, Group]
     lags: Mapping[str, GroupLag]

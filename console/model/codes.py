@@ -39,8 +39,11 @@ class Code(int):
 
     @classmethod
     def parse(cls, name: str) -> Self:
-        """The code of a name, in any case, with ``-`` for ``_``, also of ``UNKNOWN(n)``; raises ValueError for one that
-        is not Kafka's."""
+        """Return the code of a name, in any case, with ``-`` for ``_``; ``UNKNOWN(n)`` is read, too.
+
+        Raises:
+            ValueError: Kafka has no such name.
+        """
         wanted = name.strip().upper().replace("-", "_")
         for number, known in cls.NAMES.items():
             if known == wanted:
@@ -57,7 +60,11 @@ class Code(int):
     @classmethod
     @cache
     def of_json(cls, value: str | int) -> Self:
-        """The code of such a form. Raises ValueError."""
+        """Return the code that a file of ours has as a name or number (`json`).
+
+        Raises:
+            ValueError: Kafka has no such name.
+        """
         return cls(value) if isinstance(value, int) else cls.parse(value)
 
     def __str__(self) -> str:

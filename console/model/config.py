@@ -43,12 +43,12 @@ CLUSTER_DEFAULT = ConfigResource(BROKER, "")
 
 
 def topic_resource(name: str) -> ConfigResource:
-    """The resource of a topic's configs."""
+    """Return the config resource of a topic."""
     return ConfigResource(TOPIC, name)
 
 
 def broker_resource(broker_id: int) -> ConfigResource:
-    """The resource of one broker's configs."""
+    """Return the config resource of a single broker."""
     return ConfigResource(BROKER, str(broker_id))
 
 
@@ -65,7 +65,13 @@ _NO_SOURCE = ConfigSource(0)
 
 
 def own_source(resource: ConfigResource) -> ConfigSource:
-    """The source that an override of this very resource has; for a broker the cluster default is not its own."""
+    """Return the source that marks a value as an override of this very resource.
+
+    The cluster default is no broker's own: its values have a source of their own.
+
+    Returns:
+        Source 0 (UNKNOWN) for a type that is unknown here.
+    """
     if resource.is_cluster_default:
         return DYNAMIC_DEFAULT_BROKER_CONFIG
     return _OWN_SOURCES.get(resource.type, _NO_SOURCE)
@@ -109,11 +115,11 @@ class ConfigSet(Struct, frozen=True, dict=True):
         return {entry.name: entry for entry in self.entries}
 
     def get(self, name: str) -> ConfigEntry | None:
-        """The entry of a key, or None: absent is neither empty nor hidden."""
+        """Return the entry of a key, None where the set has no such key; an empty or hidden value is an entry."""
         return self._by_name.get(name)
 
     def overrides(self, resource: ConfigResource) -> tuple[ConfigEntry, ...]:
-        """The entries that this resource itself sets."""
+        """Return the entries that this resource itself sets."""
         source = own_source(resource)
         return tuple(entry for entry in self.entries if entry.source == source)
 
@@ -122,7 +128,7 @@ class ConfigSet(Struct, frozen=True, dict=True):
         return Counter(entry.source for entry in self.entries)
 
     def count_overrides(self, resource: ConfigResource) -> int:
-        """How many there are; counted once for all resources that share the set."""
+        """Return the number of overrides; it is counted once for all resources that share the set."""
         return self._by_source.get(own_source(resource), 0)
 
     def __iter__(self) -> Iterator[ConfigEntry]:
@@ -133,19 +139,34 @@ class ConfigSet(Struct, frozen=True, dict=True):
 
 
 def is_override(entry: ConfigEntry, resource: ConfigResource) -> bool:
-    """Whether the resource itself sets this key."""
+    """Return whether the resource itself sets this key."""
     return entry.source == own_source(resource)
 
 
 def own_value(entry: ConfigEntry | None, resource: ConfigResource) -> Synonym | None:
-    """The resource's own override of a key, or None where it inherits."""
+    """Return a resource's own override of a key.
+
+    Args:
+        entry: None where the set has no such key.
+        resource: the resource that the entry was read of.
+
+    Returns:
+        None where the resource inherits its value. A value of None is one that the broker hides.
+    """
     if entry is None or not is_override(entry, resource):
         return None
     return Synonym(entry.name, entry.value, entry.source)
 
 
 def min_isr(configs: Mapping[ConfigResource, ConfigSet], topic: str) -> int | None:
-    """The effective ``min.insync.replicas`` of a topic, None where its configs were not read."""
+    """Return the effective ``min.insync.replicas`` of a topic.
+
+    Args:
+        configs: sets as they were described, those of topics among them.
+
+    Returns:
+        None where the topic's configs were not read, or the value is no number.
+    """
     entries = configs.get(topic_resource(topic))
     entry = entries.get("min.insync.replicas") if entries else None
     return long_number(entry.value) if entry is not None and entry.value is not None else None

@@ -13,7 +13,7 @@ _MIN_INT = -(2**31)
 
 
 def java_hash(text: str) -> int:
-    """java.lang.String.hashCode, as a signed 32-bit number."""
+    """Return java.lang.String.hashCode of a text as a signed 32-bit number."""
     value = 0
     units = text.encode("utf-16-be", "surrogatepass")
     for high, low in zip(units[::2], units[1::2], strict=True):
@@ -23,14 +23,16 @@ def java_hash(text: str) -> int:
 
 @lru_cache(65_536)
 def partition_of(name: str, partitions: int) -> int:
-    """The partition for a group or a transactional id (Utils.abs of its hash)."""
+    """Return the partition of the coordinators' topic that a group or a transactional id belongs to (Utils.abs of its
+    hash)."""
     value = java_hash(name)
+    # Java can't negate this number: Utils.abs makes it 0.
     return 0 if value == _MIN_INT else abs(value) % partitions
 
 
 def unlisted(groups: Mapping[str, Group], listing: GroupListing) -> dict[str, Group]:
-    """The known groups of brokers that did not answer (``broker 2``), or of partitions without a leader: they may still
-    exist."""
+    """Return the known groups that may exist though the listing lacks them: their broker did not answer (``broker 2``),
+    or their partition of the offsets topic has no leader."""
     partitions = listing.offsets.partitions if listing.offsets is not None else ()
     down = {each.number for each in partitions if each.leader < 0}
     return {

@@ -1,4 +1,4 @@
-"""How the usable bytes of a log directory move: samples over looks, and the time until it is full. Pure."""
+"""How the usable bytes of a log directory move: a sample for each poll, and the time until it is full. Pure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ KEPT = timedelta(minutes=30)
 """How far back samples reach."""
 MOST_SAMPLES = 32
 SOON = 24 * 3600.0
-"""Seconds until a disk is full, under which it is said."""
+"""Seconds until a disk is full below which that is reported."""
 FORESIGHT = 30
-"""How far a trend is believed, in times of what it covers: one of half a minute, in which someone wrote a file, for a
-quarter of an hour."""
+"""How far a trend is extrapolated, in multiples of the time that it covers: one of half a minute, in which a file was
+written, for a quarter of an hour."""
 LEAST = 30.0
 """Seconds that the trend of a disk has to cover."""
 
@@ -28,8 +28,8 @@ class DirSample(Struct, frozen=True):
 
 
 def sampled(before: tuple[DirSample, ...], sample: DirSample) -> tuple[DirSample, ...]:
-    """The samples with another; of the older ones, those that are kept. After a clock that went back they begin
-    again."""
+    """Return the samples with one added and those older than `KEPT` dropped; only the new one after a clock that went
+    back."""
     if before and sample.at < before[-1].at:
         return (sample,)
     kept = [each for each in before if each.at > sample.at - KEPT]
@@ -64,7 +64,7 @@ class Growth(NamedTuple):
 
 
 def growth(samples: tuple[DirSample, ...]) -> Growth | None:
-    """What was used up over the samples, None where that is unknown."""
+    """Return what was used up from the first to the last sample; None where that is unknown."""
     if len(samples) < 2 or samples[0].held < 0 or samples[-1].held < 0:
         return None
     return Growth(samples[0].usable - samples[-1].usable, samples[-1].held - samples[0].held)

@@ -17,7 +17,7 @@ _UNKNOWN = ReplicaLogs()
 
 
 def partition_in(topic: Topic | None, number: int) -> Partition | None:
-    """A partition of a topic by its number."""
+    """Return a partition of a topic by its number; None where the topic is None or has no such partition."""
     if topic is None:
         return None
     if 0 <= number < len(topic.partitions) and topic.partitions[number].number == number:
@@ -26,12 +26,12 @@ def partition_in(topic: Topic | None, number: int) -> Partition | None:
 
 
 def preferred(partition: Partition) -> int:
-    """The preferred leader, the first replica; -1 without replicas."""
+    """Return the preferred leader, which is the first replica; -1 without replicas."""
     return partition.replicas[0] if partition.replicas else NOBODY
 
 
 def why_not_preferred(partition: Partition) -> str:
-    """Why the preferred replica can't be elected now; ``""`` if it can, or leads."""
+    """Return why the preferred replica can't be elected now; ``""`` if it can, or leads already."""
     first = preferred(partition)
     if first == NOBODY or first in partition.offline:
         return "is down"
@@ -39,12 +39,12 @@ def why_not_preferred(partition: Partition) -> str:
 
 
 def needs_preferred(partition: Partition) -> bool:
-    """Whether another replica leads than the preferred one, or none."""
+    """Return whether the partition has a preferred replica that does not lead it."""
     return preferred(partition) not in (NOBODY, partition.leader)
 
 
 def leaders_by_broker(topics: Iterable[Topic]) -> Counter[int]:
-    """Broker -> how many partitions it leads."""
+    """Return the number of partitions that each broker leads."""
     return Counter(each.leader for topic in topics for each in topic.partitions if each.leader >= 0)
 
 
@@ -68,9 +68,13 @@ class UncleanElection(Struct, frozen=True):
 
 
 def unclean_election(partition: Partition, logs: ReplicaLogs | None, seen_end: int = -1) -> UncleanElection:
-    """What an unclean election of a partition would do. logs: what its replicas hold, None if not read. seen_end: the
-    highest offset that is known by other ways to have been in the log, as the end that a leader named or what a group
-    committed; -1 for none."""
+    """Return what an unclean election of a partition would do.
+
+    Args:
+        logs: what its replicas hold, None if that was not read.
+        seen_end: the highest offset that is otherwise known to have been in the log, such as the end that a leader
+            reported or an offset that a group committed; -1 for none.
+    """
     known = logs or _UNKNOWN
     elected, clean = _elected(partition, known)
     found = UncleanElection(partition.leader, partition.replicas, partition.isr, elected, clean)
@@ -85,7 +89,8 @@ def unclean_election(partition: Partition, logs: ReplicaLogs | None, seen_end: i
 
 
 def may_have_more(partition: Partition, logs: ReplicaLogs | None) -> tuple[int, ...]:
-    """The replicas of which one led last: the ISR and the eligible ones, or the last known; all where none is known."""
+    """Return the replicas that may have records which others lack: the ISR and the eligible leader replicas, else the
+    last known leaders, else all replicas."""
     known = logs or _UNKNOWN
     found = dict.fromkeys((*partition.isr, *(known.eligible or ())))
     return tuple(found or dict.fromkeys(known.last_known or ()) or partition.replicas)
@@ -96,12 +101,13 @@ def _fields(found: UncleanElection) -> tuple[int, tuple[int, ...], tuple[int, ..
 
 
 def _elected(partition: Partition, logs: ReplicaLogs) -> tuple[int, bool]:
-    """Who is elected, and whether that is clean."""
+    """Return the replica that is elected, -1 for none, and whether the election is clean."""
     alive = [replica for replica in partition.replicas if replica not in partition.offline]
     valid = partition.isr or logs.eligible or ()
     for replica in alive:
         if replica in valid:
             return replica, True
+    # Without ISR and ELR, the one last known leader is elected before any other live replica (KIP-966).
     last = logs.last_known or ()
     if not valid and len(last) == 1 and last[0] in alive:
         return last[0], False

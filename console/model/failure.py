@@ -33,7 +33,8 @@ class Failure(Struct, frozen=True):
 
 
 def sentences(text: str, remedy: str) -> str:
-    """A text and what to do about it. Many a message ends with a full stop of its own: it gets no second one."""
+    """Return a text followed by its remedy as sentences; a text that ends with a full stop of its own gets no second
+    one."""
     text, remedy = text.strip(), remedy.strip()
     if not remedy:
         return text
@@ -46,7 +47,7 @@ _A_REQUEST = "Request Request(…)"
 
 
 def without_objects(text: str) -> str:
-    """A broker's message without what Java prints of a request: its name stays, its fields are of no use here."""
+    """Return a broker's message without the fields that Java prints of a request; its name stays."""
     parts: list[str] = []
     at = 0
     for found in _OBJECT.finditer(text):

@@ -74,7 +74,8 @@ _BRINGS: Mapping[str, Mapping[int, str]] = {
 
 @cache
 def feature_levels() -> Mapping[str, Mapping[int, FeatureLevel]]:
-    """Feature -> level -> what is known of it. Level 0, a feature that is off, is left out."""
+    """Return what is known of the levels of each feature, by name and level; level 0, a feature that is off, is left
+    out."""
     read = json.loads(Path(__file__).with_suffix(".json").read_text())
     return {
         feature: {int(level): FeatureLevel(**facts) for level, facts in levels.items()}
@@ -83,26 +84,28 @@ def feature_levels() -> Mapping[str, Mapping[int, FeatureLevel]]:
 
 
 def level_name(feature: str, level: int) -> str:
-    """``4.0-IV1`` for a level of metadata.version that is known; ``""`` for others."""
+    """Return the name of a level of metadata.version, such as ``4.0-IV1``; ``""`` for an unknown level or another
+    feature."""
     known = feature_levels().get(feature, {}).get(level)
     return known.name if known is not None and feature == METADATA_VERSION else ""
 
 
 def brings(feature: str, old: int, new: int) -> tuple[tuple[int, str], ...]:
-    """The levels above `old` up to `new`, each with what it brings; those that bring nothing to see are left out."""
+    """Return the levels above `old` up to `new` with what each brings; levels without a visible effect are left out."""
     known = _BRINGS.get(feature, {})
     return tuple((level, known[level]) for level in sorted(known) if old < level <= new)
 
 
 def missing_needs(feature: str, level: int, others: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """The other features that this level needs at a higher level than `others` has, with the least level."""
+    """Return the other features that a level requires at a higher level than `others` has, each with the lowest
+    sufficient level."""
     known = feature_levels().get(feature, {}).get(level)
     needs = known.needs if known is not None else {}
     return tuple((name, least) for name, least in needs.items() if others.get(name, 0) < least)
 
 
 def why_no_way_back(feature: str, old: int, new: int) -> str:
-    """Why a feature can't go from the higher level `new` to `old` again; ``""`` where it can, as far as is known.
+    """Return why a feature can't be lowered from level `new` to `old`; ``""`` where it can, as far as is known.
 
     metadata.version goes back only over levels that left the metadata log's format as it was
     (MetadataVersion.checkIfMetadataChanged); kraft.version never does (KIP-853).

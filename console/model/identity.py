@@ -6,12 +6,12 @@ from console.model.failure import Failure
 
 
 def same_cluster(one: str | None, other: str | None) -> bool:
-    """Whether two ids are those of one cluster: a server without an id is the same as no other."""
+    """Return whether two ids are those of one cluster: a server without an id is the same as no other."""
     return bool(one) and one == other
 
 
 def not_expected(context: str, wanted: str, found: str | None) -> Failure | None:
-    """Why what answered is not the cluster that a context is for; None if it is."""
+    """Return the failure of a context whose addresses lead to another cluster than its own; None if they do not."""
     if same_cluster(wanted, found):
         return None
     message = f"context {context} is for cluster {wanted}, but {_who(found)} answered"
@@ -19,8 +19,10 @@ def not_expected(context: str, wanted: str, found: str | None) -> Failure | None
 
 
 def not_the_one_before(before: str | None, found: str | None) -> Failure | None:
-    """Why what answers is not what answered before; None if it is. Two answers without an id are let pass: nothing can
-    tell such servers apart, and an apply says so."""
+    """Return the failure of addresses that lead to another cluster than before; None if they do not.
+
+    Two servers without an id are accepted: nothing can distinguish them, and an apply says so.
+    """
     if not (before or found) or same_cluster(before, found):
         return None
     known = f"cluster {before}" if before else "a server without an id, which answered before"

@@ -32,7 +32,16 @@ NOTHING = Inherited(None)
 
 
 def from_broker(key: str, configs: ConfigSet) -> Inherited:
-    """What a topic's key inherits on the broker of this set: the first of its broker keys that has a value there."""
+    """Return what a topic's key inherits on a broker.
+
+    Args:
+        key: a topic's key.
+        configs: the described set of the broker.
+
+    Returns:
+        The value of the first broker key in `TOPIC_SYNONYMS` that has one, in the topic key's unit; `UNKNOWN` where
+        none has.
+    """
     for broker_key in TOPIC_SYNONYMS.get(key, ()):
         entry = configs.get(broker_key.name)
         if entry is not None and entry.value is not None:
@@ -41,7 +50,8 @@ def from_broker(key: str, configs: ConfigSet) -> Inherited:
 
 
 def in_terms_of(key: str, name: str, value: str | None) -> str | None:
-    """A value given under the name of a synonym, in the key's own unit: ``168`` hours are ``604800000`` ms."""
+    """Return a value that is given under the name of a synonym in the unit of a key: ``168`` hours are ``604800000``
+    ms."""
     theirs, ours = _FACTORS.get(name, 1), _FACTORS.get(key, 1)
     number = long_number(value)
     if theirs == ours or number is None:
@@ -50,15 +60,23 @@ def in_terms_of(key: str, name: str, value: str | None) -> str | None:
 
 
 def given_as(key: str, name: str, value: str | None) -> str:
-    """``log.retention.hours=168`` for a value of ``retention.ms`` that was given so, in another unit; else ``""``."""
+    """Return how a value is written where it is set in another unit, as ``log.retention.hours=168`` for
+    ``retention.ms``; ``""`` where the unit is the same."""
     if value is None or not name or _FACTORS.get(name, 1) == _FACTORS.get(key, 1):
         return ""
     return f"{name}={in_terms_of(name, key, value)}"
 
 
 def by_broker(snapshot: Snapshot, key: str) -> dict[int, Inherited]:
-    """What topics inherit for a key on each broker whose configs were read, by broker id; empty for a key that no
-    broker's setting changes."""
+    """Return what topics inherit for a key on each broker whose configs were read.
+
+    Args:
+        snapshot: the sets of brokers among its configs.
+        key: a topic's key.
+
+    Returns:
+        By broker id, sorted; empty for a key that no broker's setting changes.
+    """
     found = {}
     for resource, configs in snapshot.configs.items():
         broker_id = long_number(resource.name)
@@ -70,13 +88,13 @@ def by_broker(snapshot: Snapshot, key: str) -> dict[int, Inherited]:
 
 
 def differing(snapshot: Snapshot, key: str) -> dict[int, Inherited]:
-    """As `by_broker` where the brokers do not all give the same value; else empty."""
+    """Return `by_broker` where the brokers do not all give the same value, else an empty mapping."""
     found = by_broker(snapshot, key)
     return found if len({inherited.value for inherited in found.values()}) > 1 else {}
 
 
 class Inheritance:
-    """Answers what would apply without an override, from one snapshot; remembers what it had to look for."""
+    """Answers what would apply without an override, from one snapshot; what took a search is remembered."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -84,8 +102,16 @@ class Inheritance:
         self._different: dict[ResourceType, list[ConfigSet]] = {}
 
     def without_override(self, resource: ConfigResource, key: str) -> Inherited:
-        """What applies to a key of a resource once the resource's own override of it is gone, or already if it has
-        none. Topics are seen as the broker sees them that described them."""
+        """Return what applies to a key of a resource without an override of the resource itself.
+
+        Args:
+            resource: a topic's inherited values are those of the broker that described it (`Snapshot.configs_from`).
+            key: need not be set, nor described.
+
+        Returns:
+            `UNKNOWN` where nothing that was read shows it, as for loggers; `NOTHING` for a broker's key that is set
+            nowhere.
+        """
         if resource.type.entity.has_levels:
             return UNKNOWN  # a parent logger's level, and which parents have one is unknown
         configs = self._snapshot.configs.get(resource)
@@ -103,8 +129,11 @@ class Inheritance:
         return self._found[resource.type, key]
 
     def default(self, resource: ConfigResource, key: str) -> str | None:
-        """Kafka's own default of a key, which an append or a subtract starts from where the resource has no override
-        (not what it inherits: ConfigurationControlManager.getParts); None if unknown."""
+        """Return Kafka's own default of a key, None if it is unknown.
+
+        An append or a subtract begins with it where the resource has no override, and not with the inherited value
+        (ConfigurationControlManager.getParts).
+        """
         configs = self._snapshot.configs.get(resource)
         entry = configs.get(key) if configs is not None else None
         if entry is None or _default(entry) is None:
@@ -113,19 +142,20 @@ class Inheritance:
         return None if entry is None else _default(entry)
 
     def sample(self, resource_type: ResourceType, key: str) -> ConfigEntry | None:
-        """An entry of the key on any resource of the type, for its type and its flags."""
+        """Return an entry of the key on any resource of the type, for its data type and flags; None where no resource
+        has it."""
         return next((entry for configs in self._sets(resource_type) if (entry := configs.get(key)) is not None), None)
 
     def read(self, resource_type: ResourceType) -> bool:
-        """Whether any resource of the type was read, the cluster default aside."""
+        """Return whether any resource of the type was read, the cluster default aside."""
         return bool(self._sets(resource_type))
 
     def keys(self, resource_type: ResourceType) -> list[str]:
-        """The keys that were described for any resource of the type."""
+        """Return the keys that were described for any resource of the type, sorted."""
         return sorted({entry.name for configs in self._sets(resource_type) for entry in configs})
 
     def _sets(self, resource_type: ResourceType) -> list[ConfigSet]:
-        """The different sets of a type."""
+        """Return the distinct sets of a type, without that of the cluster default."""
         if resource_type not in self._different:
             found = {
                 id(configs): configs
@@ -153,13 +183,16 @@ class Inheritance:
         return UNKNOWN
 
     def _below_cluster_default(self, key: str) -> Inherited:
-        """Each broker falls back to its own file or to the default; known only where those that were read agree."""
+        """Return what applies to a key without the cluster default, known only where all brokers that were read agree.
+
+        Each broker falls back to its own file or to Kafka's default.
+        """
         found = {_below(configs.get(key), key) for configs in self._sets(BROKER)}
         return found.pop() if len(found) == 1 else UNKNOWN
 
 
 def _below(entry: ConfigEntry | None, key: str) -> Inherited:
-    """What a broker's key is without any dynamic value."""
+    """Return what applies to a broker's key without any dynamic value."""
     if entry is None:
         return NOTHING
     for synonym in entry.synonyms:
@@ -170,7 +203,7 @@ def _below(entry: ConfigEntry | None, key: str) -> Inherited:
 
 
 def _told(entry: ConfigEntry, resource: ConfigResource) -> Inherited | None:
-    """What the entry itself says applies without the resource's own override; None where it says nothing of that."""
+    """Return what the entry's own synonyms say applies without the resource's override; None where they do not say."""
     own = own_source(resource)
     for synonym in entry.synonyms:
         if synonym.source != own:

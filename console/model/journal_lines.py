@@ -189,10 +189,13 @@ Line = IntentLine | Sending | OutcomeLine | SettledLine | DecidedLine | Told | C
 
 
 def final_status(ended: str | None, found: str | None, sent: bool) -> str | None:
-    """How an edit stands; None: it was not sent.
+    """Return the status of an edit, None if it was not sent.
 
-    ended: the status of its answer. found: of a later read of the cluster, or an operator's word: they count where the
-    answer's is not final. sent: whether its request was sent.
+    Args:
+        ended: the status in the answer to its request, None without an answer. A final one (`FINAL`) stands.
+        found: the status that a later read of the cluster showed, or that an operator declared; it counts where the
+            answer's is not final.
+        sent: whether its request was sent.
     """
     if ended in FINAL:
         return ended
@@ -205,27 +208,27 @@ def final_status(ended: str | None, found: str | None, sent: bool) -> str | None
 
 
 def journal_name(cluster_id: str) -> str:
-    """The name of the file of a cluster's journal, its first segment."""
+    """Return the file name of the first segment of a cluster's journal."""
     return quote(cluster_id, safe="") + SUFFIX
 
 
 def cluster_of(first: Path) -> str:
-    """The id of the cluster whose journal this is."""
+    """Return the id of the cluster whose journal begins with this file."""
     return unquote(first.name.removesuffix(SUFFIX))
 
 
 def segment_path(first: Path, number: int) -> Path:
-    """Where a segment is, from 1: ``ID.jsonl``, ``ID.segments/00000002.jsonl``."""
+    """Return the path of a segment, counted from 1: ``ID.jsonl``, ``ID.segments/00000002.jsonl``."""
     return first if number == 1 else segment_folder(first) / f"{number:08}{SUFFIX}"
 
 
 def segment_folder(first: Path) -> Path:
-    """The folder of all segments but the first."""
+    """Return the folder of all segments but the first."""
     return first.with_name(first.name.removesuffix(SUFFIX) + ".segments")
 
 
 def segment_number(name: str) -> int | None:
-    """The number of a segment by the name of its file in that folder; None for a file that is no segment."""
+    """Return the number of a segment from its file name in that folder; None for a file that is no segment."""
     found = _SEGMENT.fullmatch(name)
     return None if found is None else int(found[1])
 
@@ -253,8 +256,18 @@ class RawLine(NamedTuple):
 
 
 def raw_lines(file: BinaryIO, at: int, end: int) -> Iterator[RawLine]:
-    """Yield the lines of a file that stands at the byte `at`, up to the byte `end`. Of a line without an end no more
-    is kept in memory than of the longest that counts. Raises OSError."""
+    """Yield the lines of a file from one byte to another.
+
+    A line longer than `LONGEST_LINE` is read through without being kept: only its beginning is in memory.
+
+    Args:
+        file: positioned at the byte `at`.
+        at: the offset of the first line.
+        end: the offset at which to stop, in bytes: a line that another process is writing there is cut.
+
+    Raises:
+        OSError: the file can't be read.
+    """
     while at < end and (data := file.readline(min(LONGEST_LINE + 1, end - at))):
         size, is_ended = len(data), data.endswith(b"\n")
         if size > LONGEST_LINE:
@@ -267,10 +280,15 @@ def raw_lines(file: BinaryIO, at: int, end: int) -> Iterator[RawLine]:
 
 
 def read_line(line: bytes, read: Callable[[Json], T], seen: Callable[[Json], None] = lambda _: None) -> T:
-    """What `read` makes of a line's JSON: `line_of`, and whatever the caller makes of that.
+    """Return what `read` makes of the JSON object in a line.
 
-    seen: gets the JSON before its version is checked; that may be a later one. Raises BadLine: no JSON object, another
-    version, or JSON on which `read` raises one of Python's errors for wrong data.
+    Args:
+        line: the bytes of a line, with or without its end.
+        read: `line_of`, or a reader of the caller's around it.
+        seen: called with the JSON before its version is checked, so that a caller learns of a later version, too.
+
+    Raises:
+        BadLine: it is no JSON object, has another version, or `read` raised one of Python's errors for wrong data.
     """
     try:
         data = json_of(line)
@@ -290,23 +308,28 @@ def read_line(line: bytes, read: Callable[[Json], T], seen: Callable[[Json], Non
 
 
 def unknown_kind(kind: object) -> BadLine:
-    """The error for a line of a kind that this release does not know."""
+    """Return the error for a line of a kind that this release does not know."""
     return BadLine(f"its kind {str(kind)[:20]!r} is unknown to this release of kac")
 
 
 def encoded(line: Line) -> bytes:
-    """The line with its end."""
+    """Return a line as it is written: JSON in ASCII and a line feed."""
     kind, body = _body(line)
     return json_text({"v": VERSION, "kind": kind, **body}, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def time_text(at: datetime) -> str:
-    """A time as the journal writes it: UTC with milliseconds, ``2026-11-21T10:00:00.000Z``."""
+    """Return a time as the journal writes it: UTC with milliseconds, ``2026-11-21T10:00:00.000Z``."""
     return at.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def time_of(text: str) -> datetime:
-    """The time again. Raises ValueError, TypeError and AttributeError for anything else, as a time without a zone."""
+    """Return the aware time of a journal's text.
+
+    Raises:
+        ValueError: it is no time; as BadLine for a time without a zone.
+        TypeError, AttributeError: it is no text.
+    """
     # Python 3.10 does not take the Z.
     at = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
     if at.tzinfo is None:
@@ -315,7 +338,12 @@ def time_of(text: str) -> datetime:
 
 
 def origin_of(data: Mapping[str, Any]) -> Origin:
-    """Where a change comes from, again. Raises BadLine and Python's own errors for anything else."""
+    """Return the origin of a change from its JSON.
+
+    Raises:
+        BadLine: a field is of another type, or no process can have the id.
+        TypeError: a field is missing, or unknown.
+    """
     origin = Origin(**data)
     texts = (origin.host, origin.door, origin.started)
     if not all(isinstance(text, str) for text in texts) or type(origin.pid) is not int or not 0 <= origin.pid < 1 << 31:
@@ -327,7 +355,15 @@ def origin_of(data: Mapping[str, Any]) -> Origin:
 
 
 def line_of(data: Json) -> Line:
-    """What a line's JSON says. Raises BadLine for an unknown kind, Python's own errors for wrong data."""
+    """Return the record of a line's JSON.
+
+    Args:
+        data: the whole object of a line; its version is not checked here (`read_line` does).
+
+    Raises:
+        BadLine: the kind is unknown to this release.
+        KeyError, TypeError, ValueError, AttributeError, IndexError: the data is not in the journal's form.
+    """
     kind = data["kind"]
     read = _READERS.get(kind)
     if read is None:
@@ -404,7 +440,11 @@ def _statuses(data: Json) -> dict[int, str]:
 
 
 def status_of(text: str) -> str:
-    """The status that a line says an edit has. Raises ValueError for anything else."""
+    """Return the status in a line's text.
+
+    Raises:
+        ValueError: it is not one of `STATUSES`.
+    """
     if text not in STATUSES:
         raise ValueError(text)
     return text
@@ -416,7 +456,7 @@ def _place(data: Any) -> tuple[int, int]:
 
 
 def _body(line: Line) -> tuple[str, dict[str, Any]]:
-    """The kind, and the fields in the order in which they are written."""
+    """Return the kind of a line, and its fields in the order in which they are written."""
     at = {"at": time_text(line.at)}
     match line:
         case IntentLine():

@@ -1,7 +1,7 @@
-"""How a group's lag moves: what two looks show, and partitions whose commit stands still. Pure.
+"""How a group's lag moves: what two polls show, and partitions whose commit stands still. Pure.
 
 A consumer commits in steps (auto.commit.interval.ms is 5 s), so its lag is a saw. A change of the lag below one step
-is no trend, and a commit that rests for less than a few steps is no trouble. How long a step is, its commits tell:
+is no trend, and a commit that rests for less than a few steps is no trouble. How long a step is shows in its commits:
 a member that was seen to commit is judged by its own rhythm, any other by the longest that is usual.
 """
 
@@ -15,18 +15,18 @@ from msgspec import Struct, field
 from console.model.cluster import GroupLag, PartitionLag
 
 WINDOW = 15.0
-"""Seconds: a trend compares with a look that is at least this old once there is one, at most twice as old."""
+"""Seconds: a trend compares with a poll that is at least this old once there is one, at most twice as old."""
 SHORTEST = 6.0
-"""Seconds between two looks before they show a trend: one step of auto.commit and a bit."""
+"""Seconds between two polls before they show a trend: one step of auto.commit and a bit."""
 STEP_SECONDS = 10.0
 """Seconds of reading that a step of commits may be: two intervals of auto.commit."""
 STUCK_SOON = 10.0
 """Seconds that a commit stands still at least before a partition of a member whose rhythm of commits is known is stuck:
 two intervals of auto.commit."""
 MISSED = 2.0
-"""So many intervals between commits without one, for a member whose rhythm is known."""
+"""Intervals without a commit before a partition is stuck, for a member whose rhythm is known."""
 PAUSED = 1.3
-"""Times the longest pause after which a partition's commit moved again: longer than that is new."""
+"""Multiple of the longest pause after which a partition's commit moved again: only a longer one is unusual."""
 RHYTHM = 3
 """Commits of a partition that have to be seen for a rhythm."""
 STUCK_BESIDE = 20.0
@@ -52,12 +52,12 @@ class PartitionTrend(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """A commit that has not moved. since: the first look (Unix seconds) at which records waited at it, None for none
-    waiting; end: of the partition then. moved: the look at which it last was another, None if never seen to move. step:
-    records that it moved then. pause: the longest time, seconds, that it stood and moved again. first_moved, moves: the
-    look at which it first moved, and how many moves were seen. read: whether someone was seen to read it: a member had
-    it, or the commit moved within the log; one beyond its end was copied from elsewhere. high, next_high: the highest
-    lag since the look that the trend is compared with, and since the one that takes its place."""
+    """A commit that has not moved. since: the first poll (Unix seconds) at which records waited at it, None for none
+    waiting; end: of the partition then. moved: the poll at which it was first seen here, None if never seen to move.
+    step: records that it moved then. pause: the longest time, seconds, that it stood and moved again. first_moved,
+    moves: the poll at which it first moved, and how many moves were seen. read: whether someone was seen to read it: a
+    member had it, or the commit moved within the log; one beyond its end was copied from elsewhere. high, next_high:
+    the highest lag since the poll that the trend is compared with, and since the one that takes its place."""
 
     committed: int
     since: float | None
@@ -87,9 +87,9 @@ class Look(NamedTuple):
 
 
 class LagTrend(Struct, frozen=True):
-    """How the lag of a group moves, from the looks at it so far.
+    """How the lag of a group moves, from the polls of it so far.
 
-    base: the look with which the last one is compared; next_base: the one that takes its place. partitions: those
+    base: the poll with which the last one is compared; next_base: the one that takes its place. partitions: those
     whose trend is known. rate: of the group, over the partitions where it is known; None if unknown for all. stuck:
     the partitions that are stuck, sorted.
     """
@@ -109,8 +109,8 @@ class LagTrend(Struct, frozen=True):
 
 
 def recovers(trend: LagTrend) -> bool:
-    """Whether the lag is below its highest of late by more than the last commits: a burst of records that is read, and
-    not all read yet."""
+    """Return whether a group is catching up after a burst: its lag is below its recent highest by more than its last
+    commits account for."""
     fell = sum(max(0, each.high - max(0, p.lag)) for each, p in _standing(trend))
     return 0 < fell >= sum(each.step for each, _ in _standing(trend))
 
@@ -120,22 +120,40 @@ def _standing(trend: LagTrend) -> Iterator[tuple[Standing, PartitionLag]]:
 
 
 def direction(rate: float | None) -> Direction | None:
-    """What a rate says; None for an unknown one."""
+    """Return the direction that a rate shows; None for an unknown rate."""
     if rate is None:
         return None
     return "grows" if rate > 0 else "shrinks" if rate < 0 else "steady"
 
 
 def time_left(lag: int, rate: float | None) -> float | None:
-    """Seconds until a lag that shrinks at this rate is 0; None where it does not shrink."""
+    """Return the seconds until a lag is 0.
+
+    Args:
+        lag: records.
+        rate: records a second by which it grows, None if unknown.
+
+    Returns:
+        None where the lag does not shrink, or is 0 already.
+    """
     return lag / -rate if rate is not None and rate < 0 and lag > 0 else None
 
 
 def look_again(known: LagTrend | None, lag: GroupLag, at: float) -> LagTrend:
-    """The trend after one more look, `at` Unix seconds. After a clock that went back it begins again."""
+    """Return the trend of a group after one more poll of its lag.
+
+    Args:
+        known: the trend so far, None before the first poll.
+        at: the time of the poll, Unix seconds. Where it is before that of the last poll, the clock went back: the trend
+            starts over.
+
+    Returns:
+        Partitions have a rate once two polls are `SHORTEST` seconds apart.
+    """
     look = Look(at, lag)
     if known is None or at < known.last.at:
         return LagTrend(look, look, look, {place(p): _stands(p, at, None) for p in lag.partitions})
+    # Two polls take turns as the base: where polls are frequent, it is one to two windows old.
     base, next_base = known.base, known.next_base
     if at - known.last.at >= WINDOW:
         base, next_base = known.last, look
@@ -157,7 +175,7 @@ def look_again(known: LagTrend | None, lag: GroupLag, at: float) -> LagTrend:
 
 
 def place(partition: PartitionLag) -> Place:
-    """Its topic and number."""
+    """Return the topic and number of a partition."""
     return partition.topic, partition.partition
 
 
@@ -203,6 +221,7 @@ def _trends(base: Look, now: Look, standing: Mapping[Place, Standing]) -> dict[P
         if stands.moved is not None:
             moved[p.member] = max(stands.moved, moved.get(p.member, stands.moved))
     anywhere = max(moved.values(), default=None)
+    # The busiest partition of a member shows its rhythm: others may just have nothing to commit.
     intervals: dict[str, float] = {}
     for p in now.lag.partitions:
         if p.member and (interval := standing[place(p)].interval) is not None:
@@ -220,7 +239,8 @@ def _trends(base: Look, now: Look, standing: Mapping[Place, Standing]) -> dict[P
 
 
 def _rate(before: PartitionLag, now: PartitionLag, seconds: float, step: int) -> float | None:
-    """Records a second by which the lag grew; 0 where the change is within one step of commits."""
+    """Return the records a second by which the lag grew, 0 where the change is within one step of commits, None if
+    unknown."""
     if before.lag < 0 or now.lag < 0 or seconds < SHORTEST:
         return None
     change = now.lag - before.lag
@@ -237,9 +257,16 @@ def _is_stuck(
     anywhere: float | None,
     interval: float | None,
 ) -> bool:
-    """Whether a commit is stuck. of_member, anywhere: when a commit of the same member, of the group, last moved.
-    interval: seconds between two commits of the member, None for unknown. A group may commit every minute, so that
-    only a rhythm that was seen allows a quick verdict."""
+    """Return whether a commit is stuck.
+
+    A group may commit only once a minute: without a rhythm that was observed, the verdict takes longer.
+
+    Args:
+        still: seconds for which the commit has stood still.
+        of_member: when a commit of the same member last moved, Unix seconds; None for never.
+        anywhere: the same for any commit of the group.
+        interval: seconds between two commits of the member, None if unknown.
+    """
     if stands.since is None or now.end <= stands.end:
         return False
     beside = of_member is not None and of_member > stands.since

@@ -1,4 +1,4 @@
-"""How the logs of partitions move between looks: a first offset that jumps, an end that falls, a last stable offset
+"""How the logs of partitions move between polls: a first offset that jumps, an end that falls, a last stable offset
 that stands still. Pure.
 """
 
@@ -39,9 +39,9 @@ class Newest(NamedTuple):
 
 
 class LogCourse(NamedTuple):
-    """A log as it was seen. at: of the last look, Unix seconds; first_at: of the first, first_end: its end then.
+    """A log as it was seen. at: of the last poll, Unix seconds; first_at: of the first, first_end: its end then.
     stable_since: since when the last stable offset has been this one, and below the end; None where it is not. grew_at:
-    the last look that found a higher end, None where none has."""
+    the last poll that found a higher end, None where none has."""
 
     last: LogOffsets
     at: float
@@ -52,8 +52,8 @@ class LogCourse(NamedTuple):
 
 
 class Jump(NamedTuple):
-    """The first offset of a log that rose. after, at: the look before and the one that saw it, Unix seconds. known_at,
-    known_end: an earlier look and the log's end then: records from there on are younger than that."""
+    """The first offset of a log that rose. after, at: the poll before and the one that saw it, Unix seconds. known_at,
+    known_end: an earlier poll and the log's end then: records from there on are younger than that."""
 
     topic: str
     partition: int
@@ -84,19 +84,28 @@ class LogCourses(Struct, frozen=True):
     falls: tuple[Fall, ...] = ()
 
     def standing(self, seconds: float) -> tuple[Place, ...]:
-        """The partitions whose last stable offset has stood still below the end for so long, sorted."""
+        """Return the partitions whose last stable offset has stood still below the end for at least so many seconds,
+        sorted."""
         held = [place for place, known in self.logs.items() if known.stable_since is not None]
         return tuple(sorted(place for place in held if self.stood(place) >= seconds))
 
     def stood(self, place: Place) -> float:
-        """Seconds for which the last stable offset has stood still below the end; -1 where it does not."""
+        """Return the seconds for which the last stable offset has stood still below the end; -1 where it does not."""
         known = self.logs.get(place)
         return -1.0 if known is None or known.stable_since is None else known.at - known.stable_since
 
 
 def look_at_logs(before: LogCourses, found: Mapping[Place, LogOffsets], at: float) -> LogCourses:
-    """The courses after another read of some logs, `at` Unix seconds. After a clock that went back they begin again. A
-    log that begins earlier than before is another one: its topic was made again."""
+    """Return the observations after another read of some logs.
+
+    A log that begins at a lower offset than before is another one, since its topic was created again: it is observed
+    from here on.
+
+    Args:
+        found: the logs that were read now; what is known of the others stays.
+        at: the time of the read, Unix seconds. If it is not after that of the last read, the clock went back, and all
+            observations begin again.
+    """
     if at <= before.at:
         before = LogCourses()
     logs = dict(before.logs)
@@ -121,7 +130,11 @@ def look_at_logs(before: LogCourses, found: Mapping[Place, LogOffsets], at: floa
 
 
 def without_logs(before: LogCourses, kept: Mapping[str, object]) -> LogCourses:
-    """The courses of the topics that there still are."""
+    """Return the observations without those of topics that are gone.
+
+    Args:
+        kept: the topics that exist, by name.
+    """
     if all(topic in kept for topic, _ in before.logs):
         return before
     logs = {place: known for place, known in before.logs.items() if place[0] in kept}

@@ -41,7 +41,7 @@ class Views(Struct, frozen=True):
     at: Mapping[int, float] = field(default_factory=dict)
 
     def behind(self, seconds: float) -> dict[int, tuple[Late, ...]]:
-        """The brokers that showed partitions as they were for so long, and these."""
+        """Return the brokers that have shown outdated partitions for at least so many seconds, and these partitions."""
         lasting = {
             broker: tuple(each for each in mine if self.at[broker] - each.since >= seconds)
             for broker, mine in self.late.items()
@@ -50,10 +50,12 @@ class Views(Struct, frozen=True):
 
 
 def look_at_view(before: Views, broker: int, known: Iterable[Topic], answer: TopicListing, at: float) -> Views:
-    """The comparison after a broker's answer, `at` Unix seconds.
+    """Return the comparison after a broker's answer to Metadata.
 
-    known: the topics that were asked for, as they were known before. Topics without an id (before Kafka 2.8) can't be
-    told from others of that name, and are left out.
+    Args:
+        known: the topics that were asked for, as they were known before. Topics without an id (before Kafka 2.8) can't
+            be distinguished from others of the same name, and are left out.
+        at: the time of the answer, Unix seconds.
     """
     epochs = dict(before.epochs)
     was = {(each.topic, each.partition): each for each in before.late.get(broker, ())}
@@ -64,6 +66,7 @@ def look_at_view(before: Views, broker: int, known: Iterable[Topic], answer: Top
             continue
         for partition in topic.partitions:
             key = topic.topic_id, partition.number
+            # Popped and set again: the order of the dict is that of use, and the oldest are dropped below.
             floor = max(epochs.pop(key, NEVER), partition.leader_epoch)
             epoch = shown.get(partition.number, NEVER)
             epochs[key] = max(floor, epoch)
@@ -76,8 +79,8 @@ def look_at_view(before: Views, broker: int, known: Iterable[Topic], answer: Top
 
 
 def _shown(topic: Topic, answer: TopicListing) -> dict[int, int] | None:
-    """Partition -> its leader epoch in the answer; None where nothing can be said: a topic that is missing may have
-    been deleted since it was known."""
+    """Return the leader epoch of each partition of a topic in the answer; None where the topic is missing or another
+    one: it may have been deleted since it was known."""
     found = answer.topics.get(topic.name)
     if found is None or found.topic_id != topic.topic_id:
         return None
@@ -85,7 +88,7 @@ def _shown(topic: Topic, answer: TopicListing) -> dict[int, int] | None:
 
 
 def of_brokers(before: Views, brokers: Iterable[int]) -> Views:
-    """The comparison of these brokers alone: of one that is down nothing is said."""
+    """Return the comparison of these brokers alone: nothing is claimed of one that is down."""
     kept = frozenset(brokers)
     if kept >= before.late.keys():
         return before

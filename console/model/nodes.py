@@ -12,18 +12,23 @@ ITS_OWN = "What is a controller's own, its configs and loggers, kafka-configs --
 
 
 def is_broker(snapshot: Snapshot, name: str) -> bool:
-    """Whether this is a broker that is up, or may be one: brokers were not read. name: digits."""
+    """Return whether an id is that of a registered broker, or may be: no brokers were read.
+
+    Args:
+        name: the id in digits.
+    """
     ids = {broker.id for broker in snapshot.cluster.brokers}
     return not ids or int(name) in ids
 
 
 def controller_named(snapshot: Snapshot, name: str) -> str:
-    """What is wrong with naming this node as a broker; ``""`` unless it is known to be a controller alone."""
+    """Return what is wrong with naming this node as a broker; ``""`` unless it is known to be a controller and no
+    broker."""
     return f"node {name} is a controller and no broker" if int(name) in controllers(snapshot) else ""
 
 
 def controllers(snapshot: Snapshot) -> frozenset[int]:
-    """The nodes that are controllers, as far as that was read, and not brokers as well."""
+    """Return the ids of the controllers that are known and are not brokers as well."""
     quorum, features = snapshot.quorum, snapshot.features
     found = {each.id for each in quorum.voters} if quorum is not None else set()
     found |= {each.id for each in features.nodes if each.controller} if features is not None else set()
@@ -31,12 +36,12 @@ def controllers(snapshot: Snapshot) -> frozenset[int]:
 
 
 def address_of(broker: Broker) -> str:
-    """Where a broker says that it is."""
+    """Return the advertised address of a broker as ``host:port``."""
     return f"[{broker.host}]:{broker.port}" if ":" in broker.host else f"{broker.host}:{broker.port}"
 
 
 def shared_addresses(brokers: Iterable[Broker]) -> Mapping[str, tuple[int, ...]]:
-    """Address -> the brokers that advertise it, of addresses that more than one does that is up."""
+    """Return the addresses that several live brokers advertise, each with the ids of these brokers."""
     found: dict[str, list[int]] = {}
     for broker in brokers:
         if not broker.fenced:

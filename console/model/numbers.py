@@ -27,48 +27,67 @@ Data = str | int | float | bool | None | Sequence["Data"] | Mapping[str, "Data"]
 
 
 def is_natural(text: str) -> bool:
-    """Whether it is digits alone: ``0``, ``12``."""
+    """Return whether a text has digits alone: ``0``, ``12``."""
     return _NATURAL.fullmatch(text) is not None
 
 
 def is_whole(text: str) -> bool:
-    """Whether it is a whole number: ``12``, ``-1``, ``+7``."""
+    """Return whether a text is a whole number: ``12``, ``-1``, ``+7``."""
     return _WHOLE.fullmatch(text) is not None
 
 
 def is_decimal(text: str) -> bool:
-    """Whether it is a number: ``12``, ``0.5``, ``.5``, ``1e6``; not if it is too large for a double."""
+    """Return whether a text is a number that a double can hold: ``12``, ``0.5``, ``.5``, ``1e6``."""
     return has_number_form(text) and math.isfinite(float(text))
 
 
 def has_number_form(text: str) -> bool:
-    """Whether it is written as `is_decimal` wants it, however large: ``1e999``."""
+    """Return whether a text has the form of a decimal number, however large: ``1e999``."""
     return _DECIMAL.fullmatch(text) is not None
 
 
 def natural_number(text: str) -> int:
-    """Raises ValueError with words for what `is_natural` refuses."""
+    """Return the number in a text that is natural.
+
+    Raises:
+        ValueError: `is_natural` refuses it; the message says so.
+    """
     if not is_natural(text):
         raise ValueError(f"{_quoted(text)} is not a whole number of 0 or more")
     return int(text)
 
 
 def whole_number(text: str) -> int:
-    """Raises ValueError with words for what `is_whole` refuses."""
+    """Return the number in a text that is whole.
+
+    Raises:
+        ValueError: `is_whole` refuses it; the message says so.
+    """
     if not is_whole(text):
         raise ValueError(f"{_quoted(text)} is not a whole number")
     return int(text)
 
 
 def decimal_number(text: str) -> float:
-    """Raises ValueError with words for what `is_decimal` refuses."""
+    """Return the number in a text that is decimal.
+
+    Raises:
+        ValueError: `is_decimal` refuses it; the message says so.
+    """
     if not is_decimal(text):
         raise ValueError(f"{_quoted(text)} is not a number")
     return float(text)
 
 
 def option(read: Callable[[str], N], lowest: float = 0, highest: float = math.inf) -> Callable[[str], N]:
-    """The number of an option of the command line, for argparse: its errors say what is wrong."""
+    """Return a type for argparse: a function that reads the number of an option and raises ArgumentTypeError with what
+    is wrong.
+
+    Args:
+        read: raises ValueError for a text that is no number.
+        lowest: the least value that is accepted.
+        highest: the greatest value that is accepted.
+    """
 
     def number(text: str) -> N:
         from argparse import ArgumentTypeError
@@ -86,9 +105,9 @@ def option(read: Callable[[str], N], lowest: float = 0, highest: float = math.in
 
 
 def long_number(text: str | None) -> int | None:
-    """The number in text that comes from a cluster; None for text that is not a number which a Java long can hold.
+    """Return the number in a text from a cluster; None for a text that is no number, or none that a Java long can hold.
 
-    A broker may answer with any text: hundreds of digits are a number for `int`, which no float and no date can take.
+    A broker may answer with any text: `int` also reads hundreds of digits, which no float and no date can take.
     """
     if text is None or not _WHOLE.fullmatch(text):
         return None
@@ -97,23 +116,29 @@ def long_number(text: str | None) -> int | None:
 
 
 def commas(ids: Iterable[int]) -> str:
-    """Ids, as of a partition's replicas, in the form that Kafka's own tools print: ``3,1,2``."""
+    """Return ids, such as those of a partition's replicas, in the form that Kafka's own tools print: ``3,1,2``."""
     return ",".join(map(str, ids))
 
 
 def plural(count: int, one: str, many: str = "") -> str:
-    """``1 topic``, ``4,000 topics``."""
+    """Return a count with its noun: ``1 topic``, ``4,000 topics``."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def time_of_day(at: datetime) -> str:
-    """The local time of day, as ``14:02:31``: absolute, so that it never needs to be drawn again."""
+    """Return the local time of day, as ``14:02:31``: unlike an age, it never has to be drawn again."""
     return at.astimezone().strftime("%H:%M:%S")
 
 
 def json_text(data: object, **options: Any) -> str:
-    """JSON as any parser reads it: a NaN or an infinity, which brokers accept as a quota and JSON has no number for, is
-    the text ``nan``, ``inf`` or ``-inf``, which `float` reads back. options: of `json.dumps`."""
+    """Return data as JSON that any parser reads.
+
+    Brokers accept a NaN or an infinity as a quota, and JSON has no number for it: it becomes the text ``nan``, ``inf``
+    or ``-inf``, which `float` reads back.
+
+    Args:
+        options: of `json.dumps`.
+    """
     import json
 
     try:
@@ -123,8 +148,12 @@ def json_text(data: object, **options: Any) -> str:
 
 
 def json_of(text: str | bytes) -> Any:
-    """What JSON of a file says. Raises ValueError for anything else: also where it is nested too deep, and for numbers
-    that JSON does not have (``NaN``, ``Infinity``) or that are too large (``1e400``)."""
+    """Return the data of a JSON text.
+
+    Raises:
+        ValueError: it is no JSON, is nested too deep, or has a number that JSON lacks (``NaN``, ``Infinity``) or that
+            is too large for a double (``1e400``).
+    """
     import json
 
     try:

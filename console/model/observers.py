@@ -37,7 +37,7 @@ Rules = tuple[ObserverRule, ...]
 
 
 def observer_rules(configs: ConfigSet) -> Rules:
-    """What a topic's config says of observers; empty where it says nothing, or can't be read."""
+    """Return the rules of observers in a topic's config; empty where it has none, or none that can be read."""
     for key in PLACEMENT_KEYS:
         entry = configs.get(key)
         if entry is None or not entry.value:
@@ -52,8 +52,15 @@ def observer_rules(configs: ConfigSet) -> Rules:
 def placements_to_read(
     topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet], asked: Container[str]
 ) -> list[str]:
-    """The topics whose configs say whether what is missing in their ISRs is so by design: of those that were not asked
-    for. The first says whether the server has such a config at all; most have none, and are asked for one topic."""
+    """Return the topics whose configs have to be read to learn whether replicas missing from their ISRs are observers.
+
+    Most servers have no such config: while no topic is described, a single topic is enough to see that.
+
+    Args:
+        topics: all topics, by name.
+        configs: what was read of them so far.
+        asked: names of topics whose configs were asked for before: they are not asked for again.
+    """
     known = [configs.get(topic_resource(name)) for name in topics]
     described = next((each for each in known if each is not None), None)
     if described is not None and not any(described.get(key) for key in PLACEMENT_KEYS):
@@ -69,7 +76,7 @@ def placements_to_read(
 def observed(
     topics: Mapping[str, Topic], rules: Mapping[str, Rules], brokers: tuple[Broker, ...]
 ) -> Mapping[str, Topic]:
-    """The topics with their observers named; the very same objects where that changes nothing."""
+    """Return the topics with their observers marked; the very same mapping and topics where nothing changes."""
     racks = {broker.id: broker.rack for broker in brokers}
     changed = {}
     for name in rules.keys() & topics.keys():
@@ -81,7 +88,8 @@ def observed(
 
 
 def _marked(partition: Partition, rules: Rules, racks: Mapping[int, str | None]) -> Partition:
-    """The last replicas of the list that fit a rule are the observers of it; one that is in sync was promoted."""
+    """Return a partition with its observers: the last replicas of the list that fit a rule. One that is in sync was
+    promoted and does not count."""
     found: list[int] = []
     for rule in rules:
         rack = rule.constraints.get("rack")
@@ -92,5 +100,5 @@ def _marked(partition: Partition, rules: Rules, racks: Mapping[int, str | None])
 
 
 def not_in_sync(partition: Partition) -> tuple[int, ...]:
-    """The replicas that should be in sync and are not."""
+    """Return the replicas that should be in sync and are not."""
     return tuple(each for each in partition.replicas if each not in partition.isr and each not in partition.observers)

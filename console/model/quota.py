@@ -34,7 +34,7 @@ _ORDER = {USER: 0, CLIENT_ID: 1, IP: 2}
 
 
 def part_order(type_: str) -> tuple[int, str]:
-    """Where a component of this type stands in an entity."""
+    """Return the sort key of a component's type within an entity."""
     return _ORDER.get(type_, len(_ORDER)), type_
 
 
@@ -61,22 +61,27 @@ class QuotaEntity(tuple[QuotaPart, ...]):
 
     @classmethod
     def of(cls, parts: Mapping[str, str | None]) -> QuotaEntity:
-        """From ``{"user": "alice", "client-id": None}``; None is the default, an absent type is absent."""
+        """Return the entity of components such as ``{"user": "alice", "client-id": None}``; a name of None is the
+        default."""
         return cls(tuple(QuotaPart(t, parts[t]) for t in sorted(parts, key=part_order)))
 
     def __repr__(self) -> str:
         return f"QuotaEntity({self.as_dict()!r})"
 
     def as_dict(self) -> dict[str, str | None]:
-        """The form of JSON output: a null name is the default."""
+        """Return the components as JSON output has them: a null name is the default."""
         return dict(self)
 
     def has(self, type_: str) -> bool:
-        """Whether the entity has a component of this type."""
+        """Return whether the entity has a component of this type."""
         return any(part.type == type_ for part in self)
 
     def name_of(self, type_: str) -> str | None:
-        """The component's name, None for the default; raises KeyError where the type is absent."""
+        """Return the name of a component, None for the default.
+
+        Raises:
+            KeyError: the entity has no component of this type.
+        """
         for part in self:
             if part.type == type_:
                 return part.name
@@ -113,7 +118,7 @@ class QuotaFilter(NamedTuple):
     strict: bool = False
 
     def finds(self, entity: QuotaEntity) -> bool:
-        """Whether it is one of those."""
+        """Return whether the filter matches an entity."""
         if self.strict and (not self.components or len(entity.parts) != len(self.components)):
             return False
         return all(
@@ -124,13 +129,18 @@ class QuotaFilter(NamedTuple):
 
 
 def filter_for_name(type_: str, name: str | None, *, strict: bool = False) -> QuotaFilter:
-    """The filter that finds what has this component; strict: and no other."""
+    """Return the filter that matches entities with this component.
+
+    Args:
+        name: None for the default.
+        strict: match only entities without other components.
+    """
     match = QuotaMatch(type_, Match.DEFAULT) if name is None else QuotaMatch(type_, Match.EXACT, name)
     return QuotaFilter((match,), strict)
 
 
 def filter_for_entity(entity: QuotaEntity) -> QuotaFilter:
-    """The filter that finds exactly this entity."""
+    """Return the filter that matches exactly this entity."""
     return QuotaFilter(
         tuple(
             QuotaMatch(part.type, Match.DEFAULT) if part.name is None else QuotaMatch(part.type, Match.EXACT, part.name)
@@ -191,7 +201,10 @@ class Effective(NamedTuple):
 
 
 def levels(user: str, client: str) -> tuple[QuotaEntity, ...]:
-    """The entities of the eight levels for a (user, client id), level 1 first, whether or not they can apply."""
+    """Return the entities of the eight levels for a user and a client id, level 1 first.
+
+    They are all eight whatever the arguments: of a client without a client id (``""``) only `USER_LEVELS` can apply.
+    """
     return tuple(
         QuotaEntity.of(parts)
         for parts in (
@@ -208,7 +221,11 @@ def levels(user: str, client: str) -> tuple[QuotaEntity, ...]:
 
 
 def level_of(entity: QuotaEntity) -> int:
-    """1 (user and client) to 8 (default client), the strongest first; an address is 1, the default address 2."""
+    """Return the level of an entity.
+
+    Returns:
+        1 (user and client) to 8 (default client), the strongest first; of an address 1, of the default address 2.
+    """
     names = {part.type: part.name for part in entity}
     if IP in names:
         return 1 if names[IP] is not None else 2
@@ -221,19 +238,36 @@ def level_of(entity: QuotaEntity) -> int:
 
 
 def ip_levels(address: str) -> tuple[QuotaEntity, ...]:
-    """The entities whose quotas an address may fall under, the strongest first."""
+    """Return the entities whose quotas may apply to an address, the strongest first."""
     return (QuotaEntity.of({IP: address}), QuotaEntity.of({IP: None}))
 
 
 def effective(quotas: Mapping[QuotaEntity, QuotaValues], user: str, client: str, key: str) -> Effective | None:
-    """The limit on `key` for a user's connections with a client id (``""``: without one); None if nothing limits
-    them."""
+    """Return the quota that applies to a user's connections with a client id.
+
+    Args:
+        quotas: all quotas that are known. Where some were not read, the answer may be wrong.
+        user: the name, without ``User:``.
+        client: the client id; ``""`` for connections without one, to which only the levels of the user apply.
+        key: one of `CLIENT_KEYS`.
+
+    Returns:
+        The value in the key's unit, on each broker by itself; None where no quota applies.
+    """
     every = levels(user, client)
     return _first(quotas, every if client else tuple(every[level - 1] for level in USER_LEVELS), key)
 
 
 def effective_ip(quotas: Mapping[QuotaEntity, QuotaValues], address: str) -> Effective | None:
-    """The limit on new connections per second from an address; None where nothing limits it."""
+    """Return the quota on new connections that applies to an address.
+
+    Args:
+        quotas: all quotas that are known.
+        address: an IP address as brokers print it.
+
+    Returns:
+        The value in connections a second, on each broker by itself; None where no quota applies.
+    """
     return _first(quotas, ip_levels(address), CONNECTION_CREATION_RATE)
 
 

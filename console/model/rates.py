@@ -1,6 +1,6 @@
-"""Rates of writing from two looks: records a second from end offsets, bytes a second from the sizes of leaders' logs.
+"""Rates of writing from two polls: records a second from end offsets, bytes a second from the sizes of leaders' logs.
 
-A rate is unknown until two looks have shown it. Offsets also count what is no record (control records, gaps of
+A rate is unknown until two polls have shown it. Offsets also count what is no record (control records, gaps of
 compaction), and a size is of the compressed batches on disk. Pure.
 """
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from console.model.disk_trend import DirSample
 
 WINDOW = 15.0
-"""Seconds over which a rate is smoothed: it compares with a look that is at least this old once there is one, and at
-most twice as old where looks come oftener. Looks that are further apart are compared with the one before."""
+"""Seconds over which a rate is smoothed: it compares with a poll that is at least this old once there is one, and at
+most twice as old where polls are frequent. Polls that are further apart are compared with the one before."""
 SHORTEST = 1.0
-"""Seconds between two looks before they show a rate."""
+"""Seconds between two polls before they show a rate."""
 KNOWN_SHARE = 0.9
 """Share of the partitions of a topic or a broker that has to be known before their sum is."""
 
@@ -32,9 +32,9 @@ Place = tuple[str, int]
 
 
 class Counter(NamedTuple):
-    """Something that only grows, looked at again and again; times are Unix seconds.
+    """A number that only grows, read repeatedly; times are Unix seconds.
 
-    base: the look with which the last one is compared; next: the one that takes its place. source: where it was
+    base: the reading with which the last one is compared; next: the one that takes its place. source: where it was
     counted, the broker of a log's size.
     """
 
@@ -54,10 +54,16 @@ class Counter(NamedTuple):
 
 
 def count(known: Counter | None, value: int, at: float, source: int = -1) -> Counter:
-    """The counter after one more look.
+    """Return a counter after one more reading.
 
-    It begins again where it can't have grown to this value: a log that was truncated, deleted from or made again, that
-    of another broker; and after a clock that went back.
+    It begins again where it can't have grown to this value: the log was truncated, had records deleted, was created
+    again or is that of another broker; and after a clock that went back.
+
+    Args:
+        known: the counter so far, None before the first reading.
+        value: an end offset, or bytes.
+        at: the time of the reading, Unix seconds.
+        source: the broker whose log was measured, -1 where it does not matter.
     """
     if known is None or value < known.value or at < known.at or source != known.source:
         return Counter(at, value, at, value, at, value, source)
@@ -79,7 +85,7 @@ UNKNOWN = Rate()
 
 
 class Rates(Struct, frozen=True, dict=True):
-    """What the looks so far show. ends: the end offset of each partition; sizes: the bytes of its leader's log. dirs:
+    """What the polls so far show. ends: the end offset of each partition; sizes: the bytes of its leader's log. dirs:
     (broker, path) -> samples of what is usable, the earliest first."""
 
     ends: Mapping[Place, Counter] = field(default_factory=dict)
@@ -87,13 +93,14 @@ class Rates(Struct, frozen=True, dict=True):
     dirs: Mapping[tuple[int, str], tuple[DirSample, ...]] = field(default_factory=dict)
 
     def of(self, topic: str, number: int) -> Rate:
-        """The rate of a partition."""
+        """Return the rate of a partition."""
         size, end = self.sizes.get((topic, number)), self.ends.get((topic, number))
         return Rate(None if size is None else size.rate, None if end is None else end.rate)
 
     @cached_property
     def seconds_left(self) -> Mapping[int, float]:
-        """Broker -> seconds until the first of its disks is full; those where none fills, or unknown, are missing."""
+        """Return the seconds until the first disk of each broker is full; brokers where none fills, or that is unknown,
+        are missing."""
         from console.model.disk_trend import foreseen
 
         found: dict[int, float] = {}
@@ -104,11 +111,17 @@ class Rates(Struct, frozen=True, dict=True):
 
 
 NOT_LOOKED = Rates()
-"""Before the first look."""
+"""The rates before the first poll."""
 
 
 def with_ends(rates: Rates, asked: Iterable[Place], found: Mapping[Place, int], at: datetime) -> Rates:
-    """After a look at end offsets. Of what was asked for and not found, nothing is known any more."""
+    """Return the rates after end offsets were read.
+
+    Args:
+        asked: the partitions whose ends were requested: those that `found` lacks lose what was known of them.
+        found: end offsets.
+        at: when they were read, an aware time.
+    """
     moment, ends = at.timestamp(), dict(rates.ends)
     for place in asked:
         if place not in found:
@@ -119,7 +132,14 @@ def with_ends(rates: Rates, asked: Iterable[Place], found: Mapping[Place, int], 
 
 
 def with_dirs(rates: Rates, topics: Mapping[str, Topic], dirs: Mapping[int, Iterable[LogDir]], at: datetime) -> Rates:
-    """After a look at the log directories of some brokers. Partitions that are gone are forgotten here."""
+    """Return the rates after the log directories of some brokers were read; partitions that no longer exist are
+    dropped.
+
+    Args:
+        topics: all topics, by name: the size of a partition is that of its leader's replica.
+        dirs: the directories of the brokers that answered, by broker id; samples of other brokers stay.
+        at: when they were read, an aware time.
+    """
     from console.model.disk_trend import DirSample, sampled
 
     moment = at.timestamp()
@@ -133,6 +153,7 @@ def with_dirs(rates: Rates, topics: Mapping[str, Topic], dirs: Mapping[int, Iter
                 samples[key] = sampled(rates.dirs.get(key, ()), DirSample(at, log_dir.usable_bytes))
             for replica in log_dir.replicas:
                 place = replica.topic, replica.partition
+                # A future replica is a copy between directories: its growth is no write.
                 if not replica.is_future and leaders.get(place) == broker:
                     sizes[place] = count(sizes.get(place), replica.size, moment, broker)
     ends = {place: known for place, known in rates.ends.items() if place in leaders}
@@ -156,7 +177,7 @@ class Tally(NamedTuple):
 
 
 def total(tallies: Iterable[Tally]) -> Tally:
-    """The tally of all their partitions."""
+    """Return the sum of several tallies."""
     partitions = sized = ended = 0
     size_sum = end_sum = 0.0
     for each in tallies:
@@ -167,7 +188,8 @@ def total(tallies: Iterable[Tally]) -> Tally:
 
 
 def by_leader(rates: Rates, topic: Topic) -> dict[int, Tally]:
-    """Broker -> the partitions of a topic that it leads. Nothing is written to those without a leader."""
+    """Return the tally of a topic's partitions for each broker that leads some. Partitions without a leader take no
+    writes."""
     led: dict[int, list[float]] = {}
     for each in topic.partitions:
         if each.leader < 0:
@@ -187,7 +209,7 @@ def by_leader(rates: Rates, topic: Topic) -> dict[int, Tally]:
 
 
 def topic_rate(rates: Rates, topic: Topic) -> Rate:
-    """The rate of a topic."""
+    """Return the rate of a topic, over all its partitions."""
     return total(by_leader(rates, topic).values()).rate
 
 
@@ -200,8 +222,17 @@ class RateTotals(NamedTuple):
     topics: Mapping[str, Rate] = {}
 
     def after(self, rates: Rates, topics: Mapping[str, Topic]) -> RateTotals:
-        """The sums of these rates; made again only for topics of which a counter or a partition is another object. The
-        same `topics` where no rate has changed."""
+        """Return the totals of newer rates.
+
+        Only topics of which a counter or the topic itself is another object are summed up again.
+
+        Args:
+            rates: the newer rates.
+            topics: all topics, by name.
+
+        Returns:
+            Its `topics` is the same object where no rate changed, so that a view may compare identities.
+        """
         if not rates.ends and not rates.sizes:
             return RateTotals(rates, topics={} if self.topics else self.topics)
         again = {name for name, topic in topics.items() if self.made_of.get(name) is not topic}
@@ -216,7 +247,8 @@ class RateTotals(NamedTuple):
         return RateTotals(rates, topics, tallies, self.topics if known == self.topics else known)
 
     def leaders(self) -> dict[int, Rate]:
-        """Broker -> what is written to the partitions that it leads; missing where that is unknown."""
+        """Return the rate of writes to the partitions that each broker leads; brokers of which it is unknown are
+        missing."""
         led: dict[int, list[Tally]] = {}
         for tallies in self.tallies.values():
             for leader, tally in tallies.items():
@@ -225,7 +257,7 @@ class RateTotals(NamedTuple):
 
 
 def _changed(before: Mapping[Place, Counter], after: Mapping[Place, Counter]) -> set[str]:
-    """The topics with a counter that is another one, new, or gone."""
+    """Return the topics with a counter that is another object, new, or gone."""
     if before is after:
         return set()
     changed = {place[0] for place, counter in after.items() if before.get(place) is not counter}

@@ -56,7 +56,7 @@ class JsonCondition(Struct, frozen=True):
     text: str
 
     def holds(self, document: Any) -> bool:
-        """Whether it holds for anything that the path finds."""
+        """Return whether the condition holds for anything that the path finds in a decoded document."""
         found = _at(document, self.steps)
         if not self.operator:
             return next(found, _MISSING) is not _MISSING
@@ -73,7 +73,11 @@ _MISSING = object()
 
 @cache
 def json_condition(text: str) -> JsonCondition:
-    """The condition of a text. Raises ValueError with words for the operator."""
+    """Return the condition that a text describes.
+
+    Raises:
+        ValueError: it is no condition; the message is for the operator.
+    """
     if not text.startswith("$"):
         raise ValueError(f"a path begins with $, for example $.order.items[0].price>10, not {_short(text)}")
     at, steps = 1, list[Step]()
@@ -94,7 +98,7 @@ def json_condition(text: str) -> JsonCondition:
 
 
 def _at(document: Any, steps: Sequence[Step]) -> Iterator[Any]:
-    """What a path finds."""
+    """Yield all values that a path leads to."""
     if not steps:
         yield document
         return
@@ -130,7 +134,7 @@ class RecordFilter(Struct, frozen=True):
         return bool(self.text or self.key or self.json)
 
     def matches(self, record: Record) -> bool:
-        """Whether a record is wanted."""
+        """Return whether a record passes the filter."""
         if self.text and not _contains(record, self.text.encode()):
             return False
         if self.key and (record.key is None or not fnmatchcase(record.key.decode(errors="replace"), self.key)):
@@ -151,7 +155,11 @@ def _json_holds(record: Record, condition: JsonCondition) -> bool:
 
 
 def decoded_json(data: bytes | None) -> Any:
-    """JSON as Python has it. Raises ValueError: no JSON, too large, too deep for msgspec."""
+    """Return the decoded JSON of a key or value.
+
+    Raises:
+        ValueError: it is null, no JSON, larger than `LARGEST_JSON`, or nested too deep for msgspec.
+    """
     if data is None or len(data) > LARGEST_JSON:
         raise ValueError("null" if data is None else f"more than {LARGEST_JSON >> 20} MiB")
     try:

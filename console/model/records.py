@@ -1,4 +1,4 @@
-"""Records of topics as they are read: where to begin, what was found, what can't be decoded, how far the look went."""
+"""Records of topics as they are read: where to begin, what was found, what can't be decoded, how far they were read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from console.model.failure import Failure
 MOST_RECORDS = 10_000
 """Most records of one answer."""
 MOST_LOOKED_AT = 100_000
-"""Most records that are decoded for one answer: a filter looks at more than it returns."""
+"""Most records that are decoded for one answer: a filter reads more than it returns."""
 MOST_BYTES = 16 << 20
 """Bytes of record batches that are fetched for one answer; the batch that crosses the limit is still whole."""
 MOST_SECONDS = 10.0
@@ -119,7 +119,7 @@ class FromTime(Struct, frozen=True, tag=True):
 
 
 class OfGroup(Struct, frozen=True, tag=True):
-    """From where a group stands: the first record that it has not committed."""
+    """From a group's committed offset on: the first record that it has not committed."""
 
     group: str
 
@@ -152,8 +152,8 @@ class RecordsRead(Struct, frozen=True):
     """What was found.
 
     records: by time, then partition and offset. looked_at: records decoded. bytes: of batches, as they were fetched.
-    stopped: which limit ended the look (``records``, ``bytes``, ``time``), ``""`` for none. more: where to look
-    further, None at the end of the log. notes: what differs from what was asked for. problems: partitions that were not
+    stopped: which limit ended the reading (``records``, ``bytes``, ``time``), ``""`` for none. more: where to read
+    on, None at the end of the log. notes: what differs from what was asked for. problems: partitions that were not
     read.
     """
 

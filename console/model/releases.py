@@ -64,7 +64,8 @@ _FIRST_WITH = (
 
 
 def release_of(apis: Apis, supported_features: Mapping[str, tuple[int, int]]) -> str:
-    """The release as ``3.9``; ``≥ 4.4`` if it is newer than all known here, ``< 2.0`` if it is older."""
+    """Return the release of a broker as ``3.9``; ``≥ 4.4`` if it is newer than all known here, ``< 2.0`` if it is
+    older."""
     level = supported_features.get(METADATA_VERSION, (0, 0))[1]
     if level > _LAST_LEVEL:
         return f"≥ {_METADATA_VERSIONS[0][1]}"
@@ -81,8 +82,8 @@ _HOST_RANGES_FROM = 32
 
 
 def takes_host_ranges(features: Iterable[Mapping[str, tuple[int, int]]]) -> bool:
-    """Whether brokers that support these features take a range of addresses for the host of an ACL (4.4-IV1); False
-    where no broker said what it supports."""
+    """Return whether brokers that support these features accept a range of addresses as the host of an ACL (4.4-IV1);
+    False where no broker reported its features."""
     levels = [each.get(METADATA_VERSION, (0, 0))[1] for each in features]
     return bool(levels) and min(levels) >= _HOST_RANGES_FROM
 
@@ -102,8 +103,11 @@ _OF_ZOOKEEPER = frozenset({4, 6})
 
 
 def proven_release(apis: Apis, supported_features: Mapping[str, tuple[int, int]]) -> str:
-    """The release where all that brokers of Kafka have in it is there; ``""`` for another server, whose versions say
-    nothing of a release."""
+    """Return the release of a broker of Kafka; ``""`` for another server, whose versions prove no release.
+
+    It counts as Kafka's own if it has a metadata version, or all APIs of administration that Kafka's brokers of that
+    release have.
+    """
     release = release_of(apis, supported_features)
     if METADATA_VERSION in supported_features:
         return release
@@ -113,12 +117,12 @@ def proven_release(apis: Apis, supported_features: Mapping[str, tuple[int, int]]
 
 
 def likely_release(apis: Apis, supported_features: Mapping[str, tuple[int, int]]) -> str:
-    """The release where it is proven; else the nearest one, as ``~2.1``."""
+    """Return the release where it is proven, else the nearest one, as ``~2.1``."""
     return proven_release(apis, supported_features) or f"~{release_of(apis, supported_features).lstrip('≥< ')}"
 
 
 def release_number(text: str) -> tuple[int, ...]:
-    """A release as numbers, for comparing: ``(2, 7)`` of ``2.7, in KRaft mode 3.5``; ``(1,)`` of ``< 2.0``."""
+    """Return a release as numbers to compare: ``(2, 7)`` of ``2.7, in KRaft mode 3.5``; ``(1,)`` of ``< 2.0``."""
     if text.startswith("<"):
         return (1,)
     numbers = (long_number(part) for part in text.lstrip("≥~ ").partition(" ")[0].rstrip(",").split("."))
@@ -126,5 +130,5 @@ def release_number(text: str) -> tuple[int, ...]:
 
 
 def runs_on_zookeeper(apis: Apis) -> bool:
-    """Whether a broker's APIs show that ZooKeeper has its cluster's metadata."""
+    """Return whether a broker's APIs show that ZooKeeper has its cluster's metadata."""
     return apis.keys() >= _OF_ZOOKEEPER

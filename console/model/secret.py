@@ -12,7 +12,7 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """The secret itself."""
+        """Return the secret in clear text."""
         return self._text
 
     def __repr__(self) -> str:

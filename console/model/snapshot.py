@@ -58,8 +58,8 @@ class Snapshot(Struct, frozen=True):
     log_ranges: (topic, partition) -> its first offset and its end, of the partitions that were asked for.
     offsets_at: (topic, partition, ms since 1970) -> the offset of its first record that is not older, -1 if there is
     none, of those that were asked for.
-    transactions: (topic, partition) -> the last look at it; a look is at many partitions.
-    rates: what two looks at offsets and log dirs show; empty after one.
+    transactions: (topic, partition) -> the last poll of it; a poll is of many partitions.
+    rates: what two polls of offsets and log dirs show; empty after one.
     observer_rules: what topics say of replicas that are outside of the ISR by design, of those that do.
     quotas_sparse: there are so many quotas that users' clients are known only of those who were looked at.
     failures: (part, entity text, why) for what could not be read; a pane shows the rest.
@@ -121,7 +121,8 @@ _GONE: Mapping[int, str] = {TOPIC: "UNKNOWN_TOPIC_OR_PARTITION", GROUP: "GROUP_I
 
 
 def share(old: Mapping[K, V], new: Mapping[K, V]) -> Mapping[K, V]:
-    """`new` with every equal value taken from `old`, and `old` itself where nothing changed at all."""
+    """Return `new` with each value that equals its old one replaced by the old object; `old` itself where nothing
+    changed."""
     shared: dict[K, V] = {}
     same = len(old) == len(new)
     for key, value in new.items():
@@ -135,7 +136,7 @@ def share(old: Mapping[K, V], new: Mapping[K, V]) -> Mapping[K, V]:
 
 
 def replica_sizes(snapshot: Snapshot) -> Mapping[TopicPartition, int]:
-    """(topic, partition) -> bytes of its largest replica."""
+    """Return the bytes of the largest replica of each partition."""
     found: dict[TopicPartition, int] = {}
     for dirs in snapshot.log_dirs.values():
         for log_dir in dirs:
@@ -146,7 +147,7 @@ def replica_sizes(snapshot: Snapshot) -> Mapping[TopicPartition, int]:
 
 
 def held_sizes(snapshot: Snapshot, places: Collection[TopicPartition]) -> Mapping[TopicPartition, Mapping[int, int]]:
-    """Of these partitions: (topic, partition) -> broker -> bytes of its replica, of brokers that hold one."""
+    """Return the bytes that each broker holds of each of these partitions; brokers without a replica are missing."""
     topics = {topic for topic, _ in places}
     found: dict[TopicPartition, dict[int, int]] = {}
     for broker, dirs in snapshot.log_dirs.items():
@@ -175,7 +176,7 @@ class DirCopy(NamedTuple):
 
 
 def dir_copies(log_dirs: Mapping[int, Sequence[LogDir]]) -> Mapping[ReplicaPlace, DirCopy]:
-    """The copies that are under way."""
+    """Return the copies between log directories of a broker that are under way."""
     found: dict[ReplicaPlace, DirCopy] = {}
     for broker, dirs in sorted(log_dirs.items()):
         if not any(each.replicas.moving for each in dirs):
@@ -191,7 +192,12 @@ def dir_copies(log_dirs: Mapping[int, Sequence[LogDir]]) -> Mapping[ReplicaPlace
 
 
 def with_failures(snapshot: Snapshot, part: str, failures: Iterable[tuple[str, Failure]]) -> Snapshot:
-    """What could not be read of one part replaces what is known of that part's failures."""
+    """Return the snapshot with the failures of one part replaced; other parts keep theirs.
+
+    Args:
+        part: "topics", "quotas", …
+        failures: what could not be read of it: the entity as text, and why.
+    """
     others = tuple(f for f in snapshot.failures if f.part != part)
     mine = tuple(ReadFailure(part, entity, failure) for entity, failure in failures)
     if not mine and len(others) == len(snapshot.failures):
@@ -204,7 +210,7 @@ def _read_at(snapshot: Snapshot, part: str, at: datetime) -> Mapping[str, dateti
 
 
 def with_cluster(snapshot: Snapshot, cluster: ClusterInfo, at: datetime) -> Snapshot:
-    """Who the cluster is and which brokers it has."""
+    """Return the snapshot with newly read brokers and ids of the cluster."""
     cluster = snapshot.cluster if snapshot.cluster == cluster else cluster
     rules = snapshot.observer_rules
     topics = observed(snapshot.topics, rules, cluster.brokers) if rules else snapshot.topics  # by their racks
@@ -215,7 +221,7 @@ def with_cluster(snapshot: Snapshot, cluster: ClusterInfo, at: datetime) -> Snap
 
 
 def _without_back(snapshot: Snapshot, cluster: ClusterInfo) -> tuple[ReadFailure, ...]:
-    """The failures without those of brokers that were not there, and are: what is of them is read again."""
+    """Return the failures without those of unknown brokers that are there now: their parts are read again."""
     if all(each.failure.name != UNKNOWN_BROKER for each in snapshot.failures):
         return snapshot.failures
     alive = {str(broker.id) for broker in cluster.brokers if not broker.fenced}
@@ -227,31 +233,37 @@ def _without_back(snapshot: Snapshot, cluster: ClusterInfo) -> tuple[ReadFailure
 
 
 def with_quorum(snapshot: Snapshot, quorum: Quorum | None, at: datetime) -> Snapshot:
-    """The KRaft quorum, None where the cluster has none."""
+    """Return the snapshot with the KRaft quorum, None where the cluster has none."""
     return replace(snapshot, quorum=quorum, read_at=_read_at(snapshot, "quorum", at))
 
 
 def without_quorum(snapshot: Snapshot) -> Snapshot:
-    """The quorum is unknown: the cluster refuses to describe it."""
+    """Return the snapshot with an unknown quorum: the cluster refuses to describe it."""
     read_at = {part: at for part, at in snapshot.read_at.items() if part != "quorum"}
     return replace(snapshot, quorum=None, read_at=read_at)
 
 
 def host_ranges(snapshot: Snapshot) -> bool:
-    """Whether the cluster's brokers take a range of addresses for the host of an ACL, as far as their versions were
-    read."""
+    """Return whether the cluster's brokers accept a range of addresses as the host of an ACL, as far as their versions
+    were read."""
     from console.model.releases import takes_host_ranges
 
     return takes_host_ranges(each.supported_features for each in snapshot.versions.values())
 
 
 def with_versions(snapshot: Snapshot, versions: Mapping[int, BrokerVersion], at: datetime) -> Snapshot:
-    """What each broker speaks."""
+    """Return the snapshot with the API versions of each broker."""
     return replace(snapshot, versions=share(snapshot.versions, versions), read_at=_read_at(snapshot, "versions", at))
 
 
 def with_topics(snapshot: Snapshot, listing: TopicListing, *, whole: bool, at: datetime) -> Snapshot:
-    """A listing of all topics (`whole`) or of some. Topics that are gone take their configs with them."""
+    """Return the snapshot with a listing of topics; those that are gone take their configs with them.
+
+    Args:
+        whole: the listing has all topics: those that it lacks are gone. Otherwise only those that it reports as unknown
+            are.
+        at: when it was read, UTC.
+    """
     if snapshot.observer_rules:
         found = observed(listing.topics, snapshot.observer_rules, snapshot.cluster.brokers)
         listing = replace(listing, topics=found)
@@ -274,11 +286,17 @@ def with_topics(snapshot: Snapshot, listing: TopicListing, *, whole: bool, at: d
 
 
 def with_configs(snapshot: Snapshot, listing: ConfigListing, at: datetime, *, described_by: int | None) -> Snapshot:
-    """Described resources take the place of what was known of them; documentation goes to its own table."""
+    """Return the snapshot with newly described resources; documentation is kept apart from the sets.
+
+    Args:
+        listing: the resources that were asked for; what is known of others stays.
+        at: when they were read, UTC.
+        described_by: the broker whose inherited values the topics show, None where brokers described themselves.
+    """
     documentation: dict[tuple[int, str], str] = {}
     seen: set[int] = set()
     for resource, entries in listing.sets.items():
-        if id(entries) in seen:
+        if id(entries) in seen:  # equal sets are one object
             continue
         seen.add(id(entries))
         for entry in entries:
@@ -307,7 +325,7 @@ def with_configs(snapshot: Snapshot, listing: ConfigListing, at: datetime, *, de
 
 
 def _with_rules(known: Mapping[str, Rules], listing: ConfigListing) -> Mapping[str, Rules]:
-    """What topics say of observers, after these configs were read."""
+    """Return the rules of observers of all topics after these configs were read."""
     of_set: dict[int, Rules] = {}  # few sets are different ones
     changed: dict[str, Rules] = {}
     for resource, entries in listing.sets.items():
@@ -321,17 +339,18 @@ def _with_rules(known: Mapping[str, Rules], listing: ConfigListing) -> Mapping[s
 
 
 def _is_gone(resource: ConfigResource, failure: Failure) -> bool:
-    """Whether the error says that this is no more: a broker is not gone for a missing topic."""
+    """Return whether the error says that the resource no longer exists: a broker is not gone because a topic is
+    missing."""
     return failure.name == _GONE.get(resource.type)
 
 
 def config_label(resource: ConfigResource) -> str:
-    """A resource as the failures of configs name it."""
+    """Return the name of a resource in the failures of configs."""
     return f"{resource.type.name.lower()} {resource.name or '<default>'}"
 
 
 def with_quotas(snapshot: Snapshot, quotas: Mapping[QuotaEntity, QuotaValues], at: datetime) -> Snapshot:
-    """All quotas."""
+    """Return the snapshot with all quotas of the cluster."""
     return replace(
         snapshot,
         quotas=share(snapshot.quotas, quotas),
@@ -341,7 +360,8 @@ def with_quotas(snapshot: Snapshot, quotas: Mapping[QuotaEntity, QuotaValues], a
 
 
 def with_quota_survey(snapshot: Snapshot, quotas: Mapping[QuotaEntity, QuotaValues], at: datetime) -> Snapshot:
-    """The quotas of all users, clients and addresses by themselves; those of users' clients stay as they are known."""
+    """Return the snapshot with the quotas of all users, clients and addresses by themselves; those of users' clients
+    stay as they are known."""
     pairs = {entity: values for entity, values in snapshot.quotas.items() if len(entity) > 1}
     return replace(
         snapshot,
@@ -354,7 +374,8 @@ def with_quota_survey(snapshot: Snapshot, quotas: Mapping[QuotaEntity, QuotaValu
 def with_quotas_of(
     snapshot: Snapshot, filters: Sequence[QuotaFilter], found: Mapping[QuotaEntity, QuotaValues]
 ) -> Snapshot:
-    """The quotas that these filters find; what they would find and did not is no more."""
+    """Return the snapshot with the quotas that match some filters; known ones that match and were not found are
+    removed."""
     known = snapshot.quotas
     gone = [entity for entity in _concerned(known, filters) if entity not in found]
     new = {entity: values for entity, values in found.items() if known.get(entity) != values}
@@ -367,7 +388,8 @@ def with_quotas_of(
 
 
 def _concerned(known: Mapping[QuotaEntity, QuotaValues], filters: Sequence[QuotaFilter]) -> list[QuotaEntity]:
-    """The known entities that these filters find. Of 200,000 few have one of the names that are asked for."""
+    """Return the known entities that some filters match. The names are compared first: few of 200,000 entities have one
+    of them."""
     matches = [match for wanted in filters for match in wanted.components]
     names = {match.name if match.match == Match.EXACT else None for match in matches}
     by_name = all(wanted.components for wanted in filters) and all(m.match != Match.ANY_NAME for m in matches)
@@ -376,13 +398,13 @@ def _concerned(known: Mapping[QuotaEntity, QuotaValues], filters: Sequence[Quota
 
 
 def with_acls_of(snapshot: Snapshot, principals: Collection[str], found: Iterable[Acl]) -> Snapshot:
-    """All ACLs of these principals."""
+    """Return the snapshot with the ACLs of these principals replaced by those that were found."""
     ordered = tuple(sorted({*(acl for acl in snapshot.acls if acl.principal not in principals), *found}))
     return replace(snapshot, acls=snapshot.acls if snapshot.acls == ordered else ordered)
 
 
 def with_acls(snapshot: Snapshot, acls: Iterable[Acl], at: datetime) -> Snapshot:
-    """All ACLs, sorted, so that two reads of one state are equal."""
+    """Return the snapshot with all ACLs, sorted, so that two reads of one state are equal."""
     if acls is not snapshot.acls:
         ordered = tuple(sorted(acls))
         acls = snapshot.acls if snapshot.acls == ordered else ordered
@@ -390,7 +412,7 @@ def with_acls(snapshot: Snapshot, acls: Iterable[Acl], at: datetime) -> Snapshot
 
 
 def with_scram(snapshot: Snapshot, listing: ScramListing, at: datetime) -> Snapshot:
-    """All SCRAM users; of those that could not be described what was known stays."""
+    """Return the snapshot with all SCRAM users; users that could not be described keep what was known."""
     kept = {user: each for user in listing.failures if (each := snapshot.scram.get(user)) is not None}
     scram = share(snapshot.scram, {**kept, **listing.users})
     known = with_failures(snapshot, "scram", listing.failures.items())
@@ -398,7 +420,7 @@ def with_scram(snapshot: Snapshot, listing: ScramListing, at: datetime) -> Snaps
 
 
 def _is_described(known: Group | None, listed: Group) -> bool:
-    """Whether a listing says nothing new of a group whose members are known."""
+    """Return whether a listing has nothing new on a group whose members may be known."""
     return known is not None and (known.state, known.type, known.coordinator) == (
         listed.state,
         listed.type,
@@ -407,7 +429,13 @@ def _is_described(known: Group | None, listed: Group) -> bool:
 
 
 def with_groups(snapshot: Snapshot, groups: Mapping[str, Group], *, whole: bool, at: datetime) -> Snapshot:
-    """A listing of all groups (`whole`), or descriptions of some. A listing keeps the members already known."""
+    """Return the snapshot with newly read groups.
+
+    Args:
+        groups: by name; a listing leaves members that are known in place where nothing else changed.
+        whole: it is a listing of all groups, so that groups that it lacks are gone; otherwise descriptions of some.
+        at: when they were read, UTC.
+    """
     if not whole:
         return replace(snapshot, groups={**snapshot.groups, **groups})
     kept = {
@@ -424,7 +452,7 @@ def with_groups(snapshot: Snapshot, groups: Mapping[str, Group], *, whole: bool,
 
 
 def without_groups(snapshot: Snapshot, gone: Collection[str]) -> Snapshot:
-    """The groups that are no more take their lags with them."""
+    """Return the snapshot without these groups, their lags and their trends."""
 
     def left(known: Mapping[str, V]) -> Mapping[str, V]:
         return {name: each for name, each in known.items() if name not in gone}
@@ -435,7 +463,7 @@ def without_groups(snapshot: Snapshot, gone: Collection[str]) -> Snapshot:
 
 
 def trends_after(known: Mapping[str, LagTrend], lags: Mapping[str, GroupLag], at: datetime) -> Mapping[str, LagTrend]:
-    """The trends of groups whose lag was read again."""
+    """Return the trends of the groups whose lag was read again, and of these alone."""
     from console.model.lag_trend import look_again
 
     moment = at.timestamp()
@@ -443,7 +471,7 @@ def trends_after(known: Mapping[str, LagTrend], lags: Mapping[str, GroupLag], at
 
 
 def with_group_looks(snapshot: Snapshot, looks: GroupLooks, trends: Mapping[str, LagTrend], at: datetime) -> Snapshot:
-    """Groups that were looked at, with their trends, and what could not be read of them."""
+    """Return the snapshot with groups that were polled, their trends, and what could not be read of them."""
     asked = {part for name in looks.names for part in (f"group {name}", f"lag of {name}")}
     failures = tuple(f for f in snapshot.failures if f.part not in asked)
     failures += tuple(ReadFailure(f"group {name}", name, why) for name, why in looks.failures.items())
@@ -463,7 +491,8 @@ def with_group_looks(snapshot: Snapshot, looks: GroupLooks, trends: Mapping[str,
 def with_group_positions(
     snapshot: Snapshot, asked: Iterable[str], found: Mapping[str, GroupPosition], at: datetime
 ) -> Snapshot:
-    """The groups that were asked for; one that does not exist leaves the snapshot's groups too."""
+    """Return the snapshot with the positions of groups that were asked for; a group that does not exist leaves the
+    groups, too."""
     names = frozenset(asked)
     kept = {name: known for name, known in snapshot.group_positions.items() if name not in names}
     gone = {name for name in names if name in found and found[name].group is None}
@@ -477,19 +506,25 @@ def with_group_positions(
 def with_log_ranges(
     snapshot: Snapshot, asked: Iterable[TopicPartition], found: Mapping[TopicPartition, LogRange]
 ) -> Snapshot:
-    """The ranges of the logs that were asked for; of those that were not found nothing is known."""
+    """Return the snapshot with the ranges of logs that were asked for; those that were not found become unknown."""
     missing = frozenset(asked) - found.keys()
     kept = {place: known for place, known in snapshot.log_ranges.items() if place not in missing}
     return replace(snapshot, log_ranges=share(snapshot.log_ranges, {**kept, **found}))
 
 
 def with_offsets_at(snapshot: Snapshot, found: Mapping[tuple[str, int, int], int]) -> Snapshot:
-    """The offsets of moments."""
+    """Return the snapshot with more offsets by time."""
     return replace(snapshot, offsets_at={**snapshot.offsets_at, **found})
 
 
 def with_log_dirs(snapshot: Snapshot, dirs: Mapping[int, tuple[LogDir, ...]], rates: Rates, at: datetime) -> Snapshot:
-    """The log dirs of the brokers, and the rates after a look at those that answered."""
+    """Return the snapshot with the log directories of the brokers.
+
+    Args:
+        dirs: of all brokers, by id: those that did not answer with what was known of them.
+        rates: the rates after this read.
+        at: when they were read, UTC.
+    """
     log_dirs = share(snapshot.log_dirs, dirs)
     return replace(snapshot, log_dirs=log_dirs, rates=rates, read_at=_read_at(snapshot, "log_dirs", at))
 
@@ -497,17 +532,17 @@ def with_log_dirs(snapshot: Snapshot, dirs: Mapping[int, tuple[LogDir, ...]], ra
 def with_end_offsets(
     snapshot: Snapshot, asked: Iterable[TopicPartition], found: Mapping[TopicPartition, int], at: datetime
 ) -> Snapshot:
-    """The end offsets of the partitions that were asked for."""
+    """Return the snapshot with the end offsets of the partitions that were asked for counted into its rates."""
     return replace(snapshot, rates=with_ends(snapshot.rates, asked, found, at))
 
 
 def with_reassignments(snapshot: Snapshot, moves: tuple[Reassignment, ...], at: datetime) -> Snapshot:
-    """The partitions that are being moved."""
+    """Return the snapshot with the partitions that are being moved."""
     return replace(snapshot, reassignments=moves, read_at=_read_at(snapshot, "reassignments", at))
 
 
 def with_features(snapshot: Snapshot, features: ClusterFeatures, at: datetime) -> Snapshot:
-    """The finalized features, and what each node supports."""
+    """Return the snapshot with the finalized features and what each node supports."""
     known = snapshot.features
     features = known if known is not None and known == features else features
     return replace(snapshot, features=features, read_at=_read_at(snapshot, "features", at))
@@ -516,8 +551,15 @@ def with_features(snapshot: Snapshot, features: ClusterFeatures, at: datetime) -
 def with_transactions(
     snapshot: Snapshot, asked: Iterable[TopicPartition], look: Transactions | None, at: datetime
 ) -> Snapshot:
-    """A look at transactions, None where the brokers refuse one. The transactions of other partitions stay as they were
-    seen: they are judged by their own look."""
+    """Return the snapshot with a poll of the transactions of some partitions.
+
+    Transactions of other partitions stay as they were seen: each is judged by the poll that found it.
+
+    Args:
+        asked: the partitions of the poll.
+        look: what it found, None where the brokers refuse it.
+        at: when it was read, UTC.
+    """
     places = frozenset(asked)
     kept = {place: known for place, known in snapshot.transactions.items() if place not in places}
     if look is None:
@@ -529,7 +571,8 @@ def with_transactions(
 def with_replica_logs(
     snapshot: Snapshot, asked: Iterable[TopicPartition], found: Mapping[TopicPartition, ReplicaLogs]
 ) -> Snapshot:
-    """What the replicas of the partitions that were asked for hold; of those that were not found nothing is known."""
+    """Return the snapshot with what the replicas of the partitions that were asked for hold; those that were not found
+    become unknown."""
     missing = frozenset(asked) - found.keys()
     kept = {place: known for place, known in snapshot.replica_logs.items() if place not in missing}
     return replace(snapshot, replica_logs=share(snapshot.replica_logs, {**kept, **found}))

@@ -37,7 +37,7 @@ class Throttled(NamedTuple):
     most_ms: int = 0
 
     def __add__(self, other: object) -> Throttled:
-        """Both times together."""
+        """Return the counts of two times together."""
         if not isinstance(other, Throttled):
             return NotImplemented
         return Throttled(
@@ -59,7 +59,7 @@ class LogThrottles(Struct, frozen=True):
     seconds: Mapping[int, Mapping[Client, Throttled]] = field(default_factory=dict)
 
     def after(self, requests: Iterable[Logged]) -> LogThrottles:
-        """With more requests of the log."""
+        """Return the counts with more requests of the log; seconds that fall out of `WINDOW` are dropped."""
         seconds = {second: dict(clients) for second, clients in self.seconds.items()}
         for found in requests:
             clients = seconds.setdefault(found.at, {})
@@ -72,7 +72,7 @@ class LogThrottles(Struct, frozen=True):
 
 
 def throttled_clients(logs: Iterable[LogThrottles]) -> Mapping[Client, Throttled]:
-    """The clients that were throttled, over logs of several brokers; the most throttled first."""
+    """Return the clients that were throttled, over the logs of several brokers; the most throttled first."""
     found: dict[Client, Throttled] = {}
     for log in logs:
         for clients in log.seconds.values():

@@ -106,13 +106,13 @@ class OpenTransaction(NamedTuple):
 
 
 class Transactions(Struct, frozen=True, dict=True):
-    """What one look at partitions and coordinators found.
+    """What one poll of partitions and coordinators found.
 
     offsets: of the partitions that were looked at. open: the open transactions in them. transactions: what the
     coordinators know. failures: of partitions that could not be looked at. gaps: why coordinators may know a
     transaction that is not in `transactions`; empty where all are seen. max_timeout_ms: the highest
     transaction.max.timeout.ms of the brokers; max_timeout_known: whether it was read, else it is Kafka's default.
-    at_ms: when the look ended, Unix milliseconds, 0 before the first.
+    at_ms: when the poll ended, Unix milliseconds, 0 before the first.
     """
 
     offsets: Mapping[Place, StableOffsets] = field(default_factory=dict)
@@ -126,15 +126,15 @@ class Transactions(Struct, frozen=True, dict=True):
 
     @cached_property
     def by_producer(self) -> Mapping[int, Transaction]:
-        """Producer id -> the transaction of its transactional id."""
+        """Return the transactions by the producer id of their transactional id."""
         return {each.producer_id: each for each in self.transactions.values()}
 
     def at(self, topic: str, partition: int) -> Iterator[OpenTransaction]:
-        """The open transactions of a partition."""
+        """Yield the open transactions of a partition."""
         return (each for each in self.open if each.place == (topic, partition))
 
     def found(self, topic: str, partition: int, producer_id: int) -> OpenTransaction | None:
-        """The open transaction of a producer in a partition."""
+        """Return the open transaction of a producer in a partition, None if it has none."""
         return next((each for each in self.at(topic, partition) if each.producer.id == producer_id), None)
 
 
@@ -166,7 +166,12 @@ class Verdict(NamedTuple):
 
 
 def verdict(transaction: OpenTransaction, seen: Transactions) -> Verdict:
-    """How an open transaction stands, by what was seen in the same look."""
+    """Return the verdict on an open transaction.
+
+    Args:
+        transaction: one of `seen`.
+        seen: the poll that found it: coordinators and producers are compared at one time.
+    """
     producer = transaction.producer
     known = seen.by_producer.get(producer.id)
     if known is not None and known.partitions is not None and transaction.place in known.partitions:
@@ -213,7 +218,7 @@ class SeenTransaction(Struct, frozen=True):
 
 
 def seen_transaction(topic: str, partition: int, producer_id: int, seen: Transactions) -> SeenTransaction | None:
-    """The open transaction of a producer in a partition, with its verdict; None if it has none."""
+    """Return the open transaction of a producer in a partition, with its verdict; None if it has none."""
     found = seen.found(topic, partition, producer_id)
     if found is None:
         return None
@@ -232,7 +237,7 @@ def seen_transaction(topic: str, partition: int, producer_id: int, seen: Transac
 
 
 def _kept(known: Transaction, seen: Transactions) -> Verdict:
-    """The verdict on a transaction whose coordinator will write a marker into the partition."""
+    """Return the verdict on a transaction whose coordinator will write a marker into the partition."""
     lasted = seen.at_ms - known.start_ms
     limit = known.timeout_ms if known.timeout_ms > 0 else seen.max_timeout_ms
     if known.state == "Ongoing" and known.start_ms >= 0 and lasted > limit:
@@ -248,7 +253,7 @@ def _kept(known: Transaction, seen: Transactions) -> Verdict:
 
 
 def minutes(milliseconds: int) -> str:
-    """A duration as ``42 s``, ``17 min`` or ``3 h 5 min``."""
+    """Return a duration as ``42 s``, ``17 min`` or ``3 h 5 min``."""
     seconds = max(0, milliseconds) // 1000
     if seconds < 120:
         return f"{seconds} s"

@@ -19,8 +19,8 @@ def differ(key: str, one: str | None, other: str | None) -> bool:
 
 
 def as_it_counts(key: str, text: str) -> str:
-    """A value by which two are compared: of a list that is a set each item once, sorted, without blanks; of another key
-    the text as it is."""
+    """Return the text by which a value is compared: of a list that brokers take as a set, each item once, sorted and
+    without blanks; of another key the text as it is."""
     if key not in UNORDERED or not text.strip():
         return text
     return ",".join(sorted({item.strip() for item in text.split(",")}))

@@ -13,8 +13,14 @@ _SEES_ALL_GROUPS = frozenset({"DESCRIBE", "ALL"})
 
 
 def unseen_topics(snapshot: Snapshot, who: str) -> Failure | None:
-    """Why a listing without a topic does not say that there is none; None where the disks show that there is none: the
-    directories of all brokers were read, and no replica is in them. who: the principal, ``""`` if unknown."""
+    """Return why an empty listing of topics does not prove that there are none.
+
+    Args:
+        who: the principal, ``""`` if it is unknown.
+
+    Returns:
+        None where the disks prove it: the directories of all brokers were read, and no replica is in them.
+    """
     dirs = snapshot.log_dirs.values()
     held = {topic for mine in dirs for each in mine for topic in each.sizes}
     whole = (
@@ -34,8 +40,15 @@ def unseen_topics(snapshot: Snapshot, who: str) -> Failure | None:
 
 
 def unseen_groups(snapshot: Snapshot, who: str) -> Failure | None:
-    """The same for groups, which brokers list whole to who may DESCRIBE the cluster. None too where the server does not
-    tell rights."""
+    """Return why an empty listing of groups does not prove that there are none.
+
+    Args:
+        who: the principal, ``""`` if it is unknown.
+
+    Returns:
+        None for a principal that may DESCRIBE the cluster, to which brokers list all groups, and where the server does
+        not report rights.
+    """
     rights = snapshot.cluster.operations
     if rights is None or rights & _SEES_ALL_GROUPS:
         return None

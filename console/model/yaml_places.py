@@ -65,7 +65,7 @@ class UnsafeYaml(ValueError):
 
 
 def unknown_key(key: str, legal: Collection[str]) -> tuple[str, str]:
-    """Message and hint for a key that a mapping does not have."""
+    """Return the message and the hint for a key that a mapping does not have."""
     near = get_close_matches(key, legal, n=1)
     return f"unknown key {key!r}", f"did you mean {near[0]}?" if near else f"known here: {', '.join(legal)}"
 
@@ -74,7 +74,10 @@ def unknown_key(key: str, legal: Collection[str]) -> tuple[str, str]:
 
 
 def events(text: str | bytes, *, anchors: bool = False) -> Iterator[yaml.Event]:
-    """The events of a file's one document. anchors: whether anchors, aliases and tags are read.
+    """Yield the events of a file's one document.
+
+    Args:
+        anchors: whether anchors, aliases and tags are accepted.
 
     Raises:
         UnsafeYaml: too many characters, too deep, too many values; anchors, aliases or tags; a second document.
@@ -114,8 +117,11 @@ def _line_of(event: yaml.Event) -> int:
 
 
 def expanded(node: yaml.Node) -> int:
-    """The number of values of a node with every alias in its place. Raises UnsafeYaml for too many, and for a value
-    that contains itself."""
+    """Return the number of values of a node with every alias replaced by its value.
+
+    Raises:
+        UnsafeYaml: there are too many, or a value contains itself.
+    """
     import yaml
 
     known: dict[int, int] = {}
@@ -162,7 +168,7 @@ class Document:
     lines: dict[Path, int] = field(default_factory=dict)
 
     def line(self, path: Path) -> int:
-        """The line of a value, or of the nearest that contains it."""
+        """Return the line of a value; where that is unknown, of the nearest value that contains it."""
         while path not in self.lines and path:
             path = path[:-1]
         return self.lines.get(path, 1)
@@ -241,7 +247,7 @@ def _data(found: Iterator[yaml.Event], lines: dict[Path, int], source: str) -> A
 
 
 def _key(event: yaml.NodeEvent, inner: _Open, lines: dict[Path, int], source: str, line: int) -> str:
-    """A mapping's key, and its line, which is its value's."""
+    """Return the key of an event, and record its line, which is that of its value."""
     import yaml
 
     if not isinstance(event, yaml.ScalarEvent) or (not event.style and event.value == MERGE):
@@ -265,25 +271,25 @@ class Node:
     data: Any
 
     def problem(self, message: str, hint: str = "") -> FileProblem:
-        """An error at this place."""
+        """Return an error with the file and line of this value."""
         return FileProblem(self.document.source, self.document.line(self.path), message, hint)
 
     def fail(self, message: str, hint: str = "") -> NoReturn:
-        """Raises `problem`."""
+        """Raise `problem`."""
         raise self.problem(message, hint)
 
     def named(self) -> dict[str, Node]:
-        """The values of a mapping by their keys."""
+        """Return the values of a mapping by their keys."""
         if not isinstance(self.data, dict):
             self.fail(f"{self._name} must be a mapping", "write lines of `name: value`")
         return {key: Node(self.document, (*self.path, key), value) for key, value in self.data.items()}
 
     def unknown(self, legal: Collection[str]) -> list[FileProblem]:
-        """An error for each key of a mapping that is not legal."""
+        """Return an error for each key of a mapping that is not legal."""
         return [value.problem(*unknown_key(key, legal)) for key, value in self.named().items() if key not in legal]
 
     def fields(self, required: Collection[str], optional: Collection[str] = ()) -> dict[str, Node]:
-        """The values of a mapping by their keys: all that are required, some that are optional, and no others."""
+        """Return the values of a mapping that has all required keys and, beside optional ones, no others."""
         found = self.named()
         for problem in self.unknown((*required, *optional)):
             raise problem
@@ -292,7 +298,7 @@ class Node:
         return found
 
     def items(self) -> list[Node]:
-        """The values of a list."""
+        """Return the values of a list."""
         if not isinstance(self.data, list):
             self.fail(f"{self._name} must be a list", "its lines begin with -")
         return [Node(self.document, (*self.path, place), value) for place, value in enumerate(self.data)]
@@ -303,7 +309,7 @@ class Node:
         return self.data is None
 
     def text(self) -> str:
-        """A scalar as Kafka writes it: `true`, `2`, `producer`."""
+        """Return a scalar as Kafka writes it: `true`, `2`, `producer`."""
         if not isinstance(self.data, str):
             self.fail(f"{self._name} must be a text or a number")
         tag = self._tag()
@@ -312,14 +318,14 @@ class Node:
         return self.data.replace("_", "") if tag == _INT else str(self.data)
 
     def texts(self) -> tuple[str, ...]:
-        """One text, or a list of them; not empty."""
+        """Return the texts of a list, or of a single text; never none."""
         found = (self.text(),) if isinstance(self.data, str) else tuple(each.text() for each in self.items())
         if not found:
             self.fail("the list is empty", "write one value at least")
         return found
 
     def number(self) -> float:
-        """A number without quotes."""
+        """Return a number that is written without quotes."""
         if self._tag() not in (_INT, _FLOAT):
             self.fail(f"{self.data!r} is not a number" if isinstance(self.data, str) else "a number is missing here")
         try:
@@ -328,19 +334,19 @@ class Node:
             self.fail(f"{self.data} is not a decimal number")
 
     def boolean(self) -> bool:
-        """`true` or `false`, without quotes."""
+        """Return a truth value that is written without quotes."""
         if self._tag() != _BOOL:
             self.fail(f"{self._name} must be true or false")
         return str(self.data).lower() in _TRUE
 
     def choice(self, of: Collection[str]) -> str:
-        """One of some words."""
+        """Return a text that is one of these words."""
         if (found := self.text()) not in of:
             self.fail(f"{found} is not one of {', '.join(of)}")
         return found
 
     def pattern(self) -> str:
-        """A regular expression."""
+        """Return a text that is a valid regular expression."""
         try:
             re.compile(found := self.text())
         except re.error as error:
@@ -355,7 +361,7 @@ class Node:
         return last if isinstance(last, str) else "this entry"
 
     def _tag(self) -> str:
-        """The type that YAML has for an unquoted scalar; ``""`` for everything else."""
+        """Return the tag that YAML has for an unquoted scalar; ``""`` for everything else."""
         if not isinstance(self.data, Plain):
             return ""
         import yaml
