@@ -39,7 +39,13 @@ _GROUP = {"principal": _order("principal"), "resource": _order("resource_type", 
 
 
 def acl_rows(acls: Iterable[Acl], plan: Plan, by: By) -> list[AclRow]:
-    """The cluster's bindings and those staged to be added, in groups by principal or by resource."""
+    """Return the rows of ACLs: those of the cluster and those that are staged to be added.
+
+    Args:
+        acls: in any order.
+        plan: marks what is staged: ``+`` to be added, ``-`` to be removed.
+        by: the order of the rows, in which the first of each group is marked.
+    """
     staged = _staged(plan) if plan.staged else {}
     there = {*acls, *staged} if staged else acls
     ordered = sorted(there, key=_BY_PRINCIPAL if by == "principal" else _BY_RESOURCE)
@@ -59,7 +65,10 @@ def _staged(plan: Plan) -> dict[Acl, str]:
 
 
 def search_text(binding: Acl) -> str:
-    """What a filter looks at: as the grammar writes it, made quickly, since there may be 100,000."""
+    """Return the text that a filter searches: the ACL as the grammar writes it.
+
+    It is put together quickly, without `names.acl`, since there may be 100,000.
+    """
     type_, name, pattern, principal, host, operation, permission = binding
     verb, where = _verb(permission, operation), _where(type_, pattern)
     return f"{verb[0]} {principal} {verb[1]} on {where[0]} {name}{where[1]}{'' if host == '*' else f' from {host}'}"
@@ -76,7 +85,7 @@ def _where(type_: AclResourceType, pattern: PatternType) -> tuple[str, str]:
 
 
 def touches_topic(acl: Acl, topic: str) -> bool:
-    """Whether a binding is about a topic: by its name, a prefix of it, or all topics."""
+    """Return whether an ACL applies to a topic: by its name, a prefix of it, or ``*``."""
     if acl.resource_type != TOPIC_TYPE:
         return False
     if acl.pattern_type == PREFIXED:
@@ -85,7 +94,7 @@ def touches_topic(acl: Acl, topic: str) -> bool:
 
 
 def resource_text(acl: Acl) -> str:
-    """``topic orders``, ``topic pay*`` for a prefix, ``cluster``."""
+    """Return the resource of an ACL as ``topic orders``, ``topic pay…`` for a prefix, ``cluster``."""
     word = acl.resource_type.name.lower().replace("_", "-")
     if word == "cluster":
         return word
@@ -94,7 +103,7 @@ def resource_text(acl: Acl) -> str:
 
 
 def _columns(by: By) -> Columns[AclRow]:
-    """The columns, what the rows are grouped by first; the words that a row shares with the one above are muted."""
+    """Return the columns in the order of a grouping, with the words that a row shares with the one above muted."""
 
     def grouped(what: By, row: AclRow) -> str:
         return "muted" if by == what and not row.first else ""

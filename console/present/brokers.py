@@ -107,8 +107,17 @@ def broker_loads(snapshot: Snapshot) -> dict[int, BrokerLoad]:
 def broker_rows(
     snapshot: Snapshot, plan: Plan, loads: Mapping[int, BrokerLoad], rates: Mapping[int, Rate] | None = None
 ) -> list[BrokerRow]:
-    """The cluster default first, then the brokers by id, those that only the replicas name (down) among them. rates:
-    what is written to each as leader."""
+    """Return a row for the cluster default and one for each broker.
+
+    Args:
+        snapshot: what was read of brokers, configs, log directories and the quorum.
+        plan: marks the rows with staged edits.
+        loads: from `broker_loads`. Brokers that only these have are down, and get a row, too.
+        rates: what is written to each broker as leader, by broker id; None where it is unknown.
+
+    Returns:
+        The cluster default first, then the brokers by id.
+    """
     led = rates or {}
     edited = {s.edit.target for s in plan.staged}
     known = {broker.id: broker for broker in snapshot.cluster.brokers}
@@ -152,7 +161,7 @@ def _place_in_quorum(snapshot: Snapshot, broker: int) -> str:
 
 
 def disk(dirs: tuple[LogDir, ...] | None) -> Cell:
-    """Bytes that the replicas take, and how full the volumes are where the broker reports it."""
+    """Return the bytes that the replicas take, and how full the volumes are where the broker reports it."""
     if dirs is None:
         return ""
     failed = [d for d in dirs if d.failure is not None]
@@ -190,7 +199,7 @@ def _where(row: BrokerRow) -> Cell:
 
 
 def _full_in(row: BrokerRow) -> Cell:
-    """The time until a disk is full; blank where none fills."""
+    """Return the time until a disk is full, blank where none fills."""
     from console.model.disk_trend import SOON
 
     is_soon = row.full_in is not None and row.full_in < SOON
@@ -202,7 +211,7 @@ def _rate(row: BrokerRow) -> Rate | Absent:
 
 
 def _of_broker(get: Callable[[Broker], Data]) -> Callable[[BrokerRow], Data | Absent]:
-    """A value that the cluster default does not have."""
+    """Return the getter of a value that the cluster default does not have."""
     return lambda row: ABSENT if row.broker is None else get(row.broker)
 
 
@@ -329,7 +338,12 @@ BROKERS: Columns[BrokerRow] = Columns(
 
 
 def silent_line(snapshot: Snapshot, silent: Collection[int]) -> Line:
-    """The brokers that do not answer while others do, by name; empty where all answer."""
+    """Return a line on the brokers that do not answer while others do, by name; empty where all answer.
+
+    Args:
+        snapshot: the addresses of the brokers.
+        silent: ids of brokers.
+    """
     if not silent:
         return []
     where = {broker.id: f" at {clean(broker.host, 80)}:{broker.port}" for broker in snapshot.cluster.brokers}
@@ -340,8 +354,10 @@ def silent_line(snapshot: Snapshot, silent: Collection[int]) -> Line:
 
 
 def quorum_line(snapshot: Snapshot) -> Line:
-    """The active controller with its epoch, and the voters' lag; in ZooKeeper mode who the controller is; else why it
-    is unknown."""
+    """Return a line on the active controller, its epoch and the voters' lag.
+
+    In ZooKeeper mode it names the controller; where the quorum could not be read, the reason.
+    """
     quorum = snapshot.quorum
     if quorum is None:
         if (active := controller(snapshot)) is not None:

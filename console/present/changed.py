@@ -27,7 +27,7 @@ class Change(NamedTuple):
 
 
 def changes(old: Snapshot, new: Snapshot) -> Iterator[Change]:
-    """What differs, of the parts that both snapshots had read. A first read is no change.
+    """Yield the differences between two snapshots, of the parts that both had read: a first read is no change.
 
     Snapshots share what did not change, so that most of the work is comparing identities.
     """
@@ -66,12 +66,12 @@ def _differing(old: Mapping[K, V], new: Mapping[K, V]) -> Iterator[tuple[K, V | 
 
 
 def _state(topic: Topic) -> tuple[object, ...]:
-    """What of a topic is worth a mark: not the order of its ISR, nor leader epochs."""
+    """Return the part of a topic that is worth a mark when it changes: not the order of its ISR, nor leader epochs."""
     return tuple((p.leader, p.replicas, frozenset(p.isr)) for p in topic.partitions)
 
 
 def _changed_keys(was: ConfigSet, now: ConfigSet) -> Iterator[str]:
-    """Keys with another value or source. Documentation comes with some reads and not with others."""
+    """Yield the keys with another value or source; documentation is not compared, since only some reads ask for it."""
     for entry in now:
         before = was.get(entry.name)
         if before is None or (before.value, before.source) != (entry.value, entry.source):
@@ -91,14 +91,14 @@ class Changed:
         self.version = object()
 
     def note(self, found: Iterable[Change], at: datetime) -> None:
-        """Mark what changed."""
+        """Note what changed, and when that was seen."""
         for change in found:
             self._keys[change] = at
             self._subjects[change.subject] = at
             self.version = object()
 
     def when(self, subject: Subject, key: str | None = None) -> datetime | None:
-        """When a key, or anything of a subject, was last seen to change."""
+        """Return when a key, or anything of a subject if `key` is None, was last seen to change; None for never."""
         return self._subjects.get(subject) if key is None else self._keys.get(Change(subject, key))
 
     def clear(self) -> None:

@@ -34,7 +34,7 @@ LISTED: frozenset[View] = DATA | {"list"}
 EVERYWHERE: frozenset[View] = LISTED | {"screen"}
 DETAIL: frozenset[View] = frozenset({"detail"})
 OVER_LOOKS: frozenset[View] = DATA | SCREEN
-"""Of what takes two looks: the text of `list` is one look."""
+"""Views of what takes two polls: the text of `list` is made of one."""
 
 
 class Absent(Enum):
@@ -75,7 +75,7 @@ class Column(NamedTuple, Generic[R]):
     unknown: bool = False
 
     def shown(self, row: R) -> str:
-        """The text in `list`; untrusted, not cleaned."""
+        """Return the text of a row in `list`; it is untrusted and not cleaned."""
         if self.text is not None:
             return self.text(row)
         if self.cell is not None:
@@ -84,7 +84,7 @@ class Column(NamedTuple, Generic[R]):
         return "" if value is None or value is ABSENT else str(value)
 
     def drawn(self, row: R) -> Cell:
-        """The cell on the screen."""
+        """Return the cell of a row on the screen."""
         return self.shown(row) if self.cell is None else self.cell(row)
 
 
@@ -114,44 +114,52 @@ class Columns(Generic[R]):
         return tuple(getters)
 
     def of(self, view: View) -> tuple[Column[R], ...]:
-        """The columns of a view."""
+        """Return the columns of a view, in the order in which they are shown."""
         return tuple(column for column in self.all if view in column.views)
 
     def without(self, names: Collection[str]) -> Columns[R]:
-        """The other columns, for a table in which these hold nothing."""
+        """Return these columns without some, for a table in which those are empty.
+
+        Args:
+            names: the columns to leave out, by `Column.name`.
+        """
         data, detail = ([name for name in order if name not in names] for order in self._orders)
         left = (column for column in self.all if column.name not in names)
         return Columns(*left, data_order=data, detail_order=detail)
 
     def data(self, row: R) -> dict[str, Data]:
-        """The object of a row in JSON, YAML and CSV."""
+        """Return the object of a row in JSON, YAML and CSV.
+
+        Returns:
+            Key -> value, without the columns that the row does not have (`ABSENT`); None is null.
+        """
         return {key: value for key, get in self._data if (value := get(row)) is not ABSENT}
 
     def detail(self, row: R) -> dict[str, Data]:
-        """The fields of a row in the object of `describe`."""
+        """Return the fields of a row in the object of `describe`, in the form of `data`."""
         return {key: value for key, get in self._detail if (value := get(row)) is not ABSENT}
 
     def cells(self, row: R) -> list[Cell]:
-        """The cells of a row on the screen."""
+        """Return the cells of a row on the screen, one for each column in `layout`."""
         return [draw(row) for draw in self._drawn]
 
     def texts(self, row: R) -> tuple[str, ...]:
-        """The text of a row in `list`."""
+        """Return the texts of a row in `list`; they are untrusted and not cleaned."""
         return tuple([show(row) for show in self._shown])
 
 
 def clock(at: datetime | None) -> str:
-    """The local time of day, empty if it is unknown."""
+    """Return the local time of day, ``""`` if it is unknown."""
     return "" if at is None else time_of_day(at)
 
 
 def overrides_cell(count: int | None) -> Cell:
-    """How many configs an entity sets itself, blank for none; a dot where they have not been read."""
+    """Return the number of configs that an entity sets itself, blank for 0; a dot where they have not been read."""
     return "·" if count is None else (str(count), "override") if count else ""
 
 
 def changed_cell(at: datetime | None) -> Cell:
-    """When something was last seen to change."""
+    """Return the time of the last change that was seen, blank for none."""
     return (clock(at), "changed") if at else ""
 
 
@@ -159,35 +167,41 @@ def changed_cell(at: datetime | None) -> Cell:
 
 
 def rate_value(rate: float | None) -> float | int | None:
-    """A rate of a second, with a digit after the point where it is small."""
+    """Return a rate per second, rounded: below 10 to one decimal, else to a whole number."""
     return None if rate is None else round(rate, 1) if abs(rate) < 10 else round(rate)
 
 
 def bytes_cell(rate: float | None) -> Cell:
-    """``1.2 MiB``; a dash for what is unknown."""
+    """Return a rate as bytes, ``1.2 MiB``; a dash where it is unknown."""
     return (NOTHING, "muted") if rate is None else size(round(rate))
 
 
 def records_cell(rate: float | None) -> Cell:
-    """``1,234``; a dash for what is unknown."""
+    """Return a rate as a number, ``1,234``; a dash where it is unknown."""
     value = rate_value(rate)
     return (NOTHING, "muted") if value is None else f"{value:,}" if value else "0"
 
 
 def time_text(seconds: float | None) -> str:
-    """To three figures; a blank for no time."""
+    """Return a duration to three figures, ``""`` for None."""
     return "" if seconds is None else duration(max(1, round(seconds)) * 1000).removeprefix("≈ ")
 
 
 def rate_order(rate: float | None) -> float:
-    """What sorts most first, and what is unknown last."""
+    """Return the sort key by which the highest rate comes first and unknown ones last."""
     return 1.0 if rate is None else -rate
 
 
 def rate_columns(
     get: Callable[[R], Rate | Absent], bytes_priority: int, records_priority: int
 ) -> tuple[Column[R], Column[R]]:
-    """The two columns of a noun. get: the rate of a row; `ABSENT` for a row that has none."""
+    """Return the columns of a noun's bytes and records per second.
+
+    Args:
+        get: the rate of a row; `ABSENT` for a row that has none.
+        bytes_priority: of the column on a narrow screen: the higher, the longer it stays.
+        records_priority: the same for the other column.
+    """
 
     def of(field: Callable[[Rate], float | None]) -> Callable[[R], Data | Absent]:
         def value(row: R) -> Data | Absent:

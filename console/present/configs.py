@@ -50,12 +50,13 @@ class ConfigRow(NamedTuple):
 
 
 def own_count(entries: ConfigSet, resource: ConfigResource) -> int:
-    """How many keys an entity sets itself; of loggers none, since a broker gives every level as its own."""
+    """Return the number of keys that an entity sets itself; 0 for loggers, since a broker describes every level as its
+    own."""
     return 0 if resource.type.entity.has_levels else entries.count_overrides(resource)
 
 
 def lines_of(groups: Iterable[DiffGroup], resource: ConfigResource) -> dict[str, DiffLine]:
-    """Key -> staged line of one resource."""
+    """Return the staged lines of one resource, by key."""
     return {line.key: line for group in groups if group.target == resource for line in group.lines if line.key}
 
 
@@ -67,7 +68,17 @@ def config_rows(
     *,
     overrides_only: bool,
 ) -> list[ConfigRow]:
-    """Overrides and staged keys first, the rest after them, each by name."""
+    """Return the rows of a resource's configs.
+
+    Args:
+        entries: what was described; None where it was not read, so that only staged keys have a row.
+        lines: the staged lines of the resource (`lines_of`).
+        plan: has the outcome of the last check or apply.
+        overrides_only: leave out keys that are neither set on the resource nor staged.
+
+    Returns:
+        Overrides and staged keys first, then the rest, each part sorted by key.
+    """
     rows = [
         ConfigRow(entry.name, entry, lines.get(entry.name), _outcome(plan, lines.get(entry.name)), own)
         for entry in entries or ()
@@ -83,7 +94,7 @@ def _outcome(plan: Plan, line: DiffLine | None) -> Outcome | None:
 
 
 def flags(row: ConfigRow) -> list[Cell]:
-    """The letters of a row, a cell each: O or D, * or !, S, R."""
+    """Return the letters of a row, a cell each: O or D, * or !, S, R."""
     failed = row.outcome is not None and not row.outcome.ok
     entry = row.entry
     whose: Cell = ""
@@ -98,7 +109,7 @@ def flags(row: ConfigRow) -> list[Cell]:
 
 
 def flag_words(row: ConfigRow) -> str:
-    """The same as words, where there is room."""
+    """Return the flags of a row as words, for a table with room for them."""
     entry = row.entry
     found = [
         "failed" if row.outcome is not None and not row.outcome.ok else "pending" if row.line else "",
@@ -118,7 +129,7 @@ class ConfigLine(NamedTuple):
 
 
 def _value(shown: ConfigLine) -> Cell:
-    """Old → new where an edit is staged."""
+    """Return the value of a row, as old → new where an edit is staged."""
     row = shown.row
     if row.line is not None:
         return staged_value(row.line)
@@ -138,7 +149,7 @@ def _source(shown: ConfigLine) -> Cell:
 
 
 def _of_entry(get: Callable[[ConfigEntry], Data]) -> Callable[[ConfigLine], Data | Absent]:
-    """A value that a key without an entry, which only the plan names, does not have."""
+    """Return the getter of a value that a key without an entry, which only the plan names, does not have."""
     return lambda shown: ABSENT if shown.row.entry is None else get(shown.row.entry)
 
 
@@ -215,14 +226,14 @@ CONFIGS: Columns[ConfigLine] = Columns(
 
 
 def entry_data(entry: ConfigEntry) -> dict[str, Data]:
-    """An entry by itself as JSON output shows it."""
+    """Return the JSON object of an entry that is shown without a plan."""
     data = CONFIGS.data(ConfigLine(ConfigRow(entry.name, entry, None, None, False)))
     del data["pending"]
     return data
 
 
 def staged_value(line: DiffLine) -> Line:
-    """``604800000 → 86400000  1 d``."""
+    """Return a staged edit as ``604800000 → 86400000  1 d``."""
     target = line.staged.edit.target
     old, new = side_text(target, line.key, line.old), side_text(target, line.key, line.new)
     spans: Line = [(f"{old} → ", "muted"), (new, "pending")]
@@ -243,7 +254,7 @@ _PLACEHOLDER = re.compile(
 
 
 def plain_text(html: str) -> tuple[str, ...]:
-    """Paragraphs of the documentation, sanitised: list items begin with ``•``, code stands as it is.
+    """Return the paragraphs of a key's documentation without its HTML, cleaned; list items begin with ``•``.
 
     Kafka's texts also hold angle brackets that are no tags (``<listener>``): those stay.
     """
@@ -270,7 +281,7 @@ _MODES = {
 
 
 def headline(resource: ConfigResource, row: ConfigRow) -> Line:
-    """``7 d → 1 d   long, ms   per broker only``."""
+    """Return the value of a key with its type and flags: ``7 d → 1 d   long, ms   per broker only``."""
     entry, line = row.entry, row.line
     spans: Line = []
     if line is not None:
@@ -299,7 +310,15 @@ def _text(value: str | float | None) -> str | None:
 
 
 def beneath(resource: ConfigResource, entry: ConfigEntry, snapshot: Snapshot, broker: int | None) -> Line:
-    """``Without the override: 259200000 (3 d) from cluster <default>``; empty where the key is no override."""
+    """Return what applies without the override: ``Without the override: 259200000 (3 d) from cluster <default>``.
+
+    Args:
+        snapshot: what other brokers and resources have.
+        broker: the broker whose values the inherited ones are (`described_by`), None if unknown.
+
+    Returns:
+        An empty line where the key is no override.
+    """
     if not is_override(entry, resource):
         return []
     below = Inheritance(snapshot).without_override(resource, entry.name)
@@ -315,7 +334,11 @@ def beneath(resource: ConfigResource, entry: ConfigEntry, snapshot: Snapshot, br
 
 
 def chain(entry: ConfigEntry, broker: int | None) -> Line:
-    """The synonyms in order of precedence: ``topic 604800000 ▸ cluster log.retention.ms 259200000 ▸ default …``."""
+    """Return the synonyms in order of precedence: ``topic 604800000 ▸ cluster log.retention.ms 259200000 ▸ default …``.
+
+    Args:
+        broker: the broker whose values the inherited ones are (`described_by`), None if unknown.
+    """
     if not entry.synonyms:
         return []
     line: Line = []
@@ -332,14 +355,14 @@ def _link(entry: ConfigEntry, synonym: Synonym, broker: int | None) -> str:
 
 
 def _synonym_text(entry: ConfigEntry, synonym: Synonym) -> str:
-    """A value in another unit than the entry's gets its human form too."""
+    """Return the value of a synonym, with its human form where its unit is not the entry's."""
     if key_unit(synonym.name) != key_unit(entry.name):
         return with_unit(synonym.name, synonym.value, entry.sensitive)
     return config_text(synonym.value, entry.sensitive, _SHORT)
 
 
 def documentation(text: str, width: int) -> list[Line]:
-    """The documentation, wrapped."""
+    """Return the documentation of a key as lines of at most `width` cells."""
     lines: list[Line] = []
     for paragraph in plain_text(text):
         indent = "  " if paragraph.startswith("•") else ""
@@ -349,7 +372,7 @@ def documentation(text: str, width: int) -> list[Line]:
 
 
 def outcome_lines(row: ConfigRow, width: int) -> list[Line]:
-    """What the brokers said to the staged edit, where they refused it."""
+    """Return the broker's words on a staged edit that it refused; empty where it did not."""
     if row.outcome is None or row.outcome.ok:
         return []
     failure = row.outcome.failure
@@ -364,8 +387,14 @@ def details(
     by_broker: Mapping[int, Inherited],
     width: int,
 ) -> list[Line]:
-    """Everything about a row, the most important first. by_broker: what each broker would give the key without the
-    override, where they differ (console.model.inheritance)."""
+    """Return all about a key, the most important first.
+
+    Args:
+        snapshot: what other resources have, and the documentation.
+        by_broker: what each broker would give the key without the override; empty where they agree
+            (`inheritance.differing`).
+        width: of the lines, in cells.
+    """
     lines = outcome_lines(row, width)
     lines.append(headline(resource, row))
     broker = described_by(resource, snapshot)
@@ -380,7 +409,7 @@ def details(
 
 
 def described_by(resource: ConfigResource, snapshot: Snapshot) -> int | None:
-    """Whose values a resource's inherited ones are: its own broker's, or the one that described the topics."""
+    """Return the broker whose values a resource's inherited ones are: itself, or the one that described the topics."""
     broker_id = long_number(resource.name)
     if broker_id is not None and names.resource_word(resource.type) in ("broker", "logger"):
         return broker_id
@@ -388,7 +417,7 @@ def described_by(resource: ConfigResource, snapshot: Snapshot) -> int | None:
 
 
 def per_broker(key: str, by_broker: Mapping[int, Inherited]) -> list[Line]:
-    """Which broker gives what, brokers with the same value together."""
+    """Return which broker gives which value, brokers with the same value together."""
     groups: dict[Inherited, list[int]] = {}
     for broker, inherited in sorted(by_broker.items()):
         groups.setdefault(inherited, []).append(broker)

@@ -23,8 +23,11 @@ _RANKS = {"high": 0, "medium": 1, "low": 2}
 
 
 def brokers_now(snapshot: Snapshot) -> list[Drifted]:
-    """The keys in which brokers differ, of those whose configs were read, the severest first; by nature different ones
-    left out. A value that a broker only has by default is None."""
+    """Return the keys in which brokers differ, of those whose configs were read, the severest first.
+
+    Keys that each broker has a value of its own for by nature are left out. A value that is only a broker's default is
+    None.
+    """
     sets: dict[int, ConfigSet] = {}
     for broker in snapshot.cluster.brokers:
         if (found := snapshot.configs.get(broker_resource(broker.id))) is not None:
@@ -61,7 +64,12 @@ def _text(entry: ConfigEntry | None) -> str | None:
 
 
 def since_start(record: Record, cluster: str) -> list[Drifted]:
-    """The configs, quotas and ACLs that have another value than when watching began, the severest first."""
+    """Return the configs, quotas and ACLs that have another value than when watching began, the severest first.
+
+    Args:
+        record: the events since then.
+        cluster: the id of the cluster, which the rows carry.
+    """
     first: dict[Place, str | None] = {}
     last: dict[Place, Event] = {}
     for event in reversed(record.events):
@@ -87,7 +95,7 @@ def _since_start(place: Place, was: str | None, event: Event, cluster: str) -> D
 
 
 def _named(place: Place) -> tuple[str, str, str]:
-    """Type, key and attribute of a place, as a lake has them."""
+    """Return the type, key and attribute of a place as the lake spells them."""
     match place.about:
         case ConfigResource():
             type_ = resource_word(place.about.type)

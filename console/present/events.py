@@ -57,7 +57,7 @@ _BY_EDITS = frozenset({Kind.CONFIG, Kind.QUOTA, Kind.ACL, Kind.SCRAM, Kind.TOPIC
 
 
 def what_text(event: Event) -> str:
-    """What changed: ``broker 3``, ``topic audit retention.ms``, ``broker 2 ISR, stock (3 partitions)``."""
+    """Return what changed: ``broker 3``, ``topic audit retention.ms``, ``broker 2 ISR, stock (3 partitions)``."""
     place, many = event.place, event.units > 1
     match place.kind:
         case Kind.LEADER:
@@ -102,7 +102,12 @@ def _partitions(event: Event) -> str:
 
 
 def side(event: Event, value: str | None, *, exact: bool = False) -> str:
-    """A value of an event; ``…`` where its places differ in it. exact: with its digits."""
+    """Return the old or new value of an event as text; ``…`` where its places differ in it.
+
+    Args:
+        value: `event.was` or `event.became`.
+        exact: with the exact digits of a config beside its human form.
+    """
     place = event.place
     if value == UNTOLD:
         return HIDDEN
@@ -136,20 +141,21 @@ def _short(key: str, value: str) -> str:
 
 
 def who_text(event: Event) -> str:
-    """Whose change it is: as the journal has it, ``not kac`` for one that only a request makes, else a dash."""
+    """Return the author of a change as the journal has it; ``not kac`` where only a request can have made it, else a
+    dash."""
     if event.author is not None:
         return clean(event.author.who)
     return NOT_KAC if event.kind in _BY_EDITS else NOTHING
 
 
 def words(event: Event) -> str:
-    """What a filter looks at: the line, and all places that are named."""
+    """Return the text that a filter searches: the line of an event, and all places that are named."""
     line = (what_text(event), side(event, event.was), side(event, event.became), who_text(event), event.kind.value)
     return " ".join((*line, *map(place_text, event.places)))
 
 
 def cells(event: Event) -> list[Cell]:
-    """A row of `COLUMNS`."""
+    """Return the row of an event in the table of `COLUMNS`."""
     return [
         ("!", "danger") if event.trouble else "",
         (clock(event.until), "muted"),
@@ -161,7 +167,7 @@ def cells(event: Event) -> list[Cell]:
 
 
 def details(event: Event) -> list[Line]:
-    """What is to know of an event, its title first."""
+    """Return all about an event, its title first."""
     was, became = (side(event, value, exact=True) for value in (event.was, event.became))
     lines: list[Line] = [
         [(what_text(event), "")],
@@ -181,7 +187,7 @@ def details(event: Event) -> list[Line]:
 
 
 def seen_text(event: Event) -> str:
-    """In which time it happened."""
+    """Return the time within which an event happened."""
     if event.since is None:
         return f"seen at {clock(event.until)}"
     return f"seen between {clock(event.since)} and {clock(event.until)}"
@@ -193,7 +199,7 @@ def _named(event: Event) -> str:
 
 
 def place_text(place: Place) -> str:
-    """A place by its name."""
+    """Return the name of a place."""
     about = place.about
     return (
         names.partition(about.topic, about.number)
@@ -206,7 +212,8 @@ def place_text(place: Place) -> str:
 
 
 def about_of(place: Place) -> ConfigResource | QuotaEntity | str | None:
-    """What an event is about, as places of the screen have it."""
+    """Return the entity of an event as the panes identify it: a config resource, a quota entity, a group's name; None
+    for others."""
     match place.about:
         case TopicTarget(name=name) | MoveTarget(topic=name):
             return topic_resource(name)
@@ -223,7 +230,11 @@ def about_of(place: Place) -> ConfigResource | QuotaEntity | str | None:
 
 
 def concerns(event: Event, about: object) -> bool:
-    """Whether an event is about this; a group's configs are about the group, an ISR also about its broker."""
+    """Return whether an event is about an entity; a group's configs are about the group, an ISR also about its broker.
+
+    Args:
+        about: in the form of `about_of`.
+    """
     for place in event.places:
         mine = about_of(place)
         if mine == about or (isinstance(mine, ConfigResource) and mine.type == GROUP and mine.name == about):
@@ -237,15 +248,19 @@ def concerns(event: Event, about: object) -> bool:
 
 
 def line(event: Event) -> str:
-    """An event as a line: when, ``!`` for trouble, what, was → became, who."""
+    """Return an event as a line of text: when, ``!`` for trouble, what, was → became, who."""
     mark = "!" if event.trouble else " "
     change = f"{side(event, event.was)} → {side(event, event.became)}"
     return f"{clock(event.until)} {mark} {what_text(event)}  {change}  {who_text(event)}"
 
 
 def data(event: Event) -> dict[str, Data]:
-    """The JSON object of an event. places: at most as many as are kept; count: all of them. was, became: null for
-    none, and where the places differ or brokers do not tell."""
+    """Return the JSON object of an event.
+
+    Returns:
+        ``places`` has as many as are kept, ``count`` is the number of all. ``was`` and ``became`` are null for none,
+        where the places differ, and where brokers hide the value.
+    """
     place = event.place
     return {
         "v": 1,

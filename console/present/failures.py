@@ -22,7 +22,7 @@ _MANY = {"configs": "entities", "log_dirs": "brokers' disks"}
 
 
 def failure_text(failure: Failure) -> str:
-    """The name, the broker's words, and what to do."""
+    """Return the name of a failure, the broker's words, and what to do, cleaned."""
     text = clean(str(failure), 400)
     return sentences(text, clean(failure.remedy, 300))
 
@@ -30,8 +30,16 @@ def failure_text(failure: Failure) -> str:
 def unread(
     snapshot: Snapshot, parts: Collection[str], concerns: Callable[[ReadFailure], bool] = lambda _failure: True
 ) -> Line:
-    """``12 topics not shown: TOPIC_AUTHORIZATION_FAILED``, for the first of the parts that has failures that are of
-    concern."""
+    """Return a line on what could not be read: ``12 topics not shown: TOPIC_AUTHORIZATION_FAILED``.
+
+    Args:
+        snapshot: has the failures.
+        parts: the parts that a pane shows. Only the first of them, by name, that has failures is reported.
+        concerns: whether a failure matters to the pane.
+
+    Returns:
+        An empty line where all was read.
+    """
     for part in sorted(parts):
         failures = [f for f in snapshot.failures if f.part == part and concerns(f)]
         if not failures:
@@ -48,26 +56,34 @@ def unread(
 
 
 def _entity(failed: ReadFailure) -> str:
-    """What a failure is about, as the screen names it."""
+    """Return the entity of a failure as the screen names it."""
     kind, _, name = failed.entity.partition(" ")
     named = {each.name.lower(): each.word for each in BY_NUMBER.values()}
     return f"{named[kind]} {name}" if failed.part == "configs" and kind in named else failed.entity
 
 
 def nothing_text(snapshot: Snapshot, part: str, empty: str, width: int) -> str:
-    """What stands in a table without rows: why those of this part could not be read; else `empty`, that there are
-    none. width: of the screen."""
+    """Return the text of a table without rows: why the part could not be read, else `empty`.
+
+    Args:
+        part: of the snapshot, as "topics".
+        empty: the text where the part was read.
+        width: of the screen, in cells.
+    """
     return wrapped("".join(text for text, _ in unread(snapshot, {part})), width) or empty
 
 
 def wrapped(text: str, width: int) -> str:
-    """A text for an empty table: its lines, none longer than the screen."""
+    """Return a text for an empty table, in lines that fit the screen."""
     return "\n".join(part for line in text.splitlines() for part in textwrap.wrap(line, max(20, width - 6)))
 
 
 def left_out_text(names: Sequence[str]) -> str:
-    """What follows the word on an edit of what is marked, where some of that is hidden and was left out; ``""`` where
-    nothing was. names: harmless already."""
+    """Return the note that marked rows which a filter hides were left out of an edit; ``""`` where none was.
+
+    Args:
+        names: of the rows that were left out, cleaned.
+    """
     if not names:
         return ""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
@@ -75,7 +91,8 @@ def left_out_text(names: Sequence[str]) -> str:
 
 
 def staged_text(report: StageReport) -> tuple[str, str]:
-    """What became of edits that were to be staged, in a line, and its meaning: the first refusal with its remedy."""
+    """Return what became of edits that were to be staged, as a line and its meaning; refusals come with their
+    remedy."""
     said: list[str] = []
     if report.added:
         first = report.added[0].edit
@@ -93,5 +110,9 @@ def staged_text(report: StageReport) -> tuple[str, str]:
 
 
 def how_to_settle(number: int) -> str:
-    """What an operator does about a change whose outcome is unknown. number: of the change in the journal."""
+    """Return what an operator does about a change whose outcome is unknown.
+
+    Args:
+        number: of the change in the journal.
+    """
     return f"look at the cluster, then say how it ended: kac history --settle {number} applied|not-applied"

@@ -36,7 +36,11 @@ class FeatureRow(NamedTuple):
 
 
 def feature_rows(snapshot: Snapshot, edited: Iterable[str] = ()) -> list[FeatureRow]:
-    """All features that are finalized or supported by a node, by name; none where they were not read."""
+    """Return the features that are finalized or supported by a node, by name; none where they were not read.
+
+    Args:
+        edited: names of the features that the plan changes.
+    """
     features = snapshot.features
     if features is None:
         return []
@@ -55,17 +59,17 @@ def feature_rows(snapshot: Snapshot, edited: Iterable[str] = ()) -> list[Feature
 
 
 def unasked(features: ClusterFeatures | None) -> tuple[NodeFeatures, ...]:
-    """The nodes whose features are unknown."""
+    """Return the nodes whose features are unknown."""
     return tuple(node for node in features.nodes if node.failure is not None) if features is not None else ()
 
 
 def span(levels: tuple[int, int] | None) -> str:
-    """``1–30``; ``–`` for none."""
+    """Return a range of levels as ``1–30``; ``–`` for none."""
     return "–" if levels is None else f"{levels[0]}" if levels[0] == levels[1] else f"{levels[0]}–{levels[1]}"
 
 
 def by_range(supported: Mapping[int, tuple[int, int] | None]) -> str:
-    """The nodes of each range: ``1–30``, or ``1–21 on 3; 1–30 on 1, 2`` where they differ."""
+    """Return the nodes of each range: ``1–30``, or ``1–21 on 3; 1–30 on 1, 2`` where they differ."""
     nodes: dict[tuple[int, int] | None, list[int]] = {}
     for node, levels in sorted(supported.items()):
         nodes.setdefault(levels, []).append(node)
@@ -76,7 +80,7 @@ def by_range(supported: Mapping[int, tuple[int, int] | None]) -> str:
 
 
 def feature_lines(row: FeatureRow) -> list[Line]:
-    """The finalized level, which nodes support what, how far it can be lowered, and what higher levels bring."""
+    """Return the finalized level, which nodes support what, how far it can be lowered, and what higher levels bring."""
     name = level_name(row.name, row.level)
     named = f" ({name})" if name else ""
     lines: list[Line] = [

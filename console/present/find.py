@@ -60,7 +60,14 @@ Texts = tuple[Sequence[str], Callable[[int], Hit]]
 
 
 def find(wanted: str, known: Known) -> Iterator[Hits]:
-    """What each pane has, the quick ones first; those without a hit are left out. Raises BadQuery."""
+    """Yield the hits of each pane, the quick panes first; panes without a hit are left out.
+
+    Args:
+        wanted: a query as a table's filter takes it.
+
+    Raises:
+        BadQuery: `wanted` is no valid query.
+    """
     for pane, texts_of in PANES.items():
         texts, hit = texts_of(known)
         places = TextSearch(texts).hits(wanted)
@@ -102,7 +109,7 @@ def _topics(known: Known) -> Texts:
 
 
 def _configs(known: Known) -> Texts:
-    """What is set on an entity itself: a default is in 100,000 topics."""
+    """Return the configs that entities set themselves: a default would be found in 100,000 topics."""
     rows: list[tuple[ConfigResource, ConfigEntry]] = []
     own: dict[tuple[int, int], list[ConfigEntry]] = {}  # equal sets are one object
     for entity, entries in known.snapshot.configs.items():
@@ -125,7 +132,7 @@ def _own(entries: ConfigSet, entity: ConfigResource) -> list[ConfigEntry]:
 
 
 def _value(entry: ConfigEntry) -> str:
-    """The value, ``""`` of one that is secret, whatever a broker answers."""
+    """Return the value of an entry, ``""`` for a secret whatever a broker answers."""
     return "" if entry.sensitive else entry.value or ""
 
 
@@ -213,5 +220,5 @@ READ = ("cluster", "topics", "groups", "quotas", "acls")
 
 
 def unread(snapshot: Snapshot, parts: Iterable[str] = READ) -> list[str]:
-    """The parts that have not been read."""
+    """Return the parts that have not been read."""
     return [part for part in parts if part not in snapshot.read_at]

@@ -30,12 +30,13 @@ _REBALANCING = frozenset({"PREPARINGREBALANCE", "COMPLETINGREBALANCE", "ASSIGNIN
 
 
 def count(value: int) -> str:
-    """A count, ``–`` where it is not known."""
+    """Return a count as text, ``–`` where it is negative, that is unknown."""
     return NOTHING if value < 0 else f"{value:,}"
 
 
 def state_meaning(state: str) -> str:
-    """How a group's state is shown: trouble as failed, a rebalance as changed, an empty group muted."""
+    """Return the meaning of a group's state: ``failed`` for trouble, ``changed`` for a rebalance, ``muted`` for an
+    empty group."""
     word = state.upper().replace("_", "")
     if word in _TROUBLED:
         return "failed"
@@ -45,7 +46,7 @@ def state_meaning(state: str) -> str:
 
 
 def lag_total(lag: GroupLag | None) -> str:
-    """A group's lag in records, ``–`` if it is unknown; with a ``?`` if a part of it is."""
+    """Return a group's lag in records; ``–`` if it is unknown, with a ``?`` if part of it is."""
     return "".join(text for text, _ in _lag_spans(lag))
 
 
@@ -61,7 +62,7 @@ _TREND_MEANINGS = {"grows": "danger", "shrinks": "ok", "stalled": "danger", "stu
 
 
 def rate_text(rate: float | None) -> str:
-    """``+1,204``, ``-83``, ``0``; ``·`` where two looks do not show it yet."""
+    """Return a signed rate: ``+1,204``, ``-83``, ``0``; ``·`` where two polls do not show it yet."""
     value = rate_value(rate)
     return "·" if value is None else f"{value:+,}" if value else "0"
 
@@ -188,7 +189,7 @@ GROUPS: Columns[GroupRow] = Columns(
     detail_order=("state", "type", "protocol", "coordinator", "lag", "trend", "rate", "catch_up", "stuck"),
 )
 """A dot on the screen where a column has not been read yet. Trend, rate (records a second) and the seconds until the
-group has caught up come from two looks; a single command has one."""
+group has caught up come from two polls; a single command has one."""
 
 
 class PartitionRow(NamedTuple):
@@ -224,7 +225,7 @@ class PartitionRow(NamedTuple):
 
 
 def clients(members: Sequence[GroupMember]) -> str:
-    """``billing-1@10.0.3.10``, and how many others share it."""
+    """Return the first of these members as ``billing-1@10.0.3.10``, and how many others there are."""
     if not members:
         return ""
     first = members[0]
@@ -233,7 +234,12 @@ def clients(members: Sequence[GroupMember]) -> str:
 
 
 def partition_rows(group: Group | None, trend: LagTrend | None) -> Callable[[PartitionLag], PartitionRow]:
-    """Makes the row of one partition of a group; those that are not shown cost nothing but their members."""
+    """Return a function that makes the row of one partition of a group, so that only rows that are shown are made.
+
+    Args:
+        group: with its members; None where it was not described.
+        trend: how its lag moves, None before the first poll.
+    """
     members = (group and group.members) or ()
     owners = _by_place((member, member.assignment) for member in members)
     targets = [(member, member.target) for member in members if member.target is not None]
@@ -376,7 +382,7 @@ def _tasks_text(tasks: StreamsTasks | None) -> str:
 
 
 def to_take(member: GroupMember) -> str:
-    """``+3 -1``: the partitions, or tasks, that a member still has to take and to give back."""
+    """Return the partitions, or tasks, that a member still has to take and to give back, as ``+3 -1``."""
     if member.has_target:
         return ""
     if member.tasks is not None and member.target_tasks is not None:
@@ -418,14 +424,20 @@ still has to give back."""
 
 
 def member_columns(members: Iterable[GroupMember]) -> Columns[GroupMember]:
-    """Without the columns in which none of these members has anything."""
+    """Return the columns of members without those in which none of these members has a value."""
     members = tuple(members)
     empty = {"roles"} if all(member.tasks is None for member in members) else set()
     return MEMBERS.without(empty | ({"to_take"} if all(member.has_target for member in members) else set()))
 
 
 def group_line(group: Group | None, lag: GroupLag | None, trend: LagTrend | None = None) -> Line:
-    """State, members, protocol and lag of a group in a line, and what could not be read."""
+    """Return the state, members, protocol and lag of a group in a line, and what could not be read.
+
+    Args:
+        group: None where it could not be described.
+        lag: None where it was not read.
+        trend: how the lag moves, None before the first poll.
+    """
     line: Line = []
     if group is not None:
         line.append((clean(group.state), state_meaning(group.state)))
@@ -452,7 +464,7 @@ def group_line(group: Group | None, lag: GroupLag | None, trend: LagTrend | None
 
 
 def _epochs(group: Group) -> Line:
-    """The group's epoch, and which of it the target assignment is still of."""
+    """Return the group's epoch, and that of its target assignment where that is behind."""
     if group.epoch < 0:
         return []
     topology = f"  topology {group.topology_epoch}" if group.topology_epoch >= 0 else ""

@@ -38,22 +38,22 @@ class State(NamedTuple):
 
 
 def topic_count(snapshot: Snapshot) -> int:
-    """How many topics there are, internal ones aside."""
+    """Return the number of topics without internal ones."""
     return sum(1 for topic in snapshot.topics.values() if not topic.internal)
 
 
 def under_replicated(snapshot: Snapshot) -> int:
-    """Partitions of all topics that have fewer in-sync replicas than replicas."""
+    """Return the number of partitions, over all topics, that have fewer in-sync replicas than replicas."""
     return sum(topic.under_replicated * count for topic, count in alike(snapshot))
 
 
 def offline(snapshot: Snapshot) -> int:
-    """Partitions of all topics that have no leader."""
+    """Return the number of partitions, over all topics, that have no leader."""
     return sum(topic.offline * count for topic, count in alike(snapshot))
 
 
 def alike(snapshot: Snapshot) -> list[tuple[Topic, int]]:
-    """One of the topics that share their partitions, and how many these are: of 100,000 a few hundred."""
+    """Return one topic for each distinct set of partitions, and how many topics share it: a few hundred of 100,000."""
     known = snapshot.topics.values()
     ids = [id(topic.partitions) for topic in known]
     counts = Counter(ids)
@@ -61,10 +61,10 @@ def alike(snapshot: Snapshot) -> list[tuple[Topic, int]]:
 
 
 def controller(snapshot: Snapshot) -> int | None:
-    """The active controller: the quorum's leader in KRaft, what Metadata names with ZooKeeper, None while unknown.
+    """Return the id of the active controller; None while it is unknown.
 
-    In KRaft, Metadata names any alive broker, so it is believed only where the brokers show that ZooKeeper is in the
-    quorum's place.
+    It is the quorum's leader in KRaft, where Metadata names any live broker. What Metadata names is believed only where
+    the brokers show that ZooKeeper takes the quorum's place.
     """
     if snapshot.quorum is not None:
         return snapshot.quorum.leader_id
@@ -80,14 +80,14 @@ def _on_zookeeper(snapshot: Snapshot) -> bool:
 
 
 def no_quorum_text(snapshot: Snapshot) -> str:
-    """Why there is no quorum to show."""
+    """Return why there is no quorum to show."""
     if _on_zookeeper(snapshot):
         return "no KRaft quorum: it runs on ZooKeeper"
     return "this server does not describe a quorum"
 
 
 def release(snapshot: Snapshot) -> str:
-    """Kafka's release as the brokers' versions tell it; both ends of a rolling upgrade."""
+    """Return Kafka's release as the brokers' versions show it; both ends of a rolling upgrade."""
     releases = sorted({version.release for version in snapshot.versions.values()}, key=_release_order)
     if not releases:
         return ""
@@ -122,7 +122,16 @@ def facts(snapshot: Snapshot) -> Facts:
 
 
 def header(snapshot: Snapshot, counted: Facts, who: Who, state: State, width: int) -> Line:
-    """The header in at most `width` cells: what matters least leaves first, and the name is cut last."""
+    """Return the header in at most `width` cells.
+
+    Where there is little room, what matters least is left out first, and the name is cut last.
+
+    Args:
+        counted: from `facts`, which takes a while for many topics.
+        who: the context and its principal.
+        state: whether the snapshot is current; counts are left out where it is not.
+        width: of the screen, in cells.
+    """
     name = clean(who.context or snapshot.cluster.cluster_id or "connecting", 120)
     principal = clean(who.principal, 120)
     pieces: list[tuple[int, Span]] = [
@@ -160,7 +169,7 @@ def header(snapshot: Snapshot, counted: Facts, who: Who, state: State, width: in
 
 
 def _counts(snapshot: Snapshot, counted: Facts) -> Iterator[tuple[int, Span]]:
-    """What the cluster is and how it is, with how long each stays where there is little room."""
+    """Yield what the cluster is and how it is: a rank, the higher the longer it stays, and a text."""
     if version := release(snapshot):
         yield 4, (f"kafka {version}", "")
     if counted.brokers:

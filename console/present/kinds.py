@@ -45,7 +45,7 @@ USERS: Columns[UserRow] = Columns(
 
 
 def user_rows(snapshot: Snapshot) -> Iterator[UserRow]:
-    """Every user with a quota, a credential or an ACL."""
+    """Yield every user with a quota, a credential or an ACL."""
     quotas = _count_parts(snapshot, USER)
     acls: dict[str | None, int] = {}
     for acl in snapshot.acls:
@@ -78,12 +78,12 @@ IPS = _owners("ip", "Address")
 
 
 def client_rows(snapshot: Snapshot) -> Iterator[QuotaOwner]:
-    """Every client id with a quota."""
+    """Return every client id with a quota, the default first."""
     return _owner_rows(snapshot, CLIENT_ID)
 
 
 def ip_rows(snapshot: Snapshot) -> Iterator[QuotaOwner]:
-    """Every address with a quota."""
+    """Return every address with a quota, the default first."""
     return _owner_rows(snapshot, IP)
 
 
@@ -120,7 +120,7 @@ LOGGERS: Columns[LoggerRow] = Columns(
 
 
 def logger_rows(snapshot: Snapshot) -> Iterator[LoggerRow]:
-    """The loggers that were read, by broker."""
+    """Yield the loggers that were read, by broker."""
     of_brokers = [resource for resource in snapshot.configs if resource.type == BROKER_LOGGER]
     for resource in sorted(of_brokers, key=lambda resource: int(resource.name)):
         yield from (LoggerRow(int(resource.name), entry) for entry in snapshot.configs[resource])
@@ -133,13 +133,13 @@ class ResourceRow(NamedTuple):
     entries: ConfigSet
 
     def value(self, key: str) -> str | None:
-        """The value of a config, None where it is not set."""
+        """Return the value of a config, None where it is not set."""
         entry = self.entries.get(key)
         return None if entry is None else entry.value
 
 
 def _key_column(key: KnownKey) -> Column[ResourceRow]:
-    """The column of a key. A number is the text that the broker has, and compared as a number."""
+    """Return the column of a key. A number stays the text that the broker sent, and is compared as a number."""
     return Column(
         key.name.replace(".", "_"),
         LISTED,
@@ -152,12 +152,12 @@ def _key_column(key: KnownKey) -> Column[ResourceRow]:
 
 
 def _resource_columns(type_: EntityType) -> Columns[ResourceRow]:
-    """The columns of a type that no API but the list of resources with configs lists."""
+    """Return the columns of a type that no API but ListConfigResources lists."""
     return Columns(Column("name", LISTED, lambda row: row.name, title="Name"), *map(_key_column, type_.keys))
 
 
 def resource_rows(snapshot: Snapshot, type_: EntityType) -> Iterator[ResourceRow]:
-    """What was read of a type, by name."""
+    """Return the resources of a type that were read, by name."""
     found = sorted(resource for resource in snapshot.configs if resource.type == type_.number)
     return (ResourceRow(resource.name, snapshot.configs[resource]) for resource in found)
 
@@ -177,7 +177,11 @@ SCRAM: Columns[CredentialRow] = Columns(
 
 
 def scram_rows(snapshot: Snapshot, users: Iterable[str] | None = None) -> Iterator[CredentialRow]:
-    """The credentials of these users, by default of all by name."""
+    """Yield the SCRAM credentials of some users.
+
+    Args:
+        users: names, in the order of the rows; None for all users, by name.
+    """
     for user in sorted(snapshot.scram) if users is None else users:
         yield from (CredentialRow(user, credential) for credential in snapshot.scram.get(user, ()))
 
@@ -200,6 +204,6 @@ KINDS: Mapping[str, Columns[Any]] = MappingProxyType(
 
 
 def filter_names(kind: str) -> tuple[str, ...]:
-    """What ``KEY=VALUE`` of `list` takes for a kind, configs aside; nothing for an unknown kind."""
+    """Return the keys that ``KEY=VALUE`` of `list` accepts for a kind, configs aside; none for an unknown kind."""
     columns = KINDS.get(kind)
     return () if columns is None else tuple(column.name for column in columns.of("filter"))

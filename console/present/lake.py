@@ -15,9 +15,9 @@ from console.present.values import config_value
 DEFAULT = "<default>"
 NOTHING = "–"
 FIRST_SEEN = "first seen"
+"""The old value of what the first poll of a cluster found: unknown."""
 _NAMED = 5
 """Clusters that are named in a line."""
-"""The old value of what the first poll of a cluster found: unknown."""
 HIDDEN = "······"
 REDACTED = "[hidden]"
 """What tables that compare values have for a secret (console.pipeline.redact)."""
@@ -46,7 +46,13 @@ BARS = "▁▂▃▄▅▆▇█"
 
 
 def entity_text(type_: str, key: str) -> str:
-    """``topic orders``, ``broker <default>``, ``user alice client checkout``, ``acl topic orders``."""
+    """Return an entity's name: ``topic orders``, ``broker <default>``, ``user alice client checkout``, ``acl topic
+    orders``.
+
+    Args:
+        type_: as the lake's tables spell it.
+        key: in the form of `console.pipeline.entities`.
+    """
     match type_:
         case "quota":
             parts = entities.quota_parts(key).items()
@@ -62,7 +68,7 @@ def entity_text(type_: str, key: str) -> str:
 
 
 def typed_text(entity_key: str) -> str:
-    """An entity as `drift` and `policy_violation` spell it: ``topic:orders`` is ``topic orders``."""
+    """Return the name of an entity as `drift` and `policy_violation` spell it: ``topic:orders`` is ``topic orders``."""
     type_, _, key = entity_key.partition(":")
     return entity_text(type_, key)
 
@@ -74,12 +80,18 @@ def _name(name: str | None) -> str:
 
 
 def attr_text(attr: str) -> str:
-    """A key; what is no config loses its colon."""
+    """Return an attribute's name; one that is no config loses its colon."""
     return clean(attr.removeprefix(":"))
 
 
 def value_text(type_: str, attr: str, value: str | None) -> str:
-    """A value, with what it is in human units where it does not say that already: ``604800000 (7 d)``."""
+    """Return a value with its human form where that says more: ``604800000 (7 d)``.
+
+    Args:
+        type_: of the entity: a quota is shown in its key's unit.
+        attr: a config's key, or ``:name`` for what is no config.
+        value: None for no value; a redacted one becomes dots.
+    """
     if value is None:
         return NOTHING
     if value == REDACTED:
@@ -102,7 +114,7 @@ class Sides(NamedTuple):
 
 
 def sides(change: Change) -> Sides:
-    """What a change is from and to: a value that is neither there nor deleted is hidden."""
+    """Return the old and new value of a change; a value that the lake lacks, though it was not deleted, is hidden."""
     hidden = is_hidden(change)
     old = value_text(change.entity_type, change.attr, change.old_value)
     if change.is_deleted:
@@ -112,7 +124,7 @@ def sides(change: Change) -> Sides:
 
 
 def is_hidden(change: Change) -> bool:
-    """Whether the values are secrets, of which the lake knows only that there are some."""
+    """Return whether the values of a change are secrets, of which the lake knows only that they are set."""
     if change.attr.startswith(":") or change.entity_type == "acl":
         return False
     told = change.old_value if change.is_deleted else change.new_value
@@ -120,25 +132,25 @@ def is_hidden(change: Change) -> bool:
 
 
 def who_text(principal: str | None) -> str:
-    """``alice``, ``alice or bob``; the type is left out where it is User."""
+    """Return the principals of a change: ``alice``, ``alice or bob``; the type User is left out."""
     if principal is None:
         return NOTHING
     return " or ".join(clean(each.removeprefix("User:")) for each in principal.split(", "))
 
 
 def how_sure(change: Change) -> tuple[str, str]:
-    """How it is known who: a letter, and its text; `none` without a principal."""
+    """Return how the author of a change is known, as a letter and its text; that of `none` without a principal."""
     named = change.attribution if change.principal is not None else "none"
     return HOW_SURE.get(named, HOW_SURE["none"])
 
 
 def level_text(level: int | None) -> str:
-    """The name of the level of the quota that won."""
+    """Return the name of a quota's level, from 1 to 8; ``no quota`` for None."""
     return LEVELS[level - 1] if level is not None and 1 <= level <= len(LEVELS) else "no quota"
 
 
 def pair_text(pair: Pair) -> str:
-    """``alice / checkout``; ``*`` for all."""
+    """Return a user and client as ``alice / checkout``; ``*`` for all."""
     user = "*" if pair.scope_user is None else _pair_name(pair.scope_user)
     client = "*" if pair.scope_client is None else _pair_name(pair.scope_client)
     return f"{user} / {client}"
@@ -149,7 +161,7 @@ def _pair_name(name: str) -> str:
 
 
 def local(at: datetime, now: datetime) -> str:
-    """``14:02`` of today, ``11-20 14:02`` of this year, with the year else: by this host's clock."""
+    """Return a time by this host's clock: ``14:02`` of today, ``11-20 14:02`` of this year, else with the year."""
     here, today = at.astimezone(), now.astimezone()
     if here.date() == today.date():
         return f"{here:%H:%M}"
@@ -157,7 +169,7 @@ def local(at: datetime, now: datetime) -> str:
 
 
 def fresh_text(found: Freshness, now: datetime) -> str:
-    """``as of 14:02, built 14:05 by run 20261121T140455Z-3f9a1c``."""
+    """Return how current the tables are: ``as of 14:02, built 14:05 by run 20261121T140455Z-3f9a1c``."""
     if found.built is None:
         return "nothing of this cluster"
     seen = f"as of {local(found.as_of, now)}" if found.as_of is not None else "not polled"
@@ -169,7 +181,10 @@ def _by(run: str | None) -> str:
 
 
 def fleet_text(found: FleetFreshness, now: datetime) -> str:
-    """``100 clusters: as of 14:02, built 14:05; the oldest is prod-7 as of 13:10; not polled now: prod-7``."""
+    """Return how current the tables of all clusters are.
+
+    As ``100 clusters: as of 14:02, built 14:05; the oldest is prod-7 as of 13:10; not polled now: prod-7``.
+    """
     if found.as_of is None or found.built is None or found.oldest is None:
         return f"{found.clusters:,} clusters: not polled"
     told = f"{found.clusters:,} clusters: as of {local(found.as_of, now)}, built {local(found.built, now)}"
@@ -182,29 +197,42 @@ def fleet_text(found: FleetFreshness, now: datetime) -> str:
 
 
 def gap_text(gap: Gap, now: datetime) -> str:
-    """``unobserved 09:00–10:00``."""
+    """Return a time without polls: ``unobserved 09:00–10:00``."""
     until = local(gap.until, now) if gap.until is not None else "now"
     return f"unobserved {local(gap.since, now)}–{until}"
 
 
 def rate_text(key: str, value: float | None, limit: float | None = None) -> str:
-    """Return a measured rate; a dash for none. limit: what it is compared with."""
+    """Return a measured rate in the unit of its quota; a dash for None.
+
+    Args:
+        key: the quota's.
+        limit: what the rate is compared with, None for nothing.
+    """
     return NOTHING if value is None else measured_rate(key, value, limit)
 
 
 def limit_text(usage: Usage) -> str:
-    """The effective quota."""
+    """Return the effective quota; a dash for none."""
     return NOTHING if usage.quota_value is None else quota(usage.pair.quota_key, usage.quota_value)
 
 
 def waited(usage: Usage) -> str:
-    """How long clients were made to wait, of all together."""
+    """Return the time that clients were throttled, of all together; ``""`` for 0."""
     return duration(usage.throttle_ms).removeprefix("≈ ") if usage.throttle_ms else ""
 
 
 def spark(series: Sequence[tuple[datetime, float]], width: int, top: float | None = None) -> str:
-    """The highest of each part of a series as bars, `width` of them at most; `top` is the full height, by default the
-    highest of all. A part without anything is blank."""
+    """Return a series as a row of bars, each as high as the highest value in its part of the time.
+
+    Args:
+        series: times and values, the earliest first.
+        width: the most bars, in cells.
+        top: the value of a full bar; by default the highest of all values.
+
+    Returns:
+        Parts without a value are blank.
+    """
     if not series or width < 1:
         return ""
     begin, end = series[0][0].timestamp(), series[-1][0].timestamp()
@@ -223,6 +251,6 @@ def _height(rate: float, most: float, heights: int) -> int:
 
 
 def drift_sides(row: Drifted) -> tuple[str, str]:
-    """What most have, and what this one has."""
+    """Return the value that most have, and the one that this entity has."""
     type_, _ = row.entity
     return value_text(type_, row.attr, row.majority_value), value_text(type_, row.attr, row.this_value)

@@ -59,7 +59,11 @@ class PastRow(NamedTuple):
 
 
 def of_event(event: Event, when: str) -> PastRow:
-    """A row of what this console saw. when: ``2026-11-22 03:11:48``, with or without an offset."""
+    """Return the row of an event that this console saw.
+
+    Args:
+        when: ``2026-11-22 03:11:48``, with or without an offset.
+    """
     was, became = (side(event, value) for value in (event.was, event.became))
     mark = ("!", "danger") if event.trouble else ("·", "muted")
     key = ("event", event.until, event.place)
@@ -67,7 +71,11 @@ def of_event(event: Event, when: str) -> PastRow:
 
 
 def of_change(change: Change, first_poll: datetime | None = None) -> PastRow:
-    """A row of a lake's timeline. first_poll: the time of the first poll of the cluster."""
+    """Return the row of a change in a lake's timeline.
+
+    Args:
+        first_poll: the time of the first poll of the cluster, whose values are older than that; None if it is unknown.
+    """
     when = f"{change.valid_from.astimezone():%m-%d %H:%M}"
     if change.is_gap:
         until = f"until {change.valid_to.astimezone():%m-%d %H:%M}" if change.valid_to is not None else "until now"
@@ -85,7 +93,7 @@ def of_change(change: Change, first_poll: datetime | None = None) -> PastRow:
 
 
 def _short(change: Change, side: str) -> str:
-    """A value's human form alone, where it has one."""
+    """Return the human form of a value alone, where it has one."""
     raw, bracket, human = side.rpartition(" (")
     if bracket and config_value(change.attr, raw) == human.removesuffix(")"):
         return human.removesuffix(")")
@@ -93,7 +101,12 @@ def _short(change: Change, side: str) -> str:
 
 
 def of_journal(cells: tuple[str, ...], place: int) -> PastRow:
-    """A row of the journal's table: number, when, who, entity, key, was, became, state."""
+    """Return the row of a line in the journal's table.
+
+    Args:
+        cells: number, when, who, entity, key, was, became, state.
+        place: of the line in the table: lines of one change differ by it.
+    """
     number, when, who, entity, key, was, became, state = (clean(cell, 200) for cell in cells)
     word = state.partition(",")[0]
     sure = _STATES.get(word, ("?", "failed"))
@@ -115,7 +128,7 @@ def of_journal(cells: tuple[str, ...], place: int) -> PastRow:
 
 
 def past_cells(row: PastRow) -> list[Cell]:
-    """How sure, when, what, old → new, who."""
+    """Return the cells of a row: how sure, when, what, old → new, who."""
     change: Line = [(f"{row.old} → ", "muted"), (row.new, "")] if row.old else [(row.new, "muted")]
     return [row.sure, (row.when, "muted"), row.what, list(change), (row.who, "muted")]
 
@@ -131,7 +144,7 @@ SOURCES = {
 
 
 def change_lines(change: Change) -> list[Line]:
-    """All about a change, below its title."""
+    """Return all about a change, without its title."""
     if change.is_gap:
         return [[("What changed in this time is seen only as of its end, and who did it may never be known.", "")]]
     if change.is_first_look:
@@ -175,7 +188,12 @@ class DriftRow(NamedTuple):
 
 
 def drift_rows(found: Iterable[Drifted], scope: str) -> list[DriftRow]:
-    """The rows of a scope, in the order in which each first comes; of brokers by key, else by entity and key."""
+    """Return the rows of a scope, in the order in which each first comes; of brokers by key, else by entity and key.
+
+    Args:
+        found: one for each entity that differs; several may be of one row.
+        scope: of all of them: ``broker``, ``cluster`` or ``baseline``.
+    """
     made: dict[tuple[str, str], DriftRow] = {}
     for each in found:
         entity = "" if scope == "broker" else each.entity_key
@@ -188,17 +206,21 @@ def drift_rows(found: Iterable[Drifted], scope: str) -> list[DriftRow]:
 
 
 def peer(row: Drifted) -> str:
-    """What stands at the top of its column: the broker's id, or the cluster's."""
+    """Return the head of the column that an entity has: the id of its broker, or of its cluster."""
     return row.entity[1] if row.scope == "broker" else row.cluster_id
 
 
 def row_name(row: DriftRow) -> str:
-    """``topic orders retention.ms``, of a broker's key the key alone."""
+    """Return the name of a row: ``topic orders retention.ms``, of a broker's key the key alone."""
     return f"{typed_text(row.entity)} {attr_text(row.attr)}" if row.entity else attr_text(row.attr)
 
 
 def drift_cells(row: DriftRow, peers: Sequence[str]) -> list[Cell]:
-    """A letter for how bad it is, the key, what most have, then the odd ones with a ``!``."""
+    """Return the cells of a row: a letter for its severity, the key, what most have, then the deviations marked ``!``.
+
+    Args:
+        peers: the columns after the third (`peer`).
+    """
     cells: list[Cell] = [SEVERITIES.get(row.severity, ("?", "muted")), row_name(row), (row.majority, "muted")]
     for name in peers:
         odd = row.odd.get(name)
@@ -209,8 +231,12 @@ def drift_cells(row: DriftRow, peers: Sequence[str]) -> list[Cell]:
 def drift_lines(
     row: DriftRow, wanted: str = "the baseline wants ", first: str = "as long as anybody looked"
 ) -> list[Line]:
-    """Each odd one with its value, and since when. wanted: what has the other value, where that is not most; first: the
-    words for an unknown beginning."""
+    """Return each deviation with its value, and since when it has been there.
+
+    Args:
+        wanted: the words before the value of a baseline.
+        first: the words for an unknown beginning.
+    """
     lines: list[Line] = [
         [("most have ", "muted"), (row.majority, ""), (f"   {len(row.odd)} of {row.peers} differ", "muted")]
     ]
@@ -242,7 +268,12 @@ _MEASURED = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")
 
 
 def quotas_now(quotas: Mapping[QuotaEntity, QuotaValues], cluster: str) -> dict[Usage, QuotaEntity]:
-    """The quotas of users and clients as usage that is unknown, by name, each with its entity."""
+    """Return the quotas of users and clients as usages without measured rates, by name, each with its entity.
+
+    Args:
+        quotas: of the cluster, as they are now.
+        cluster: its id, which the usages carry.
+    """
     made: dict[Usage, QuotaEntity] = {}
     for entity, values in quotas.items():
         parts = {type_: named(name) for type_, name in entity}
@@ -258,7 +289,7 @@ def quotas_now(quotas: Mapping[QuotaEntity, QuotaValues], cluster: str) -> dict[
 
 
 def _level(entity: QuotaEntity) -> int:
-    """The level of an entity's own quota, as `console.model.quota` numbers them."""
+    """Return the level of an entity's own quota, as `console.model.quota` numbers them."""
     user, client = (
         "" if not entity.has(type_) else "default" if entity.name_of(type_) is None else "named"
         for type_ in (USER, CLIENT_ID)
@@ -279,14 +310,18 @@ _LEVELS = {
 
 
 def state(usage: Usage) -> tuple[str, str]:
-    """``!`` throttled or over the limit, ``~`` near it: a letter and a meaning."""
+    """Return ``!`` for a pair that was throttled or exceeds its limit, ``~`` near it, with its meaning."""
     if usage.throttle_ms or (usage.utilisation is not None and usage.utilisation >= 1):
         return "!", "failed"
     return ("~", "pending") if usage.utilisation is not None and usage.utilisation >= _NEAR else ("", "")
 
 
 def usage_cells(usage: Usage, width: int) -> list[Cell]:
-    """State, pair, key, used, bars, highest, limit, waited, headroom, level. width: of the bars."""
+    """Return the cells of a usage: state, pair, key, used, bars, highest, limit, throttled for, headroom, level.
+
+    Args:
+        width: of the bars, in cells.
+    """
     key = usage.pair.quota_key
     _, meaning = state(usage)
     return [
@@ -304,7 +339,7 @@ def usage_cells(usage: Usage, width: int) -> list[Cell]:
 
 
 def usage_lines(usage: Usage) -> list[Line]:
-    """The quota with its level, what was used, the suggestion."""
+    """Return the quota of a usage with its level, what was used of it, and the suggestion."""
     key = usage.pair.quota_key
     quota_line: Line = [(f"{SHORT.get(key, clean(key))} quota ", "muted"), (limit_text(usage), "strong")]
     quota_line += [(f"  by {level_text(usage.level)}, per broker", "muted")]
@@ -334,8 +369,15 @@ def usage_lines(usage: Usage) -> list[Line]:
 
 
 def plot(usage: Usage, minutes: Sequence[Minute], width: int, height: int) -> list[Line]:
-    """The highest rate in each minute, of the brokers the one where it was highest, as bars; the limit of that time as
-    a line of dashes; minutes with throttling in the meaning `failed`, and marked below with ``!``."""
+    """Return a plot of the highest rate in each minute, on the broker where it was highest.
+
+    The limit of that time is a line of dashes; minutes with throttling have the meaning `failed` and a ``!`` below.
+
+    Args:
+        minutes: the earliest first.
+        width: of the plot with its axis, in cells.
+        height: of the bars, in lines; the axis and its key take four more.
+    """
     key = usage.pair.quota_key
     columns = _columns(minutes, max(1, width - _AXIS - 1))
     limits = [limit for _, limit, _ in columns if limit is not None]
@@ -364,7 +406,7 @@ def plot(usage: Usage, minutes: Sequence[Minute], width: int, height: int) -> li
 
 
 def _columns(minutes: Sequence[Minute], width: int) -> list[tuple[float | None, float | None, bool]]:
-    """Each column's highest rate, lowest limit, and whether anything was throttled."""
+    """Return the highest rate and the lowest limit of each column, and whether any client was throttled."""
     if not minutes:
         return []
     begin, end = minutes[0].minute.timestamp(), minutes[-1].minute.timestamp()

@@ -62,12 +62,12 @@ class MoveRow(NamedTuple):
         return f"operation {self.operation.number}" if self.operation is not None else ""
 
     def rate(self) -> float | None:
-        """Bytes per second of all copies; None if unknown."""
+        """Return the bytes per second of all copies together; None if unknown."""
         known = [copy.rate for _, copy in self.copies if copy.rate is not None]
         return sum(known) if known else None
 
     def left(self) -> float | None:
-        """Seconds until the last copy is whole; None if unknown."""
+        """Return the seconds until the last copy is complete; None if unknown."""
         known = [copy.left for _, copy in self.copies]
         return max((each for each in known if each is not None), default=None) if None not in known else None
 
@@ -79,8 +79,18 @@ def move_rows(
     operations: Sequence[Operation],
     worker: str,
 ) -> list[MoveRow]:
-    """The open operations, then the moves that are stuck, then the others. within: the copies between directories of a
-    broker. worker: the process that works on them."""
+    """Return the rows of moves and of the operations that they belong to.
+
+    Args:
+        snapshot: has the moves, the configs of throttles and the log directories.
+        copies: the replicas that are copied to another broker, as they were measured.
+        within: the replicas that are copied between directories of a broker.
+        operations: those that are not over.
+        worker: the process that works on them, ``""`` for none.
+
+    Returns:
+        The operations, then the moves that are stuck, then the others.
+    """
     alive = {broker.id for broker in snapshot.cluster.brokers if not broker.fenced}
     owners = {place: each for each in operations for place in each.running(snapshot)}
     rows = []
@@ -209,7 +219,7 @@ MOVES: Columns[MoveRow] = Columns(
 
 
 def summary(rows: Sequence[MoveRow]) -> Line:
-    """How many move, and how many are stuck."""
+    """Return a line on how many partitions move, and how many of these are stuck."""
     moving = [row for row in rows if row.place is not None]
     stuck = sum(row.stuck for row in moving)
     line: Line = [("moves", "strong"), (f"  {len(moving) - stuck} running", "")]
@@ -217,7 +227,7 @@ def summary(rows: Sequence[MoveRow]) -> Line:
 
 
 def limit_text(rows: Sequence[MoveRow]) -> str:
-    """The throttles of brokers that copy."""
+    """Return the throttles of the brokers that copy, ``""`` for none."""
     rates = sorted({rate for row in rows for _, rate in row.limits})
     if not rates:
         return ""
@@ -226,7 +236,11 @@ def limit_text(rows: Sequence[MoveRow]) -> str:
 
 
 def detail_lines(row: MoveRow, snapshot: Snapshot) -> list[Line]:
-    """The name, then why it does not go on and what the keys do."""
+    """Return all about a move or operation: its name, why it is stuck, and what the keys do.
+
+    Args:
+        snapshot: has the leaders, on which the last line is.
+    """
     lines: list[Line] = [[(row.name, "")]]
     lines += _of_operation(row) if row.operation is not None else [_labelled("Owner", "not of this host's journal")]
     if row.place is not None:
@@ -270,7 +284,8 @@ def _of_move(row: MoveRow) -> Iterator[Line]:
 
 
 def leader_lines(snapshot: Snapshot) -> Iterator[Line]:
-    """Brokers that do not lead what they should."""
+    """Yield a line on the brokers that do not lead the partitions whose preferred leader they are; nothing where there
+    are no such brokers."""
     wanted: dict[int, int] = {}
     for edit in preferred_elections(snapshot.topics):
         topic = snapshot.topics[edit.topic]

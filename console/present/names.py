@@ -36,7 +36,7 @@ from console.present.text import clean
 
 DEFAULT = "<default>"
 HIDDEN = "······"
-"""Stands for a value that a broker does not tell, or that is not ours to show."""
+"""Stands for a value that a broker does not return, or that must not be shown."""
 NOTHING = "–"
 
 _SOURCE_WORDS: dict[int, str] = {
@@ -48,43 +48,47 @@ _SOURCE_WORDS: dict[int, str] = {
 
 
 def resource_word(type_: ResourceType) -> str:
-    """The grammar's word for a resource type, Kafka's name for one that it has no word for."""
+    """Return the grammar's word for a resource type; Kafka's name for a type without one."""
     return type_.entity.word
 
 
 def source(code: ConfigSource, broker: int | None = None) -> str:
-    """Where a value comes from, as an operator says it; `broker` names the one that a dynamic broker config is of."""
+    """Return the source of a value in the words of an operator.
+
+    Args:
+        broker: the one whose dynamic config it is, None if that is not to be named.
+    """
     if code == DYNAMIC_BROKER_CONFIG and broker is not None:
         return f"broker {broker}"
     return _SOURCE_WORDS.get(code, code.name)
 
 
 def named(name: str | None) -> str:
-    """A quota component's name: ``<default>`` for the default, quotes for a name that only looks like it."""
+    """Return the name in a quota entity: ``<default>`` for the default, in quotes where a name only looks like it."""
     if name is None:
         return DEFAULT
     return f"'{name}'" if name == DEFAULT else clean(name)
 
 
 def spoken(name: str) -> str:
-    """A name in a line: ``''`` for the empty one, as it is typed."""
+    """Return a name in a line: ``''`` for the empty one, as it is typed."""
     return clean(name) or "''"
 
 
 def resource(target: ConfigResource) -> str:
-    """``topic orders``, ``broker 2``, ``broker <default>``."""
+    """Return a resource as ``topic orders``, ``broker 2``, ``broker <default>``."""
     return f"{resource_word(target.type)} {DEFAULT if target.is_cluster_default else spoken(target.name)}"
 
 
 def quota_entity(entity: QuotaEntity) -> str:
-    """``user alice client <default>``."""
+    """Return a quota entity as ``user alice client <default>``."""
     return " ".join(
         f"{'client' if part.type == CLIENT_ID else clean(part.type)} {named(part.name)}" for part in entity.parts
     )
 
 
 def acl(binding: Acl) -> str:
-    """``allow User:alice READ on topic orders prefixed from 10.0.0.1``."""
+    """Return an ACL as ``allow User:alice READ on topic orders prefixed from 10.0.0.1``."""
     where = acl_resource(binding.resource_type, binding.resource_name)
     text = f"{binding.permission.name.lower()} {spoken(binding.principal)} {binding.operation.name} on {where}"
     if binding.pattern_type.name != "LITERAL":
@@ -93,13 +97,13 @@ def acl(binding: Acl) -> str:
 
 
 def acl_resource(type_: AclResourceType, name: str) -> str:
-    """``topic orders``, ``transactional-id pay``, ``cluster``."""
+    """Return the resource of an ACL as ``topic orders``, ``transactional-id pay``, ``cluster``."""
     word = type_.name.lower().replace("_", "-")
     return word if word == "cluster" else f"{word} {spoken(name)}"
 
 
 def target(what: Target) -> str:
-    """What an edit or an outcome is about, in a line."""
+    """Return the target of an edit or an outcome in a line."""
     match what:
         case ConfigResource():
             return resource(what)
@@ -132,11 +136,11 @@ def target(what: Target) -> str:
 
 
 def partition(topic: str, number: int) -> str:
-    """A partition, ``orders/3``."""
+    """Return a partition as ``orders/3``."""
     return f"{clean(topic)}/{number}"
 
 
 def some(names: Sequence[str], most: int = 3) -> str:
-    """The first of these names, and how many more there are: ``a, b, c and 9 more``."""
+    """Return the first of these names, and how many more there are: ``a, b, c and 9 more``."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

@@ -65,7 +65,8 @@ class PlanMeaning(Struct, frozen=True):
     deletions: Mapping[Slot, Deletion] = field(default_factory=dict)
 
     def below(self, edit: Edit) -> list[Span]:
-        """The lines of an edit; none of one that was staged since, in the same place."""
+        """Return the lines below an edit: what it deletes, its effects and risks; none for an edit that replaced the
+        one they are of."""
         slot = edit.slot
         if self.edits.get(slot) != edit:
             return []
@@ -81,7 +82,12 @@ NOTHING_MEANT = PlanMeaning()
 def meaning_of(
     staged: Iterable[Staged], snapshot: Snapshot, deletions: Mapping[Slot, Deletion], facts: RiskFacts
 ) -> PlanMeaning:
-    """Of all edits; with many quotas or topics it takes a while. facts: what was read for the warnings."""
+    """Return the effects, risks and deletions of all edits; with many quotas or topics that takes a while.
+
+    Args:
+        deletions: what shorter retention deletes, by slot.
+        facts: what was read for the warnings.
+    """
     all_ = tuple(staged)
     found: dict[Slot, tuple[Risk, ...]] = {}
     for risk in risks(all_, snapshot, facts):
@@ -132,7 +138,13 @@ class PlanGroup(NamedTuple):
 def plan_groups(
     groups: Iterable[DiffGroup], plan: Plan, snapshot: Snapshot, meaning: PlanMeaning = NOTHING_MEANT
 ) -> list[PlanGroup]:
-    """The plan, group by group in the order in which it was staged; what an edit means stands below its first line."""
+    """Return the plan by entity, in the order in which it was staged.
+
+    Args:
+        groups: the diff of the plan.
+        plan: has the outcomes of the last check or apply.
+        meaning: shown below the first line of each edit.
+    """
     return [
         PlanGroup(
             ("group", group.target),
@@ -169,7 +181,7 @@ def _row(group: DiffGroup, line: DiffLine, plan: Plan, snapshot: Snapshot, meani
 def _side(
     target: ConfigResource | QuotaEntity, key: str, side: EffectiveValue, broker: int | None, meaning: str = ""
 ) -> Line:
-    """A side of a change, and where its value comes from."""
+    """Return one side of a change, and the source of its value."""
     line: Line = [(side_human(target, key, side) or side_text(target, key, side), meaning)]
     if side.source is not None:
         line.append((f" ({origin(key, side, names.source(side.source, broker))})", "muted"))
@@ -177,7 +189,8 @@ def _side(
 
 
 def _note(line: DiffLine) -> str:
-    """What else is to know of a change: how the list is changed, that a broker has to be restarted, for how long."""
+    """Return a note on a change: how a list is changed, that a broker has to be restarted, how long the value is to
+    hold."""
     target = line.staged.edit.target
     if isinstance(target, ConfigResource) and update_mode(target.type, line.key) is UpdateMode.RESTART:
         note = "needs a restart"
@@ -189,13 +202,13 @@ def _note(line: DiffLine) -> str:
 
 
 def _whole(line: DiffLine) -> str:
-    """What is done to an entity as a whole: ``create with 3 partitions``, ``grow from 3 to 6 partitions``."""
+    """Return what is done to an entity as a whole: ``create with 3 partitions``, ``grow from 3 to 6 partitions``."""
     target = line.staged.edit.target
     return kind_of(line.edit).phrase(line, side_text(target, "", line.old), side_text(target, "", line.new))
 
 
 def _meant(line: DiffLine, meaning: PlanMeaning) -> list[Span]:
-    """The configs of a topic that is created are one edit, which is described once."""
+    """Return the lines below an edit at its own line alone: the configs of a new topic are lines of one edit."""
     edit = line.staged.edit
     return meaning.below(edit) if line.key == edit.key else []
 
@@ -211,7 +224,11 @@ def _below(line: DiffLine, outcome: Outcome | None) -> Iterable[Span]:
 
 
 def tally(plan: Plan, requests: int | None) -> Line:
-    """``5 edits on 4 entities   2 requests   checked ✓ 4  ✗ 1``."""
+    """Return a line on the plan: ``5 edits on 4 entities   2 requests   checked ✓ 4  ✗ 1``.
+
+    Args:
+        requests: how many will be sent, None if that is not known yet.
+    """
     if not plan.staged:
         return []
     entities = len({names.target(staged.edit.target) for staged in plan.staged})
@@ -231,7 +248,7 @@ def tally(plan: Plan, requests: int | None) -> Line:
 
 
 def request_text(request: ChangeRequest) -> tuple[str, str]:
-    """A request's name in the protocol, and what is in it."""
+    """Return the name of a request in the protocol, and what it holds."""
     match request:
         case AlterConfigs(ops=ops, broker=broker):
             keys = sum(map(len, ops.values()))
@@ -284,7 +301,7 @@ _DANGERS = DeleteTopics | DeleteAcls | AbortTransaction | DeleteRecords | Delete
 
 
 def request_lines(steps: Iterable[Step]) -> list[Line]:
-    """A line for each request, and why one stands apart."""
+    """Return a line for each request, with the reason where it is sent apart from others."""
     lines: list[Line] = []
     for step in steps:
         name, what = request_text(step.request)

@@ -22,7 +22,7 @@ class QuorumRow(NamedTuple):
 
 
 def quorum_rows(snapshot: Snapshot) -> list[QuorumRow]:
-    """The leader, the other voters, the observers; none where the quorum is unknown."""
+    """Return the leader, then the other voters, then the observers; none where the quorum is unknown."""
     quorum = snapshot.quorum
     if quorum is None:
         return []
@@ -39,7 +39,7 @@ def _row(quorum: Quorum, replica: QuorumReplica, role: str) -> QuorumRow:
 
 
 def _at(milliseconds: int) -> datetime | None:
-    """The time; None for -1, and for one that no calendar has."""
+    """Return the time of Unix milliseconds; None for -1, and for a time outside of the calendar."""
     try:
         return None if milliseconds < 0 else datetime.fromtimestamp(milliseconds / 1000, UTC)
     except (OverflowError, OSError, ValueError):

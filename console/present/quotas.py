@@ -71,7 +71,7 @@ class QuotaTree:
         self._children = {user: sorted(dict.fromkeys(below), key=_order) for user, below in children.items()}
 
     def children(self, entity: QuotaEntity) -> Sequence[QuotaEntity]:
-        """A user's clients, the default first."""
+        """Return a user's entities with clients, the default first."""
         return self._children.get(entity, ())
 
 
@@ -80,13 +80,17 @@ _RANKS = {USER: "0", CLIENT_ID: "1", IP: "2"}
 
 
 def _order(entity: QuotaEntity) -> str:
-    """Users, clients, addresses, others; the default before the names. One text: 200,000 of them have to be sorted."""
+    """Return the sort key of an entity: users, clients, addresses, others; the default before the names.
+
+    It is one text: 200,000 of them have to be sorted.
+    """
     parts = [f"{_RANKS.get(type_, '9')}{type_}\0{'' if name is None else '1' + name}" for type_, name in entity]
     return "\0".join(parts)
 
 
 def _in_order(edge: Iterable[QuotaEntity]) -> list[QuotaEntity]:
-    """As `_order` has it. Names of one type are put in order as they are: of 200,000 users none needs a key."""
+    """Return entities in the order of `_order`. Names of one type are sorted as they are: of 200,000 users none needs a
+    key."""
     named: dict[str, list[QuotaEntity]] = {}
     others: dict[str, list[QuotaEntity]] = {}
     for entity in edge:
@@ -100,7 +104,10 @@ def _in_order(edge: Iterable[QuotaEntity]) -> list[QuotaEntity]:
 
 
 def search_text(entity: QuotaEntity) -> str:
-    """What a filter looks at: as the entity is shown, made quickly, since there may be 200,000."""
+    """Return the text that a filter searches: the entity as it is shown.
+
+    It is put together quickly, without `names.quota_entity`, since there may be 200,000.
+    """
     if len(entity) == 1:
         type_, name = entity[0]
         return f"{_WORDS.get(type_, type_)} {'<default>' if name is None else name}"
@@ -108,7 +115,7 @@ def search_text(entity: QuotaEntity) -> str:
 
 
 def quota_lines(groups: Iterable[DiffGroup]) -> dict[QuotaEntity, dict[str, DiffLine]]:
-    """Entity -> key -> staged line."""
+    """Return the staged lines of quota entities, by entity and key."""
     return {
         group.target: {line.key: line for line in group.lines}
         for group in groups
@@ -213,13 +220,13 @@ OTHER = "\0other"
 
 
 def whose(entity: QuotaEntity) -> tuple[str, str]:
-    """The user and client for whom a node is shown; `OTHER` where it names none, or the default."""
+    """Return the user and client for whom a node is shown; `OTHER` where it names none, or the default."""
     names = {part.type: part.name for part in entity.parts}
     return names.get(USER) or OTHER, names.get(CLIENT_ID) or OTHER
 
 
 def who_text(user: str, client: str) -> str:
-    """``user alice, any other client``."""
+    """Return a user and client as ``user alice, any other client``."""
     first = "any other user" if user == OTHER else f"user {named(user)}"
     second = "any other client" if client == OTHER else f"client {named(client)}"
     return f"{first}, {second}"
@@ -228,16 +235,28 @@ def who_text(user: str, client: str) -> str:
 def effective_lines(
     quotas: Mapping[QuotaEntity, QuotaValues], user: str, client: str, brokers: int, *, sharing: bool = False
 ) -> list[Line]:
-    """For each key the limit that holds for a user's connections with a client id, and the levels that it beat.
+    """Return a line for each key with the quota that applies to a user's connections with a client id, and those it
+    overrides.
 
-    A limit holds on each broker by itself, so that the cluster gives as many times more as it has brokers. sharing: say
-    too with whom it is shared.
+    Args:
+        quotas: all that are known.
+        user: the name, or `OTHER`.
+        client: the client id, or `OTHER`.
+        brokers: how many there are: a quota applies on each broker by itself, so the cluster allows that many times as
+            much.
+        sharing: say with whom a quota is shared.
     """
     return [_effective_line(key, effective(quotas, user, client, key), brokers, sharing=sharing) for key in CLIENT_KEYS]
 
 
 def effective_ip_line(quotas: Mapping[QuotaEntity, QuotaValues], address: str, brokers: int) -> Line:
-    """The limit that holds for new connections from an address."""
+    """Return a line with the quota that applies to new connections from an address.
+
+    Args:
+        quotas: all that are known.
+        address: an IP address as brokers print it.
+        brokers: how many there are, as in `effective_lines`.
+    """
     return _effective_line(CONNECTION_CREATION_RATE, effective_ip(quotas, address), brokers)
 
 

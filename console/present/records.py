@@ -38,7 +38,7 @@ ODD_AMONG = 0.75
 
 
 def kind(data: bytes | None) -> str:
-    """What contents look like: ``null``, ``empty``, ``json``, ``text`` or ``binary``."""
+    """Return what contents look like: ``null``, ``empty``, ``json``, ``text`` or ``binary``."""
     if data is None:
         return "null"
     if not data:
@@ -57,7 +57,7 @@ _NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 def _is_text(data: bytes) -> bool:
-    """Whether it is UTF-8 without control characters, as far as it is looked at."""
+    """Return whether the first IN_FULL bytes are UTF-8 without control characters."""
     part = data[:IN_FULL]
     try:
         text = part.decode()
@@ -70,7 +70,7 @@ def _is_text(data: bytes) -> bool:
 
 
 def form_of(data: bytes | None, form: str) -> str:
-    """The form that contents are shown in: TEXT, JSON or HEX."""
+    """Return the form in which contents are shown: TEXT, JSON or HEX."""
     if form != AUTO:
         return form
     looks = kind(data)
@@ -78,7 +78,7 @@ def form_of(data: bytes | None, form: str) -> str:
 
 
 def in_a_line(data: bytes | None, form: str) -> str:
-    """The beginning of contents in one line, harmless."""
+    """Return the beginning of contents in one line, cleaned."""
     if data is None:
         return "null"
     part = data[:IN_A_CELL]
@@ -89,13 +89,21 @@ def in_a_line(data: bytes | None, form: str) -> str:
 
 
 def in_full(data: bytes, form: str) -> str:
-    """Contents as one text to be copied, from the first IN_FULL bytes; not made harmless."""
+    """Return the first IN_FULL bytes of contents as one text to be copied; it is not cleaned."""
     part = data[:IN_FULL]
     return part.hex(" ") if form_of(data, form) == HEX else part.decode(errors="backslashreplace")
 
 
 def in_lines(data: bytes | None, form: str, width: int) -> list[str]:
-    """Contents in lines that fit a width, harmless; at most MOST_LINES, from the first IN_FULL bytes."""
+    """Return contents in lines that fit a width, cleaned.
+
+    Args:
+        form: one of `FORMS`.
+        width: of the lines, in cells.
+
+    Returns:
+        At most MOST_LINES, from the first IN_FULL bytes; the last says if there is more.
+    """
     if data is None:
         return ["null"]
     if not data:
@@ -112,8 +120,7 @@ def in_lines(data: bytes | None, form: str, width: int) -> list[str]:
 
 
 def _indented(data: bytes) -> bytes:
-    """JSON with its members in lines of their own, numbers and texts as they are; unchanged if it is not JSON, or large
-    or deep."""
+    """Return JSON with each member in a line of its own; unchanged if it is not JSON, or too large or deep."""
     if len(data) > LARGEST_PRETTY or deeper_than(data, DEEPEST_PRETTY):
         return data[:IN_FULL]
     try:
@@ -126,7 +133,7 @@ _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?+\Z)|[\[{]|[\]}]', re.DOTALL)
 
 
 def deeper_than(data: bytes, levels: int) -> bool:
-    """Whether brackets outside of strings are nested deeper than so many levels."""
+    """Return whether brackets outside of strings are nested deeper than `levels`."""
     depth = 0
     for match in _BRACKETS.finditer(data):
         mark = match[0]
@@ -140,7 +147,7 @@ def deeper_than(data: bytes, levels: int) -> bool:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Lines of a text, each made harmless and cut into pieces of a width."""
+    """Return the lines of a text, each cleaned and cut into pieces of a width."""
     made: list[str] = []
     for line in text.split("\n"):
         left = clean(line.rstrip("\r"), IN_FULL)
@@ -156,7 +163,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _fitting(text: str, width: int) -> int:
-    """How many characters of a text fit into a width of cells, at least one."""
+    """Return how many characters of a text fit into a width of cells, at least one."""
     if text.isascii():
         return width
     at = min(len(text), width)
@@ -166,7 +173,7 @@ def _fitting(text: str, width: int) -> int:
 
 
 def _hex_lines(data: bytes, width: int) -> Iterator[str]:
-    """Offset, bytes, and those of them that are ASCII."""
+    """Yield lines of an offset, bytes in hex, and the bytes that are ASCII."""
     count = 16 if width >= 78 else 8
     for at in range(0, len(data), count):
         part = data[at : at + count]
@@ -198,7 +205,15 @@ class RecordRow(NamedTuple):
 
 
 def record_rows(read: RecordsRead, form: str = AUTO, *, masked: bool = False) -> list[RecordRow]:
-    """The rows of an answer: of one partition by offset, else by time, with what can't be decoded first."""
+    """Return the rows of an answer, records and ranges of offsets that can't be decoded.
+
+    Args:
+        form: one of `FORMS`.
+        masked: hide keys, values and headers.
+
+    Returns:
+        Of one partition by offset; of several by time, with what can't be decoded first.
+    """
     kinds = [kind(record.value) for record in read.records]
     odd = _odd(kinds)
     rows = [RecordRow(record, form, masked, look in odd) for record, look in zip(read.records, kinds, strict=True)]
@@ -209,7 +224,7 @@ def record_rows(read: RecordsRead, form: str = AUTO, *, masked: bool = False) ->
 
 
 def _odd(kinds: list[str]) -> set[str]:
-    """The kinds that stand out: all but the usual one, and binary among what can be read."""
+    """Return the kinds that stand out: all but the usual one, or binary contents among readable ones."""
     values = Counter(look for look in kinds if look != "null")
     (usual, count), *_ = values.most_common(1) or [("", 0)]
     if count < 2:
@@ -220,12 +235,12 @@ def _odd(kinds: list[str]) -> set[str]:
 
 
 def masked_text(data: bytes | None) -> str:
-    """What stands for hidden contents."""
+    """Return the text in place of hidden contents: their size."""
     return "null" if data is None else f"•••• {plural(len(data), 'byte')}"
 
 
 def time_text(timestamp: int) -> str:
-    """A record's time in UTC, ``–`` if it has none, and the number if it is no date."""
+    """Return a record's time in UTC; ``–`` if it has none, and the number if it is outside of the calendar."""
     if timestamp < 0:
         return "–"
     try:
@@ -332,7 +347,7 @@ RECORDS: Columns[RecordRow] = Columns(
 
 
 def record_lines(row: RecordRow, width: int) -> list[Line]:
-    """Everything about a record."""
+    """Return all about a record, its contents in lines of at most `width` cells."""
     if isinstance(row.item, Undecodable):
         return [[(clean(str(row.item), 2_000), "failed")]]
     record, batch = row.item, row.item.batch
@@ -374,7 +389,11 @@ def _header_lines(record: Record, row: RecordRow, width: int) -> list[Line]:
 
 
 def summary(read: RecordsRead, *, filtered: bool) -> str:
-    """How many, and how far the look went."""
+    """Return how many records were found, and the offsets that were read.
+
+    Args:
+        filtered: a filter was set, so that more records were read than are shown.
+    """
     text = plural(len(read.records), "record")
     if filtered:
         text += f" of {read.looked_at:,} looked at"
@@ -393,7 +412,7 @@ def _span(looked: Looked) -> str:
 
 
 def stopped_text(read: RecordsRead) -> str:
-    """Which limit ended the look, ``""`` for none."""
+    """Return which limit ended the reading, ``""`` for none."""
     match read.stopped:
         case "records":
             return f"stopped after {read.looked_at:,} records"
@@ -406,7 +425,7 @@ def stopped_text(read: RecordsRead) -> str:
 
 
 def record_notes(read: RecordsRead) -> list[str]:
-    """What to know beside the records."""
+    """Return the notes on an answer: the limit that ended it, and where it differs from what was asked for."""
     return [text for text in (stopped_text(read), *read.notes) if text]
 
 
@@ -414,8 +433,10 @@ def record_notes(read: RecordsRead) -> list[str]:
 
 
 def record_data(row: RecordRow) -> dict[str, Data]:
-    """A record, or offsets that can't be decoded, as JSON. Contents that are not text are base64, under a key of their
-    own."""
+    """Return the JSON object of a record, or of offsets that can't be decoded.
+
+    Contents that are not text are base64, under a key of their own.
+    """
     if isinstance(row.item, Undecodable):
         return {
             "partition": row.item.partition,

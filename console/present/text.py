@@ -19,12 +19,13 @@ LIMIT = 2_000
 
 
 def clean(text: str, limit: int = LIMIT) -> str:
-    """`text` on one line with everything invisible made visible, cut to `limit` characters; see `widgets.cells`."""
+    """Return `text` on one line with everything invisible made visible, cut to `limit` characters; see
+    `widgets.cells`."""
     return cells.clean(text, limit)
 
 
 def is_harmless(text: str) -> bool:
-    """Whether `clean` changes nothing in it but its length."""
+    """Return whether `clean` would change nothing in a text but its length."""
     return cells.clean(text) == text
 
 
@@ -50,7 +51,7 @@ Line = list[Span]
 
 
 def plain(cell: Cell) -> str:
-    """The text of a cell without its meanings."""
+    """Return the text of a cell without its meanings."""
     if isinstance(cell, str):
         return cell
     if isinstance(cell, tuple):
@@ -59,7 +60,7 @@ def plain(cell: Cell) -> str:
 
 
 def joined(line: Line) -> Line:
-    """The same line with neighbours of one meaning in one piece."""
+    """Return a line with neighbours of the same meaning joined."""
     spans: Line = []
     for text, meaning in line:
         if spans and spans[-1][1] == meaning:

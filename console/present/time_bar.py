@@ -22,8 +22,15 @@ class Span(NamedTuple):
 
 
 def time_bar(span: Span, at_ms: int, turns: Iterable[int], changes: Iterable[int], speed: int, width: int) -> Line:
-    """One line of at most `width` cells. turns, changes: when the verdict became another, and when something else did.
-    speed: of playing, 0 for none."""
+    """Return a record's time as one line.
+
+    Args:
+        at_ms: the time that is shown, milliseconds since 1970.
+        turns: times at which the verdict changed, milliseconds since 1970.
+        changes: times at which anything else changed.
+        speed: of playing, 0 while paused.
+        width: the most cells.
+    """
     state = f" ×{speed}" if speed else " paused"
     first, last = (f" {clock(_time(span.begins))} ", f" {clock(_time(span.ends))}")
     cells = max(1, width - cell_width(first) - cell_width(last) - len(" paused") - 1)

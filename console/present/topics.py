@@ -50,7 +50,7 @@ NO_MARKS = TopicMarks({}, frozenset(), {}, frozenset())
 
 
 def topic_marks(plan: Plan) -> TopicMarks:
-    """What a plan does to topics."""
+    """Return what a plan does to topics."""
     if not plan.staged:
         return NO_MARKS
     # What is known of edits is imported once something is staged.
@@ -81,7 +81,7 @@ class TopicFacts(NamedTuple):
 
 
 def override_count(snapshot: Snapshot, name: str) -> int | None:
-    """How many configs a topic sets itself; None where they have not been read."""
+    """Return the number of configs that a topic sets itself; None where they have not been read."""
     # A plain tuple is equal to the resource, and made in half the time: sorting asks for 100,000.
     entries = snapshot.configs.get((TOPIC, name))  # type: ignore[call-overload]
     return None if entries is None else entries.count_overrides(_ANY_TOPIC)
@@ -91,12 +91,12 @@ _ANY_TOPIC = topic_resource("")
 
 
 def unread_count(snapshot: Snapshot) -> int:
-    """How many topics there are whose configs have not been read: those of topics that are gone are not kept."""
+    """Return the number of topics whose configs have not been read; a snapshot keeps none of topics that are gone."""
     return max(0, len(snapshot.topics) - sum(resource.type == TOPIC for resource in snapshot.configs))
 
 
 def topic_sizes(log_dirs: Mapping[int, tuple[LogDir, ...]]) -> dict[str, int]:
-    """Bytes on disk of each topic, all its replicas together."""
+    """Return the bytes on disk of each topic, of all its replicas together."""
     sizes: dict[str, int] = {}
     for dirs in log_dirs.values():
         for log_dir in dirs:
@@ -106,12 +106,12 @@ def topic_sizes(log_dirs: Mapping[int, tuple[LogDir, ...]]) -> dict[str, int]:
 
 
 def state_letter(topic: Topic) -> Cell:
-    """``!`` for a topic with partitions that are offline or under-replicated."""
+    """Return ``!`` for a topic with partitions that are offline or under-replicated."""
     return ("!", "failed") if topic.offline or topic.under_replicated else ""
 
 
 def plan_letter(name: str, marks: TopicMarks) -> Cell:
-    """``+`` to be created, ``-`` to be deleted, ``*`` with other staged edits."""
+    """Return what the plan does to a topic: ``+`` creates it, ``-`` deletes it, ``*`` other edits."""
     if name in marks.deleted:
         return ("-", "danger")
     if name in marks.created:
@@ -232,7 +232,7 @@ TOPICS: Columns[TopicRow] = Columns(
 
 
 def created_topic(name: str, partitions: int) -> Topic:
-    """A row's worth of a topic that is staged to be created."""
+    """Return a topic that is staged to be created in the form of the others; its partitions have no replicas yet."""
     return Topic(name, tuple(Partition(number, -1, (), ()) for number in range(max(partitions, 0))))
 
 
@@ -246,7 +246,11 @@ SORTS: Mapping[str, Callable[[Topic], Any]] = {
 
 
 def trouble(topic: Topic, min_isr: int | None) -> Line:
-    """A line on what is wrong with a topic, empty where nothing is."""
+    """Return a line on the worst trouble of a topic, empty where it has no trouble.
+
+    Args:
+        min_isr: its effective ``min.insync.replicas``, None where that is unknown.
+    """
     if topic.offline:
         return [
             (f"{clean(topic.name)}: {topic.offline} of {len(topic.partitions)} partitions have no leader", "failed")
@@ -284,7 +288,12 @@ class PartitionRow(NamedTuple):
 
 
 def rows_of_partitions(topic: Topic, moves: Iterable[Reassignment], rates: Rates) -> list[PartitionRow]:
-    """The partitions of a topic by number, with their moves and rates."""
+    """Return the rows of a topic's partitions, by number.
+
+    Args:
+        moves: the reassignments of any topics.
+        rates: the rates of any partitions.
+    """
     moving = {move.partition: move for move in moves if move.topic == topic.name}
     return [
         PartitionRow(partition, moving.get(partition.number), rates.of(topic.name, partition.number))
@@ -293,7 +302,7 @@ def rows_of_partitions(topic: Topic, moves: Iterable[Reassignment], rates: Rates
 
 
 def _from_to(move: Reassignment) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The replicas before and after a move."""
+    """Return the replicas before and after a move."""
     before = tuple(each for each in move.replicas if each not in move.adding)
     return before, tuple(each for each in move.replicas if each not in move.removing)
 

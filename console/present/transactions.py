@@ -75,7 +75,14 @@ class TransactionRow(NamedTuple):
 
 
 def transaction_rows(snapshot: Snapshot, topic: str | None = None) -> list[TransactionRow]:
-    """The rows of all partitions that were looked at, or of a topic's."""
+    """Return the rows of the partitions whose transactions were read.
+
+    Args:
+        topic: None for all topics.
+
+    Returns:
+        The hanging transactions first, the oldest before others; partitions that could not be read have a row, too.
+    """
     looks: dict[int, Transactions] = {id(look): look for look in snapshot.transactions.values()}
     rows: list[TransactionRow] = []
     for look in looks.values():
@@ -113,7 +120,7 @@ def _row(each: OpenTransaction, look: Transactions) -> TransactionRow:
 
 
 def _without_records(snapshot: Snapshot, topic: str | None, known: set[tuple[Place, int]]) -> Iterator[TransactionRow]:
-    """What the last look saw of coordinators, in partitions without records of the transaction."""
+    """Yield the transactions that coordinators reported in the last poll, in partitions without records of them."""
     look = max(snapshot.transactions.values(), key=lambda each: each.at_ms, default=None)
     for each in look.transactions.values() if look is not None else ():
         for place in sorted(each.partitions or ()) if each.state in UNFINISHED else ():
@@ -127,7 +134,7 @@ def _number(value: int) -> str:
 
 
 def _word(row: TransactionRow) -> tuple[str, str]:
-    """The verdict and its meaning."""
+    """Return the verdict in a word, and its meaning."""
     meaning = "failed" if row.failure is not None else _MEANINGS[row.verdict.standing] if row.verdict else "muted"
     return row.word, meaning
 
@@ -245,7 +252,7 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
 
 
 def detail_lines(row: TransactionRow, width: int) -> list[Line]:
-    """Everything about a row, as text for a width in cells."""
+    """Return all about a row, in lines of at most `width` cells."""
     topic, number = row.place
     lines: list[Line] = [[(f"{clean(topic)}/{number}", "strong"), (f"  producer {_number(row.producer_id)}", "")], []]
     why, remedy = _explained(row)

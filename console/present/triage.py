@@ -28,12 +28,12 @@ WORDS = {CRITICAL: "CRIT", "high": "HIGH", "warning": "WARN", INFO: "info"}
 _ALARMING = frozenset({CRITICAL, "high"})
 _MEANINGS = {CRITICAL: "danger", "high": "failed", "warning": "pending", INFO: "muted"}
 _COUNTED = {CRITICAL: "critical", "high": "high", "warning": "warning"}
-"""Severities that are trouble; what is only told is not counted."""
+"""Severities that count as trouble; information does not."""
 MUTED = "  mute"
 MUTED_FOR = timedelta(hours=1)
 """How long a cause is muted at a time."""
 AT_FIRST = "start"
-"""Stands for the time of what was there at the first look, where that is not known."""
+"""Stands for the unknown time of what was there at the first poll already."""
 MOST_OTHERS = 2
 MOST_FACTS, MOST_RULED_OUT, MOST_UNKNOWN, MOST_LEFT_OVER = 2, 4, 3, 3
 PARTS = {
@@ -62,8 +62,15 @@ class CauseRow(NamedTuple):
 def cause_rows(
     verdict: Verdict, muted: Mapping[str, datetime], seen: Mapping[str, datetime] = MappingProxyType({})
 ) -> list[CauseRow]:
-    """The causes, the worst first, and behind them those that are muted. seen: cause (`cause_id`) -> when it was first
-    seen, UTC."""
+    """Return the rows of a verdict, symptoms without a cause among them.
+
+    Args:
+        muted: until when a cause is muted, by `cause_id`.
+        seen: when a cause was first seen, by `cause_id`, UTC.
+
+    Returns:
+        The worst first, and all that are muted last.
+    """
     from console.triage.cause import Severity
 
     all_of_it = [*verdict.causes, *map(_of_unexplained, verdict.unexplained)] if verdict.unexplained else verdict.causes
@@ -78,7 +85,7 @@ UNEXPLAINED = "unexplained"
 
 
 def _of_unexplained(each: Unexplained) -> Named:
-    """Symptoms of a name that no cause explains, as a row of its own: each trouble that is counted has one."""
+    """Return symptoms of one name without a cause as a row of their own: each trouble that is counted has a row."""
     from console.triage.cause import Certainty, Claim, Evidence, Next, Severity
     from console.triage.diagnosis import Named
     from console.triage.symptoms import CLUSTER
@@ -104,25 +111,26 @@ def _of_unexplained(each: Unexplained) -> Named:
 
 
 def _muted_until(claim: Claim, muted: Mapping[str, datetime]) -> datetime | None:
-    """Until when a cause is muted. A mute ends with what comes after it: that was never looked at."""
+    """Return until when a cause is muted; None where something came to it after it was muted, which ends the mute."""
     until = muted.get(cause_id(claim))
     return None if until is None or (claim.latest is not None and claim.latest > until - MUTED_FOR) else until
 
 
 def cause_id(claim: Claim) -> str:
-    """A cause by its name and subject: the same one has the same id in each verdict, and no other has it."""
+    """Return the id of a cause, made of its name and subject: it is the same in every verdict, and no other cause has
+    it."""
     subject = claim.subject
     rest = (clean(each) for each in (subject.entity, subject.key, subject.change) if each is not None)
     return ":".join(filter(None, (claim.cause, subject_text(subject), *rest))).replace(" ", ":")
 
 
 def alarms(verdict: Verdict, muted: Mapping[str, datetime]) -> int:
-    """How many troubles are not muted: causes, and symptoms without one. Each has a row."""
+    """Return the number of troubles that are not muted: causes, and symptoms without one. Each has a row."""
     return sum(row.muted is None and row.claim.severity in _COUNTED for row in cause_rows(verdict, muted))
 
 
 def subject_text(subject: Subject) -> str:
-    """What a cause is about, in a few words; ``""`` for the whole cluster."""
+    """Return the subject of a cause in a few words; ``""`` for the whole cluster."""
     if subject.group is not None:
         where = f" {partition(subject.topic, subject.partition or 0)}" if subject.topic is not None else ""
         return f"group {clean(subject.group)}{where}"
@@ -139,13 +147,13 @@ def subject_text(subject: Subject) -> str:
 
 
 def since_text(claim: Claim) -> str:
-    """Since when, and how often."""
+    """Return since when a cause has been there, and how often it was."""
     since = f"since {clock(claim.since)}" if claim.since is not None else "since before the first look"
     return f"{since}, {claim.times} times" if claim.times > 1 else since
 
 
 def facts(named: Named) -> Iterator[tuple[str, str]]:
-    """Label and text: the evidence, and what the cause explains."""
+    """Yield a label and a text for each piece of evidence, and for what the cause explains."""
     for fact, source in named.claim.evidence:
         yield "evidence", f"{clean(fact, 300)} ({source})"
     if named.explains:
@@ -153,7 +161,7 @@ def facts(named: Named) -> Iterator[tuple[str, str]]:
 
 
 def explained(named: Named) -> str:
-    """What a cause explains: how many of which symptom, with an example of what is not the cause's own subject."""
+    """Return how many of which symptoms a cause explains, with examples other than the cause's own subject."""
     counts = ", ".join(f"{count:,} {name}" for name, count in named.explains.items())
     others = [subject_text(each) for each in named.examples if each != named.claim.subject]
     return f"{counts}, as {', '.join(others[:2])}" if others else counts
@@ -206,7 +214,13 @@ class Staging(NamedTuple):
 
 
 def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int) -> list[Line]:
-    """What is to know of a cause: the title first. staging: what a key stages of it, None for nothing."""
+    """Return all about a cause, its title first.
+
+    Args:
+        verdict: has other causes, what was ruled out and what can't be known.
+        staging: what a key stages of it, None for nothing.
+        width: of the lines, in cells.
+    """
     claim = row.claim
     first, *rest = claim.evidence
     sure = claim.certainty.value
@@ -240,7 +254,7 @@ def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int
 
 
 def left_over(named: Named, verdict: Verdict) -> list[str]:
-    """What else is said of the same broker, topic or group: it may be there still when this is mended."""
+    """Return the titles of other causes on the same broker, topic or group: they may stay when this one is repaired."""
     mine = named.claim.subject
     return [
         each.claim.title
@@ -258,7 +272,11 @@ def _labelled(label: str, text: str) -> Line:
 
 
 def counts(verdict: Verdict, muted: Mapping[str, datetime]) -> Line:
-    """How many troubles there are, by their severity, and how many are muted."""
+    """Return a line on how many troubles there are, by severity, and how many are muted.
+
+    Args:
+        muted: until when a cause is muted, by `cause_id`.
+    """
     rows = cause_rows(verdict, muted)
     total = alarms(verdict, muted)
     line: Line = [(plural(total, "trouble"), "strong") if total else ("no trouble", "muted")]
@@ -273,17 +291,17 @@ def counts(verdict: Verdict, muted: Mapping[str, datetime]) -> Line:
 
 
 def watched(course: Course) -> Line:
-    """Since when the cluster has been watched. A time, not an age: at rest nothing is written to the terminal."""
+    """Return a line on since when the cluster is watched: a time and no age, so that at rest nothing is drawn."""
     return [(f"watched since {clock(course.began)}", "muted")]
 
 
 def part_names(parts: Sequence[str]) -> str:
-    """Parts that are read, for people."""
+    """Return the names of parts of a snapshot for people."""
     return ", ".join(PARTS.get(part, part) for part in parts)
 
 
 def looking_text(snapshot: Snapshot) -> str:
-    """What stands there before the first verdict: what is known, and that more is looked at."""
+    """Return the text before the first verdict: what is known, and what is being read."""
     if "cluster" not in snapshot.read_at:
         return "looking at the cluster…"
     known = [plural(len(snapshot.cluster.brokers), "broker")]
@@ -292,7 +310,8 @@ def looking_text(snapshot: Snapshot) -> str:
 
 
 def healthy_text(course: Course) -> str:
-    """For a cluster without trouble: what was looked at; what was not yet, and what can't be, each with why."""
+    """Return the text for a cluster without trouble: what was read, what is still being read, and what can't be, with
+    why."""
     from console.triage.unread import VITAL, unread_parts
 
     snapshot, unread = course.last.snapshot, course.last.unread
@@ -312,6 +331,6 @@ def healthy_text(course: Course) -> str:
 
 
 def _unread_line(snapshot: Snapshot, part: str) -> str:
-    """``unknown topics: …``, with why."""
+    """Return a line on a part that could not be read: ``unknown topics: …``, with why."""
     why = next((str(each.failure) for each in snapshot.failures if each.part == part), "not answered")
     return f"unknown {part_names((part,))}: {clean(why, 300)}"

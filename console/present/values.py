@@ -32,17 +32,18 @@ _MILLISECONDS_IN = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}
 
 
 def key_unit(key: str) -> str:
-    """What a config's number counts, by its name: ``ms``, ``s``, ``min``, ``h``, ``bytes``, ``bytes/s`` or ``""``."""
+    """Return the unit of a config's number, from its name: ``ms``, ``s``, ``min``, ``h``, ``bytes``, ``bytes/s`` or
+    ``""``."""
     return _SHORT.get(unit_of(key), "")
 
 
 def is_unlimited(key: str, value: str | None) -> bool:
-    """Whether the value says that there is no limit."""
+    """Return whether the value of a key means that there is no limit."""
     return value == "-1" and key.endswith(_UNLIMITED_AT_MINUS_ONE)
 
 
 def config_value(key: str, value: str | None) -> str:
-    """The human form of a config's value, ``""`` where the value says it already."""
+    """Return the human form of a config's value, ``""`` where that says no more than the value."""
     unit = key_unit(key)
     count = long_number(value)
     if not unit or count is None:
@@ -67,25 +68,25 @@ EMPTY = '""'
 
 
 def config_text(value: str | None, sensitive: bool = False, limit: int = 500) -> str:
-    """A config's value in a line: dots where it is hidden, ``–`` for null, quotes where it is empty."""
+    """Return a config's value in a line: dots where it is hidden, ``–`` for null, quotes where it is empty."""
     if value is None:
         return HIDDEN if sensitive else NOTHING
     return clean(value, limit) if value else EMPTY
 
 
 def with_unit(key: str, value: str | None, sensitive: bool = False) -> str:
-    """A value and, in brackets, what it means to people: ``604800000 (7 d)``."""
+    """Return a value with its human form in brackets: ``604800000 (7 d)``."""
     text, human = config_text(value, sensitive), config_value(key, value)
     return f"{text} ({human})" if human else text
 
 
 def human_or_text(key: str, value: str | None, sensitive: bool = False) -> str:
-    """The human form of a value where it has one: ``7 d``."""
+    """Return the human form of a value, ``7 d``, or the value where it has none."""
     return config_value(key, value) or config_text(value, sensitive, 120)
 
 
 def entry_spans(entry: ConfigEntry) -> Line:
-    """A value and, muted, its human form."""
+    """Return a value and, muted, its human form."""
     if entry.hidden:
         return [(HIDDEN, "sensitive")]
     spans: list[Span] = [(config_text(entry.value), "muted" if entry.value is None else "")]
@@ -95,7 +96,12 @@ def entry_spans(entry: ConfigEntry) -> Line:
 
 
 def side_text(target: Target, key: str, side: EffectiveValue) -> str:
-    """One side of a line of the diff, in its exact form."""
+    """Return one side of a line of the diff in its exact form.
+
+    Args:
+        target: whose line it is: a quota is shown in its key's unit.
+        key: a config's or quota's; ``""`` for the entity itself.
+    """
     if not side.known:
         return "?"
     if side.hidden:
@@ -112,22 +118,27 @@ def side_text(target: Target, key: str, side: EffectiveValue) -> str:
 
 
 def origin(key: str, side: EffectiveValue, source: str) -> str:
-    """Where a side's value comes from: ``default``, ``log.retention.hours=168, default`` if it is given in another
-    unit there."""
+    """Return the source of a side's value: ``default``, or ``log.retention.hours=168, default`` where it is set in
+    another unit.
+
+    Args:
+        source: the source by its name (`names.source`).
+    """
     value = side.value if isinstance(side.value, str) else None
     given = given_as(key, side.name, value)
     return f"{clean(given, 120)}, {source}" if given else source
 
 
 def side_human(target: Target, key: str, side: EffectiveValue) -> str:
-    """One side of a line of the diff as people say it."""
+    """Return the human form of one side of a line of the diff; ``""`` where it has none."""
     if side.known and not side.hidden and isinstance(side.value, str) and not isinstance(target, Acl | QuotaEntity):
         return config_value(key, side.value)
     return ""
 
 
 def deletion_text(found: Deletion) -> str:
-    """``310–330 GiB are deleted within minutes``, of all replicas; that it is more, or not known, where that is so."""
+    """Return what is deleted, of all replicas: ``310–330 GiB are deleted within minutes``; less exact where not all is
+    known."""
     if found.partitions == 0 and found.why is not None:
         return f"how much is deleted is not known: {failure_text(found.why)}"
     of = f"; {found.partitions:,} of {plural(found.partitions + found.unknown, 'partition')} looked at"
