@@ -1,2 +1,32 @@
-"""One module for each API, named as in kio. Its function `handle` answers one request; its docstring names the
-versions."""
+"""The Kafka APIs that the embedded cluster answers, one module for each, named as kio names it.
+
+A module's function `handle` answers one request. `request_pipeline.handled_apis` finds the modules by their names, so
+an API is advertised as soon as its module is here. Its docstring names the API with its key, the versions that are
+served (fewer where a release has fewer, see data/releases.json), and what differs from Kafka on purpose.
+
+Args:
+    request: kio's entity of the request in the client's version; fields that this version lacks are read by `getattr`.
+    context: where the request came from; reads use `context.view`, changes go through `context.state`.
+
+Returns:
+    kio's entity of the response in the same version, an `EncodedBody` where the handler encodes by itself, or None for
+    no answer.
+
+Raises:
+    CloseConnection: the broker closes the connection without an answer.
+
+By key:
+- 0 produce, 1 fetch, 2 list_offsets, 3 metadata
+- 8 offset_commit, 9 offset_fetch, 10 find_coordinator, 11 join_group, 12 heartbeat, 13 leave_group, 14 sync_group
+- 15 describe_groups, 16 list_groups, 17 sasl_handshake, 18 api_versions, 19 create_topics, 20 delete_topics
+- 21 delete_records, 22 init_producer_id, 23 offset_for_leader_epoch, 24 add_partitions_to_txn, 26 end_txn
+- 27 write_txn_markers, 29 describe_acls, 30 create_acls, 31 delete_acls, 32 describe_configs, 33 alter_configs
+- 34 alter_replica_log_dirs, 35 describe_log_dirs, 36 sasl_authenticate, 37 create_partitions, 42 delete_groups
+- 43 elect_leaders, 44 incremental_alter_configs, 45 alter_partition_reassignments, 46 list_partition_reassignments
+- 47 offset_delete, 48 describe_client_quotas, 49 alter_client_quotas, 50 describe_user_scram_credentials
+- 51 alter_user_scram_credentials, 55 describe_quorum, 57 update_features, 60 describe_cluster
+- 61 describe_producers, 64 unregister_broker, 65 describe_transactions, 66 list_transactions
+- 69 consumer_group_describe, 74 list_config_resources, 75 describe_topic_partitions, 77 share_group_describe
+- 89 streams_group_describe, 90 describe_share_group_offsets, 91 alter_share_group_offsets
+- 92 delete_share_group_offsets
+"""

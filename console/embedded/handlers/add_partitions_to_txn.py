@@ -1,4 +1,10 @@
-"""AddPartitionsToTxn: names partitions to the coordinator before records are written to them (KIP-98, KIP-890)."""
+"""AddPartitionsToTxn (24), v0-5: names partitions to the transaction coordinator before records go there (KIP-98,
+KIP-890).
+
+Version notes:
+- v3: flexible.
+- v4: for brokers, with several transactions, and to verify that a partition is in one (KIP-890).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +21,7 @@ _SEVERAL_FROM = 4
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-5. From v4 on brokers send it, for several transactions, and to ask whether a partition is in one."""
+    """Add the partitions to the producer's transaction, or only verify them where a broker asks (v4 and later)."""
     schema = context.schema
     if context.version < _SEVERAL_FROM:
         found = asked(
@@ -72,7 +78,9 @@ def _results(context: RequestContext, found: Transaction | int, topics: Any, *, 
 def _codes(
     context: RequestContext, found: Transaction | int, topics: Any, *, only_ask: bool
 ) -> dict[tuple[str, int], int]:
-    """The error code of each partition. If one is refused the others are not attempted."""
+    """Return the error code of each partition. If one is refused the others are not attempted."""
+    # Nothing is added unless all partitions can be: a producer retries the whole request, and Kafka's coordinator
+    # writes the set of partitions as one record.
     places = [(topic.name, number) for topic in topics for number in topic.partitions]
     wrong = {place: code for place in places if (code := _wrong(context, *place))}
     if wrong and not isinstance(found, int):
@@ -82,6 +90,7 @@ def _codes(
     if only_ask:
         known = found.partitions if found.state == ONGOING else set()
         return {place: 0 if place in known else int(ErrorCode.invalid_txn_state) for place in places}
+    # The markers of the last transaction are still being written: the client retries.
     if found.state in PREPARE.values():
         return dict.fromkeys(places, int(ErrorCode.concurrent_transactions))
     add(context.cluster, found, set(places))

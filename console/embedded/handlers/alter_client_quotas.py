@@ -1,4 +1,10 @@
-"""AlterClientQuotas: sets and deletes quotas by entity (KIP-546; ClientQuotaControlManager)."""
+"""AlterClientQuotas (49), v0-1: sets and deletes quotas by entity (KIP-546; ClientQuotaControlManager).
+
+Needs ALTER_CONFIGS on the cluster.
+
+Version notes:
+- v1: flexible.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +46,7 @@ class _Wanted(NamedTuple):
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-1. One result for each entity. Needs ALTER_CONFIGS on the cluster."""
+    """Apply the entries, and return one result for each entity."""
     wanted = [
         _Wanted(
             entities.ordered_parts((part.entity_type, part.entity_name) for part in entry.entity),
@@ -71,16 +77,21 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 _FINITE_FROM = (4, 4)
+"""The first release that refuses NaN and infinity as values."""
 
 
 async def _at_once(wanted: list[_Wanted], context: RequestContext, validate_only: bool) -> list[_Result]:
-    """With KRaft all entries are one change, which may have too many records. A repeated entity or key is an error; of
-    a repeated entity the first entry is still applied."""
+    """Apply all entries as one change, as KRaft's controller does, or none if they need too many records.
+
+    A repeated entity or key is an error; of a repeated entity the first entry is still applied.
+    """
     results: dict[QuotaEntity, _Result] = {}
     changed: dict[QuotaEntity, Changes] = {}
     finite = context.cluster.release.number >= _FINITE_FROM
     for item in wanted:
         entity, keys = QuotaEntity.of(item.parts), [key for key, _ in item.ops]
+        # The first entry stays in `changed`: Kafka reports the error of the second one for the entity, and applies the
+        # first.
         if entity in results or len(set(keys)) < len(keys):
             message = ENTITY_TWICE.format(entity=entities.shown_parts(item.parts))
             results[entity] = _Result(item.parts, ErrorCode.invalid_request, message)
@@ -92,6 +103,7 @@ async def _at_once(wanted: list[_Wanted], context: RequestContext, validate_only
             problem, changes = str(bad), {}
         results[entity] = _Result(item.parts, ErrorCode.invalid_request if problem else 0, problem)
         changed[entity] = quota_records(changes, _limits(context, entity))
+    # A controller writes at most MAX_RECORDS in one change; counted by key, not by entity.
     if sum(map(len, changed.values())) > MAX_RECORDS:
         return [_Result(item.parts, ErrorCode.policy_violation, TOO_MANY_QUOTAS) for item in wanted]
     if not validate_only:
@@ -101,7 +113,7 @@ async def _at_once(wanted: list[_Wanted], context: RequestContext, validate_only
 
 
 async def _one_by_one(wanted: list[_Wanted], context: RequestContext, validate_only: bool) -> list[_Result]:
-    """With ZooKeeper each entry is applied by itself. A repeated entity has the result of its last entry."""
+    """Apply each entry by itself, as with ZooKeeper. A repeated entity has the result of its last entry."""
     results: dict[QuotaEntity, _Result] = {}
     for item in wanted:
         entity = QuotaEntity.of(item.parts)

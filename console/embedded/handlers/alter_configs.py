@@ -1,4 +1,10 @@
-"""AlterConfigs: replaces all overrides of each resource (KIP-133 as Kafka has it)."""
+"""AlterConfigs (33), v0-2: replaces all overrides of each resource (KIP-133 as Kafka has it).
+
+A key that the request leaves out is deleted, a sensitive one too.
+
+Version notes:
+- v2: flexible.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +19,8 @@ from console.model.config import ConfigResource
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-2. A request with a repeated resource is never answered, as by real brokers."""
+    """Replace the overrides of each resource. As by real brokers, a request that repeats a resource is never
+    answered."""
     changes = [
         ConfigChange(
             ConfigResource(ResourceType(item.resource_type), item.resource_name),
@@ -22,6 +29,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         )
         for item in request.resources
     ]
+    # A broker fails to collect the changes by resource, and again when it builds the error's answer (measured on 4.3).
     if len({change.resource for change in changes}) < len(changes):
         return None
     return context.schema.AlterConfigsResponse(

@@ -1,5 +1,13 @@
-"""AlterPartitionReassignments: starts and cancels moves (KIP-455; ReplicationControlManager, with ZooKeeper
-KafkaController)."""
+"""AlterPartitionReassignments (45), v0-1: starts and cancels moves of replicas (KIP-455; ReplicationControlManager,
+with ZooKeeper KafkaController).
+
+Needs ALTER on the cluster.
+
+Version notes:
+- v1: AllowReplicationFactorChange (KIP-860).
+
+Differences from Kafka: no bytes travel, a new replica is in sync after the time that a copy would take.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +22,9 @@ from console.wire.schemas import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-1. A result for each partition, once the moves have started."""
+    """Start or cancel the moves, and return a result for each partition without waiting for the copies."""
     cluster = context.cluster
+    # v0 has no such field: there the replication factor may always change.
     any_replication = getattr(request, "allow_replication_factor_change", True)
     if not context.allowed("ALTER"):
         return _answered(request, context, cluster_refused(context, "ALTER"))
@@ -23,6 +32,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         return _answered(request, context, EXPIRED)
 
     def begin(name: str, index: int, replicas: Any) -> Refusal:
+        # Null replicas cancel the move that is under way.
         target = None if replicas is None else tuple(replicas)
         return start_move(cluster, name, index, target, any_replication=any_replication)
 
@@ -30,7 +40,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _answered(request: Any, context: RequestContext, refusal: Refusal) -> Any:
-    """The same error for all partitions."""
+    """Return the same error for all partitions."""
     return _answer(request, context, lambda _name, _index, _replicas: refusal, refusal)
 
 
@@ -62,8 +72,8 @@ def _answer(
 
 
 def _asked(request: Any, context: RequestContext) -> Iterable[tuple[str, Iterable[tuple[int, Any]]]]:
-    """Topics with their partitions and target replicas. With ZooKeeper a repeated partition counts once, as
-    named last."""
+    """Yield topics with their partitions and target replicas. With ZooKeeper a repeated partition counts once, as named
+    last."""
     asked = [
         (topic.name, [(part.partition_index, part.replicas) for part in topic.partitions]) for topic in request.topics
     ]

@@ -1,4 +1,10 @@
-"""AlterReplicaLogDirs: replicas into other directories of their broker (KIP-113, ReplicaManager)."""
+"""AlterReplicaLogDirs (34), v1-2: moves replicas into other directories of their broker (KIP-113; ReplicaManager).
+
+Every broker answers for its own replicas. Needs ALTER on the cluster.
+
+Version notes:
+- v2: flexible.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +18,7 @@ from console.embedded.replica_dirs import cordoned_dirs, dir_of, start_copy
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v1-2. A result for each partition, once its copy has started."""
+    """Start the copies, and return a result for each partition."""
     schema, allowed = context.schema, context.allowed("ALTER")
     results: dict[str, list[Any]] = {}
     for item in request.dirs:
@@ -43,6 +49,7 @@ def _move(context: RequestContext, path: str, name: str, number: int) -> int:
         return ErrorCode.unknown_topic_or_partition
     if broker.id not in topic.partitions[number].replicas:
         return ErrorCode.not_leader_or_follower
+    # A cordoned directory takes no further replicas; one that is there already may be named again (KIP-1066).
     if path in cordoned_dirs(context.state, broker.id) and dir_of(context.cluster, topic, number, broker.id) != path:
         return ErrorCode.invalid_replica_assignment
     start_copy(context.cluster, topic, number, broker.id, path)

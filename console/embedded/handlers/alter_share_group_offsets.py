@@ -1,4 +1,7 @@
-"""AlterShareGroupOffsets: where a share group's records in flight begin (KIP-932). It makes a group that is missing."""
+"""AlterShareGroupOffsets (91), v0: sets from where a share group's records are in flight (KIP-932).
+
+A missing group is created. The group must have no members.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _NOT_SHARE = "Group {} is not a share group."
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0."""
+    """Set the start offsets of the partitions, and return a result for each."""
     schema = context.schema
     code = share_group_error(context, request.group_id)
     message = SHARE_MESSAGES.get(code)

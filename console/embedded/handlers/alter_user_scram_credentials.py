@@ -1,4 +1,8 @@
-"""AlterUserScramCredentials: sets and deletes SCRAM credentials (KIP-554; ScramControlManager, ZkAdminManager)."""
+"""AlterUserScramCredentials (51), v0: sets and deletes SCRAM credentials (KIP-554; ScramControlManager,
+ZkAdminManager).
+
+Needs ALTER on the cluster. The salted password comes from the client: a broker never sees the password.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ _TOO_OLD: Final = "The current metadata.version does not support SCRAM"
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0. A result for each user: all its credentials are altered, or none. Needs ALTER on the cluster."""
+    """Alter credentials, and return a result for each user: all that it names of a user are altered, or none."""
     deletions = [ScramKey(item.name, item.mechanism) for item in request.deletions]
     upsertions = [
         Upsertion(ScramKey(item.name, item.mechanism), item.iterations, item.salt, item.salted_password)
@@ -97,7 +101,7 @@ Problems = Mapping[str, Problem | None]
 def kraft_problems(
     deletions: Sequence[ScramKey], upsertions: Sequence[Upsertion], known: Container[ScramKey]
 ) -> Problems:
-    """With KRaft a user may be named once."""
+    """Return the problem of each user. With KRaft a user may be named once."""
     problems: dict[str, Problem | None] = {}
     steps: list[tuple[str, Callable[[], Problem | None]]] = [
         *((key.user, lambda key=key: _deletion(key) or _missing(key, known)) for key in deletions),
@@ -109,6 +113,7 @@ def kraft_problems(
         elif problems[user] is None:
             problems[user] = Problem(ErrorCode.duplicate_resource, _TWICE)
     for item in upsertions:
+        # An empty salted password passes the controller's checks and fails later, without a message.
         if problems[item.key.user] is None and not item.salted_password:
             problems[item.key.user] = Problem(ErrorCode.unknown_server_error, None)
     return problems
@@ -117,7 +122,7 @@ def kraft_problems(
 def zookeeper_problems(
     deletions: Sequence[ScramKey], upsertions: Sequence[Upsertion], known: Container[ScramKey]
 ) -> Problems:
-    """With ZooKeeper a user may be named once for each mechanism."""
+    """Return the problem of each user. With ZooKeeper a user may be named once for each mechanism."""
     problems: dict[str, Problem] = {}
     for key in deletions:
         _note(problems, key.user, _deletion(key))

@@ -1,4 +1,12 @@
-"""ApiVersions: the supported versions, and the cluster's features (KIP-35, KIP-511, KIP-584)."""
+"""ApiVersions (18), v0-4: the supported versions, and the cluster's features (KIP-35, KIP-511, KIP-584).
+
+A version above the highest is answered with v0 (KIP-511; `Dispatcher`), so that any client can begin.
+
+Version notes:
+- v1: throttle time.
+- v3: flexible; the client's software name and version; features.
+- v4: features whose lowest level is 0.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +26,8 @@ _ZERO_MINIMUM_FROM = 4
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-4. A software name or version with other characters than letters, digits, ``-`` and ``.`` is an error
-    (KIP-511)."""
+    """Return the advertised versions and the features, or INVALID_REQUEST for a software name that KIP-511 does not
+    allow."""
     name = getattr(request, "client_software_name", None)
     version = getattr(request, "client_software_version", None)
     if name is not None and not (_SOFTWARE.fullmatch(name) and _SOFTWARE.fullmatch(version or "")):
@@ -42,6 +50,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         fields["supported_features"] = tuple(
             schema.SupportedFeatureKey(name=name, min_version=low, max_version=high)
             for name, (low, high) in release.supported.items()
+            # Older clients reject a whole answer that has a feature with the lowest level 0.
             if low > 0 or context.version >= _ZERO_MINIMUM_FROM
         )
         fields["finalized_features"] = tuple(

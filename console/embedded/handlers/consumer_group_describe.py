@@ -1,4 +1,12 @@
-"""ConsumerGroupDescribe: groups of the protocol of KIP-848."""
+"""ConsumerGroupDescribe (69), v0-1: describes groups of the consumer protocol (KIP-848).
+
+A group of another type is GROUP_ID_NOT_FOUND, on which clients ask DescribeGroups.
+
+Version notes:
+- v1: the type of a member (KIP-1099).
+
+Differences from Kafka: members have no instance id and no rack, and subscribe to no regular expression.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +23,7 @@ _CONSUMER_MEMBER = 1
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-1. For a group of another type, the error lets clients ask DescribeGroups."""
+    """Return a description or an error for each group."""
     return context.schema.ConsumerGroupDescribeResponse(
         throttle_time=NO_TIME, groups=tuple(_group(request, context, group_id) for group_id in request.group_ids)
     )

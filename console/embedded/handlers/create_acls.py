@@ -1,4 +1,12 @@
-"""CreateAcls: adds ACLs (AclApis, AclControlManager)."""
+"""CreateAcls (30), v1-3: adds ACLs (AclApis, AclControlManager).
+
+Needs ALTER on the cluster. Adding an existing ACL succeeds.
+
+Version notes:
+- v1: pattern types (KIP-290).
+- v2: flexible.
+- v3: the resource type USER.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +41,7 @@ class _Result(NamedTuple):
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v1-3. A result for each ACL; adding an existing one succeeds. Needs ALTER on the cluster."""
+    """Add the ACLs, and return a result for each in the request's order."""
     acls = [_acl(item) for item in request.creations]
     for acl in acls:
         close_if_unset("CreateAcls", acl.resource_type, acl.pattern_type, acl.operation, acl.permission)
@@ -60,7 +68,7 @@ def _acl(item: Any) -> Acl:
 
 
 def _refused(acls: list[Acl], context: RequestContext) -> list[_Result] | None:
-    """The one error for all ACLs, None if each has its own result."""
+    """Return the one error for all ACLs, None if each has its own result."""
     if not context.allowed("ALTER"):
         return [_Result(ErrorCode.cluster_authorization_failed, cluster_refusal_message(context, "ALTER"))] * len(acls)
     if context.cluster.authorizer is None:
@@ -71,7 +79,7 @@ def _refused(acls: list[Acl], context: RequestContext) -> list[_Result] | None:
 
 
 def _only_filters(acl: Acl) -> bool:
-    """Whether the ACL has ANY or MATCH, which are valid in filters only."""
+    """Return whether the ACL has ANY or MATCH, which are valid in filters only."""
     numbers = (acl.resource_type, acl.pattern_type, acl.operation, acl.permission)
     return ANY in numbers or acl.pattern_type == MATCH
 
@@ -81,6 +89,8 @@ def _created(acls: list[Acl], context: RequestContext) -> list[_Result]:
     messages = rights_messages(release)
     results = [_problem(acl, messages, has_host=release.number >= _NEEDS_HOST_FROM) for acl in acls]
     new = {acl for acl, problem in zip(acls, results, strict=True) if problem is None and acl not in state.acls}
+    # All ACLs are one change of the controller, which writes at most MAX_RECORDS; what the broker itself refused keeps
+    # its own error.
     if release.kraft and len(new) > MAX_RECORDS:
         return [_bad_name(acl) or _Result(ErrorCode.policy_violation, TOO_MANY_CHANGES) for acl in acls]
     for acl in _in_order(acls, new):
@@ -93,7 +103,7 @@ def _in_order(acls: Iterable[Acl], new: set[Acl]) -> list[Acl]:
 
 
 def _bad_name(acl: Acl) -> _Result | None:
-    """What the broker checks before it asks the controller."""
+    """Check what the broker checks before it forwards to the controller."""
     if acl.resource_type == _CLUSTER and acl.resource_name != CLUSTER_NAME:
         return _Result(ErrorCode.invalid_request, CLUSTER_NAME_ONLY)
     if not acl.resource_name:
@@ -102,10 +112,11 @@ def _bad_name(acl: Acl) -> _Result | None:
 
 
 _NEEDS_HOST_FROM = (4, 4)
+"""The first release that checks hosts, as it takes ranges of addresses."""
 
 
 def _problem(acl: Acl, messages: RightsMessages, *, has_host: bool) -> _Result | None:
-    """Why this ACL can't be created. has_host: it has to name a host, or a range that there is."""
+    """Return why this ACL can't be created, None if it can. has_host: it has to name a host, or a valid range."""
     if (bad := _bad_name(acl)) is not None:
         return bad
     for part, number in (
@@ -127,7 +138,7 @@ def _problem(acl: Acl, messages: RightsMessages, *, has_host: bool) -> _Result |
 
 
 def _why_no_range(host: str) -> str:
-    """In the words of the library that Kafka has for it."""
+    """Return why a range is invalid, as the library that Kafka uses for ranges says it."""
     address, _, length = host.partition("/")
     most = 128 if ":" in address else 32
     if address_as_compared(address) is None or not length.isdecimal():

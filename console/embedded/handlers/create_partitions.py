@@ -1,4 +1,12 @@
-"""CreatePartitions: adds partitions to topics (ControllerApis; with ZooKeeper ZkAdminManager)."""
+"""CreatePartitions (37), v0-3: adds partitions to topics (ControllerApis; with ZooKeeper ZkAdminManager).
+
+Needs ALTER on each topic. With KRaft the answer comes once the controller has written the change, with ZooKeeper once
+the new partitions have leaders, or at the timeout.
+
+Version notes:
+- v2: flexible.
+- v3: THROTTLING_QUOTA_EXCEEDED for a topic beyond controller_mutation_rate (KIP-599).
+"""
 
 from __future__ import annotations
 
@@ -29,17 +37,21 @@ _STRICT_FROM = 3
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-3. More records than a controller writes in one change are an unknown error, as in Kafka, and
-    change nothing."""
+    """Add partitions to each topic, and return its result.
+
+    More records than a controller writes in one change are UNKNOWN_SERVER_ERROR, as in Kafka, and change nothing.
+    """
     names = list(dict.fromkeys(topic.name for topic in request.topics))
     kraft, timely = context.cluster.release.kraft, request.timeout.total_seconds() > 0
     if kraft and not timely:
         return _answer(context, dict.fromkeys(names, EXPIRED))
+    # The controller builds all records before it checks their number, and its exception has no error code of its own.
     if kraft and _records(request, context) > MAX_RECORDS:
         return _answer(context, dict.fromkeys(names, Refusal(ErrorCode.unknown_server_error)))
     quota = MutationQuota(context, _STRICT_FROM)
     plans = _plans(request, context)
     for name, plan in plans.items():
+        # KRaft charges the quota for a validation, too; ZooKeeper's controller only for what it does.
         if not isinstance(plan, Refusal) and (kraft or not request.validate_only):
             plans[name] = quota.take(len(plan)) or plan
     growths = {name: plan for name, plan in plans.items() if not isinstance(plan, Refusal)}
@@ -49,6 +61,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         return _answer(context, results, throttle)
     for name, growth in growths.items():
         grow(context.state, name, growth)
+    # ZooKeeper's controller elects leaders later, and its broker waits for them; KRaft writes partitions with leaders.
     if not kraft:
         timeout = request.timeout.total_seconds()
         leading = await wait_for_leaders(context.state, context.clock, growths, timeout) if timely else set()
@@ -57,7 +70,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _records(request: Any, context: RequestContext) -> int:
-    """The number of partitions to add, before any check."""
+    """Return the number of partitions to add, before any check."""
     topics = ((topic.count, context.state.topics.get(topic.name)) for topic in request.topics)
     return sum(max(count - len(topic.partitions), 0) for count, topic in topics if topic is not None)
 
@@ -100,9 +113,12 @@ Growth = tuple[Replicas, ...]
 
 
 def planned_growth(state: ClusterState, name: str, count: int, given: Sequence[Replicas] | None) -> Growth | Refusal:
-    """The partitions to add so that a topic has `count`, or why they can't be added.
+    """Return the partitions to add so that a topic has `count`, or why they can't be added.
 
-    given: replicas from the client, None to let the cluster place them (ReplicationControlManager.createPartitions).
+    Args:
+        count: partitions that the topic is to have afterwards.
+        given: replicas of each new partition from the client, None to let the cluster place them
+            (ReplicationControlManager.createPartitions).
     """
     texts, topic = topic_messages(state.release), state.topics.get(name)
     if topic is None:
@@ -128,7 +144,7 @@ def planned_growth(state: ClusterState, name: str, count: int, given: Sequence[R
 
 
 def grow(state: ClusterState, name: str, growth: Growth) -> int:
-    """Add the partitions, and return their offset in the log."""
+    """Add the partitions to a topic, and return the change's offset in the log."""
     topic, alive = state.topics[name], state.alive()
     more = tuple(new_partition(replicas, alive) for replicas in growth)
     return state.put_topic(replace(topic, partitions=topic.partitions + more))

@@ -1,4 +1,13 @@
-"""CreateTopics: creates topics (ControllerApis; with ZooKeeper KafkaApis.handleCreateTopicsRequest)."""
+"""CreateTopics (19), v2-7: creates topics (ControllerApis; with ZooKeeper KafkaApis.handleCreateTopicsRequest).
+
+Needs CREATE on the cluster or on the topic's name.
+
+Version notes:
+- v4: -1 partitions or replicas are the brokers' default (KIP-464).
+- v5: flexible; the answer has the topic's configs, partitions and replicas (KIP-525).
+- v6: THROTTLING_QUOTA_EXCEEDED for a topic beyond controller_mutation_rate (KIP-599).
+- v7: the answer has the topic's id (KIP-516).
+"""
 
 from __future__ import annotations
 
@@ -38,7 +47,7 @@ Results = dict[str, PlannedTopic | Refusal]
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-7. Answers when the controller has written the topics; with ZooKeeper when they have leaders, or at the
+    """Create topics. Answer when the controller has written them; with ZooKeeper when they have leaders, or at the
     timeout."""
     wanted = [_wanted(item) for item in request.topics]
     if context.cluster.release.kraft:
@@ -47,13 +56,16 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _with_kraft(request: Any, wanted: Sequence[WantedTopic], context: RequestContext) -> Any:
-    """All topics of the request are one change of the controller, of limited size."""
+    """Create the topics of the request as one change of the controller, of limited size."""
     answer = _Answer(context, wanted)
+    # The controller's deadline has passed before it begins, so nothing is created (KIP-4 says that it starts).
     if request.timeout.total_seconds() <= 0:
         return answer.of_all(EXPIRED)
     texts, (default, _) = topic_messages(context.cluster.release), context.cluster.topic_defaults
     results = _unacceptable(context, wanted)
     sound = [topic for topic in wanted if topic.name not in results]
+    # Two limits, as in ReplicationControlManager: partitions before they are placed, which is expensive, and then all
+    # records, configs included.
     if sum(topic.partition_count(default) for topic in sound) > MAX_RECORDS:
         return answer.of_all(Refusal(ErrorCode.policy_violation, texts.too_many_partitions))
     planner, quota = Planner(context.cluster), MutationQuota(context, _STRICT_FROM)
@@ -72,7 +84,7 @@ def _with_kraft(request: Any, wanted: Sequence[WantedTopic], context: RequestCon
 
 
 async def _with_zookeeper(request: Any, wanted: Sequence[WantedTopic], context: RequestContext) -> Any:
-    """Topics are created one by one. One without leaders in time, or that was not waited for, has REQUEST_TIMED_OUT."""
+    """Create topics one by one. One without leaders in time, or that was not waited for, has REQUEST_TIMED_OUT."""
     state, timeout = context.state, request.timeout.total_seconds()
     results = _unacceptable(context, wanted)
     early = frozenset(results)
@@ -105,13 +117,14 @@ def _wanted(item: Any) -> WantedTopic:
 
 
 def _unacceptable(context: RequestContext, wanted: Sequence[WantedTopic]) -> Results:
-    """The topics that are refused before the controller sees them."""
+    """Return the topics that are refused before the controller sees them."""
     texts, kraft = topic_messages(context.cluster.release), context.cluster.release.kraft
     everything = context.allowed("CREATE")
     results: Results = {}
     for name, count in Counter(topic.name for topic in wanted).items():
         if count > 1:
             results[name] = Refusal(ErrorCode.invalid_request, texts.twice)
+        # With ZooKeeper the name of the metadata log is an ordinary topic.
         elif name == METADATA_TOPIC and kraft:
             results[name] = Refusal(texts.metadata_topic_code, texts.metadata_topic.format(name=name))
         elif not everything and not context.allowed("CREATE", "TOPIC", name):
@@ -130,7 +143,7 @@ class _Answer:
         self._new_configs = NewTopicConfigs(context.cluster) if context.version >= _CONFIGS_FROM else None
 
     def of_all(self, refusal: Refusal) -> Any:
-        """The same error for every topic."""
+        """Return the same error for every topic."""
         return self.of(dict.fromkeys(self._names, refusal), {})
 
     def of(
@@ -140,9 +153,12 @@ class _Answer:
         early: frozenset[str] = frozenset(),
         throttle: timedelta = NO_TIME,
     ) -> Any:
-        """KRaft has one result for a repeated name, ZooKeeper as many.
+        """Return the response. KRaft has one result for a repeated name, ZooKeeper as many as there are.
 
-        early: topics that were refused before their configs were checked.
+        Args:
+            ids: of the topics that were or would be created.
+            early: topics that were refused before their configs were checked.
+            throttle: how long the client is to wait for its mutation quota.
         """
         names = dict.fromkeys(self._names) if self._kraft else self._names
         return for_version(
@@ -204,14 +220,14 @@ class NewTopicConfigs:
         }
 
     def of(self, own: Mapping[str, str]) -> tuple[NewTopicConfig, ...]:
-        """Every config of a topic with these overrides."""
+        """Return every config of a topic with these overrides."""
         return tuple(
             NewTopicConfig(name, self._own(name, own[name]), DYNAMIC_TOPIC_CONFIG) if name in own else inherited
             for name, inherited in self._inherited.items()
         )
 
     def _own(self, name: str, text: str) -> str:
-        """KRaft's controller returns the value as the client wrote it."""
+        """Return an override as the answer has it: KRaft's controller returns the value as the client wrote it."""
         return text if self._kraft else canonical_value(self._definitions[name], text)
 
     def _source(self, definition: ConfigDefinition) -> int:

@@ -1,4 +1,12 @@
-"""DeleteAcls: deletes the ACLs that match filters, and returns them (AclApis, AclControlManager)."""
+"""DeleteAcls (31), v1-3: deletes the ACLs that match filters, and returns them (AclApis, AclControlManager).
+
+Needs ALTER on the cluster. A filter without matches is not an error.
+
+Version notes:
+- v1: pattern types (KIP-290).
+- v2: flexible.
+- v3: the resource type USER.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +35,7 @@ class _Result(NamedTuple):
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v1-3. A filter without matches is not an error. Needs ALTER on the cluster."""
+    """Delete the ACLs that match any of the filters, and return for each filter those that it matched."""
     filters = [filter_of(item) for item in request.filters]
     for wanted in filters:
         close_if_unset("DeleteAcls", wanted.resource_type, wanted.pattern_type, wanted.operation, wanted.permission)
@@ -67,6 +75,7 @@ def _results(filters: list[AclFilter], context: RequestContext) -> list[_Result]
             return [_Result((), *too_many)] * len(filters)
         else:
             results.append(_Result(acls))
+    # Removed after all filters have been checked: the change is one batch of the controller, or none at all.
     for acl in gone:
         context.state.remove_acl(acl)
     return results

@@ -1,4 +1,10 @@
-"""DeleteGroups: deletes groups without members, with their offsets (KIP-229)."""
+"""DeleteGroups (42), v0-2: deletes groups without members, with their offsets (KIP-229).
+
+Needs DELETE on the group. The group's coordinator answers.
+
+Version notes:
+- v2: flexible.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +18,7 @@ from console.embedded.group_coordinator import group_error
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-2."""
+    """Delete groups of any type, and return the error code of each."""
     schema = context.schema
     return schema.DeleteGroupsResponse(
         throttle_time=NO_TIME,

@@ -1,4 +1,13 @@
-"""DeleteRecords: deletes the records before an offset (KIP-107; ReplicaManager.deleteRecords)."""
+"""DeleteRecords (21), v0-2: deletes the records before an offset (KIP-107; ReplicaManager.deleteRecords).
+
+Needs DELETE on the topic. The partition's leader answers.
+
+Version notes:
+- v2: flexible.
+
+Differences from Kafka: the answer comes at once, as replicas in sync have what the leader has; the timeout counts for
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +24,7 @@ from console.embedded.partitions import asked_topic, led_partition
 _EMPTY_FROM = (4, 2)
 """Without any cleanup.policy records are deleted by request since then."""
 _TO_THE_END = -1
+"""The offset that stands for the high watermark."""
 _UNKNOWN = -1
 
 
@@ -26,7 +36,7 @@ class _Deleted(NamedTuple):
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-2. Answers at once: replicas in sync have what the leader has."""
+    """Delete the records before each partition's offset, and return its low watermark."""
     schema = context.schema
     return schema.DeleteRecordsResponse(
         throttle_time=NO_TIME,
@@ -56,6 +66,7 @@ def _delete(context: RequestContext, topic: Any, index: int, offset: int) -> _De
         return _Deleted(found.code)
     if found.topic.internal:
         return _Deleted(ErrorCode.invalid_topic_exception)
+    # A compacted log has to keep the last record of each key, so only a topic that deletes by policy is cut by request.
     policy = topic_config(context.cluster, context.broker_id, topic.name, "cleanup.policy")
     if "delete" not in policy and (policy or context.cluster.release.number < _EMPTY_FROM):
         return _Deleted(ErrorCode.policy_violation)

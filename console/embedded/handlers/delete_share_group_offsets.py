@@ -1,4 +1,7 @@
-"""DeleteShareGroupOffsets: deletes a share group's offsets of whole topics (KIP-932)."""
+"""DeleteShareGroupOffsets (92), v0: deletes a share group's offsets of whole topics (KIP-932).
+
+Needs DELETE on the group and READ on the topics. The group must have no members.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _NOTHING = "There is no offset information to delete."
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0."""
+    """Delete the offsets of each topic, and return a result for each."""
     code = share_group_error(context, request.group_id, "DELETE")
     message = SHARE_MESSAGES.get(code)
     group = visible_group(context, request.group_id)

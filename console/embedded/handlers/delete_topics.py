@@ -1,4 +1,14 @@
-"""DeleteTopics: deletes topics by name or id (ControllerApis; with ZooKeeper KafkaApis.handleDeleteTopicsRequest)."""
+"""DeleteTopics (20), v1-6: deletes topics by name or id (ControllerApis; with ZooKeeper
+KafkaApis.handleDeleteTopicsRequest).
+
+Needs DELETE on the cluster (with KRaft) or on the topic.
+
+Version notes:
+- v3: TOPIC_DELETION_DISABLED, INVALID_REQUEST before.
+- v4: flexible.
+- v5: error messages; THROTTLING_QUOTA_EXCEEDED for a topic beyond controller_mutation_rate (KIP-599).
+- v6: topics by id (KIP-516).
+"""
 
 from __future__ import annotations
 
@@ -32,7 +42,8 @@ class _Result(NamedTuple):
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-6. With KRaft a repeated topic is an error, also by name and id; with ZooKeeper it is deleted once."""
+    """Delete topics. With KRaft a repeated topic is an error, also by name and id; with ZooKeeper it is deleted once,
+    too."""
     asked = _asked(request)
     if context.cluster.spec.static_configs.get("delete.topic.enable", "true") == "false":
         code = ErrorCode.topic_deletion_disabled if context.version >= _DISABLED_FROM else ErrorCode.invalid_request
@@ -80,6 +91,7 @@ def _with_kraft(asked: Sequence[_Asked], context: RequestContext, quota: Mutatio
         if name is None:
             results.append(_Result(_Asked(None, topic_id), Refusal(ErrorCode.unknown_topic_id, texts.unknown_id)))
         elif not may("DELETE", name):
+            # The answer must not disclose the name behind an id to a client that may not describe the topic.
             shown = name if may("DESCRIBE", name) else None
             results.append(
                 _Result(_Asked(shown, topic_id), Refusal(ErrorCode.topic_authorization_failed, texts.delete_refused))
@@ -88,6 +100,7 @@ def _with_kraft(asked: Sequence[_Asked], context: RequestContext, quota: Mutatio
             chosen[topic_id] = name
     for name in once:
         topic, deletable = state.topics.get(name), may("DELETE", name)
+        # Without DESCRIBE a missing topic looks like a forbidden one, so that names can't be probed.
         if not deletable and (topic is not None or not may("DESCRIBE", name)):
             results.append(
                 _Result(_Asked(name, None), Refusal(ErrorCode.topic_authorization_failed, texts.delete_refused))
@@ -116,7 +129,7 @@ def _removed(name: str, context: RequestContext, quota: MutationQuota) -> Refusa
 def _with_zookeeper(
     asked: Sequence[_Asked], context: RequestContext, quota: MutationQuota, *, timely: bool
 ) -> list[_Result]:
-    """Every item has a result. A topic that was not waited for has REQUEST_TIMED_OUT."""
+    """Delete topics, and return a result for every item. A topic that was not waited for has REQUEST_TIMED_OUT."""
     if any(topic.name is not None and topic.id is not None for topic in asked):
         return [_Result(topic, Refusal(ErrorCode.invalid_request)) for topic in asked]
     state = context.state
@@ -145,7 +158,7 @@ def _with_zookeeper(
 
 
 def _split(items: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-    """The items that occur once, and those that occur more often."""
+    """Return the items that occur once, and those that occur more often."""
     counts = Counter(items)
     return [item for item, count in counts.items() if count == 1], [item for item, count in counts.items() if count > 1]
 

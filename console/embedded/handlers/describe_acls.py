@@ -1,4 +1,13 @@
-"""DescribeAcls: the ACLs that match a filter (AclApis, StandardAuthorizer)."""
+"""DescribeAcls (29), v1-3: the ACLs that match a filter (AclApis, StandardAuthorizer).
+
+Needs DESCRIBE on the cluster. A filter with an unknown number matches nothing. v4 is a proposal's
+(`batched_describes`).
+
+Version notes:
+- v1: pattern types (KIP-290).
+- v2: flexible.
+- v3: the resource type USER.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +25,7 @@ from console.model.authorizer import Pattern, pattern_of
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v1-3. A filter with an unknown number matches nothing. Needs DESCRIBE on the cluster."""
+    """Return the matching ACLs by pattern, or one error."""
     wanted = filter_of(request)
     close_if_unset("DescribeAcls", wanted.resource_type, wanted.pattern_type, wanted.operation, wanted.permission)
     if not context.allowed("DESCRIBE"):
@@ -38,7 +47,7 @@ def _answer(context: RequestContext, code: int, message: str) -> Any:
 
 
 def acl_resource(schema: Any, pattern: Pattern, acls: Iterable[Acl]) -> Any:
-    """An element of the response. schema: kio's module, or the proposal's, which has the same names."""
+    """Return an element of the response. schema: kio's module, or the proposal's, which has the same names."""
     return schema.DescribeAclsResource(
         resource_type=pattern.resource_type,
         resource_name=pattern.name,
@@ -53,7 +62,7 @@ def acl_resource(schema: Any, pattern: Pattern, acls: Iterable[Acl]) -> Any:
 
 
 async def by_pattern(acls: Iterable[Acl]) -> Mapping[Pattern, Sequence[Acl]]:
-    """The ACLs by pattern. Pauses for other connections."""
+    """Return the ACLs by pattern. Pauses for other connections."""
     groups: dict[Pattern, list[Acl]] = {}
     await with_pauses(acls, lambda acl: groups.setdefault(pattern_of(acl), []).append(acl))
     return groups

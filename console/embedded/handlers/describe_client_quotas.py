@@ -1,4 +1,11 @@
-"""DescribeClientQuotas: the quotas of the entities that match a filter (KIP-546; ClientQuotasImage.describe)."""
+"""DescribeClientQuotas (48), v0-1: the quotas of the entities that match a filter (KIP-546;
+ClientQuotasImage.describe).
+
+Needs DESCRIBE_CONFIGS on the cluster. v2 is a proposal's (`batched_describes`).
+
+Version notes:
+- v1: flexible.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +22,7 @@ from console.model.quota import QuotaEntity, QuotaPart, QuotaValues
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-1. Needs DESCRIBE_CONFIGS on the cluster."""
+    """Return the quotas of the matching entities, or one error for the whole filter."""
     if not context.allowed("DESCRIBE_CONFIGS"):
         return _answer(context, ErrorCode.cluster_authorization_failed, None, None)
     components = [Component(item.entity_type, item.match_type, item.match) for item in request.components]
@@ -42,13 +49,19 @@ def _answer(context: RequestContext, code: int, message: str | None, entries: tu
 
 FLEXIBLE_FROM = 1
 _KEPT = 10_000
+"""Most entries of each cache."""
 _DOUBLE = struct.Struct(">d")
 
 
 def encoded_entries(
     version: int, entries: Iterable[tuple[QuotaEntity, QuotaValues]], *, client_first: bool
 ) -> Iterator[bytes]:
-    """Each entity with its quotas as an encoded element of the response's array."""
+    """Return each entity with its quotas as an encoded element of the response's array, lazily.
+
+    Args:
+        version: of the response, from FLEXIBLE_FROM on in the flexible format.
+        client_first: whether client-id stands before user, as KRaft's brokers write it.
+    """
     encode = _Encoder(version >= FLEXIBLE_FROM, client_first)
     return (encode(entity, values) for entity, values in entries)
 

@@ -1,4 +1,11 @@
-"""DescribeCluster: the cluster's id, controller and brokers (KIP-700, KIP-919, KIP-1073)."""
+"""DescribeCluster (60), v0-2: the cluster's id, controller and brokers (KIP-700).
+
+With KRaft the controller id is that of any live broker: clients don't reach the quorum.
+
+Version notes:
+- v1: the endpoint type, brokers or controllers (KIP-919).
+- v2: fenced brokers (KIP-1073).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +21,7 @@ _BROKERS, _CONTROLLERS = 1, 2
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-2. Brokers only: a broker's socket does not describe controllers."""
+    """Return the brokers; an error for the type of controllers' endpoints, which a broker does not describe."""
     view, schema = context.view, context.schema
     endpoint = getattr(request, "endpoint_type", _BROKERS)
     if endpoint != _BROKERS:

@@ -1,4 +1,13 @@
-"""DescribeConfigs: the configs of resources, with their sources (KIP-133, KIP-226)."""
+"""DescribeConfigs (32), v1-4: the configs of resources, with their sources (KIP-133, KIP-226).
+
+Needs DESCRIBE_CONFIGS on the topic or group, for other types on the cluster. What a topic inherits is what the broker
+that answers has.
+
+Version notes:
+- v1: sources and synonyms (KIP-226).
+- v3: types and documentation (KIP-569).
+- v4: flexible.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +28,7 @@ _DESCRIBE_CONFIGS = 32
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v1-4. An unknown resource type fails the whole request."""
+    """Return the configs or an error for each resource. An unknown resource type fails the whole request."""
     known = describable_types(context.cluster.release.name)
     if any(item.resource_type not in known for item in request.resources):
         found = messages(_DESCRIBE_CONFIGS, context.version)
@@ -41,6 +50,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
                 results.add(resource, described_entries(context.cluster, context.broker_id, resource), keys)
         except ConfigProblem as wrong:
             results.add_problem(resource, wrong)
+    # Kafka appends the refused resources after the described ones, whatever order the request had.
     for resource, problem in refused:
         results.add_problem(resource, problem)
     return EncodedBody(results.body())

@@ -1,4 +1,13 @@
-"""DescribeGroups: state and members of groups of the classic protocol."""
+"""DescribeGroups (15), v0-6: state and members of groups of the classic protocol.
+
+Needs DESCRIBE on the group. The group's coordinator answers.
+
+Version notes:
+- v3: authorized operations (KIP-430).
+- v4: instance ids (KIP-345).
+- v5: flexible.
+- v6: GROUP_ID_NOT_FOUND with a message; before, an unknown group is Dead, without an error (KIP-1043).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +26,7 @@ _DEAD = "Dead"
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-6. Before v6 an unknown group is Dead, without an error (KIP-1043)."""
+    """Return a description or an error for each group."""
     return for_version(
         context.schema.DescribeGroupsResponse,
         throttle_time=NO_TIME,
@@ -29,6 +38,7 @@ def _group(request: Any, context: RequestContext, group_id: str) -> Any:
     code = group_error(context, group_id, "DESCRIBE", may_be_empty=True)
     group = visible_group(context, group_id)
     message, operations = None, NO_OPERATIONS
+    # A group of a newer protocol has no classic description: for clients of this API it is not there.
     if not code and group is not None and group.newer is not None:
         group = None
         if context.version >= _NOT_FOUND_FROM:
@@ -54,7 +64,7 @@ def _group(request: Any, context: RequestContext, group_id: str) -> Any:
 
 
 def _members(schema: Any, group: Group, stable: bool) -> tuple[Any, ...]:
-    """Metadata and assignments are sent for a stable group only."""
+    """Return the members. Metadata and assignments are sent for a stable group only."""
     return tuple(
         for_version(
             schema.DescribedGroupMember,

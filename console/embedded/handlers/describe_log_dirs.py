@@ -1,4 +1,14 @@
-"""DescribeLogDirs: the replicas on a broker's disks (KIP-113, KIP-827), as bytes: there may be 300,000."""
+"""DescribeLogDirs (35), v1-5: the replicas on a broker's disks with their bytes and lag (KIP-113).
+
+Every broker answers for its own. Needs DESCRIBE on the cluster. The answer is written as bytes: there may be 300,000
+replicas.
+
+Version notes:
+- v2: flexible.
+- v3: the error code of the whole answer.
+- v4: total and usable bytes of the volume (KIP-827).
+- v5: whether the directory is cordoned (KIP-1066).
+"""
 
 from __future__ import annotations
 
@@ -21,12 +31,16 @@ _FLEXIBLE_FROM, _ERROR_FROM, _VOLUME_FROM, _CORDONED_FROM = 2, 3, 4, 5
 _REPLICA = struct.Struct(">iqq?")
 """Partition, bytes, lag, and whether it is a future replica."""
 _AT_ONCE = 5000
+"""Topics that are encoded between two pauses."""
 Wanted = tuple[Topic, frozenset[int] | None]
 """A topic with the requested partitions; None for all."""
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-5. Null topics are all. Replicas elsewhere are left out, but ZooKeeper's brokers name all topics of theirs."""
+    """Return the replicas in each directory. Null topics are all.
+
+    Topics without replicas here are left out, but ZooKeeper's brokers name every topic of which they have a replica.
+    """
     form, version = WireFormat(context.version >= _FLEXIBLE_FROM), context.version
     refused = not context.allowed("DESCRIBE")
     parts = [bytes(4)]  # throttle time 0
@@ -48,7 +62,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 async def _encoded_topics(topics: list[Wanted], context: RequestContext, form: WireFormat, folder: str) -> list[bytes]:
-    """The encoded topics with replicas on the broker. Pauses for other connections."""
+    """Return the encoded topics with replicas in the directory. Pauses for other connections."""
     encoded: list[bytes] = []
     for begin in range(0, len(topics), _AT_ONCE):
         encoded += filter(None, (_topic(*each, context, form, folder) for each in topics[begin : begin + _AT_ONCE]))
@@ -59,7 +73,7 @@ async def _encoded_topics(topics: list[Wanted], context: RequestContext, form: W
 def _topic(
     topic: Topic, wanted: frozenset[int] | None, context: RequestContext, form: WireFormat, folder: str
 ) -> bytes:
-    """A topic with the requested partitions that are in the broker's directory; b"" without any."""
+    """Encode a topic with the requested partitions that are in the broker's directory; b"" without any."""
     replicas = [
         packed + form.end
         for index, partition in enumerate(topic.partitions)
@@ -72,10 +86,12 @@ def _topic(
 
 
 def _replicas(topic: Topic, index: int, partition: Partition, context: RequestContext, folder: str) -> Iterator[bytes]:
-    """The broker's replica where it is in the directory, and the copy that goes there."""
+    """Yield the broker's replica where it is in the directory, and the copy that goes there."""
     cluster, broker = context.cluster, context.broker_id
     if dir_of(cluster, topic, index, broker) == folder:
         yield _REPLICA.pack(index, _held(topic, index, partition, context), 0, False)
+    # A copy into another directory of the broker is listed beside the replica that it will replace, as a future
+    # replica.
     copy = copy_of(cluster, topic, index, broker)
     if copy is not None and copy[0] == folder:
         log = context.state.logs.get((topic.name, index))
@@ -84,7 +100,7 @@ def _replicas(topic: Topic, index: int, partition: Partition, context: RequestCo
 
 
 def _held(topic: Topic, index: int, partition: Partition, context: RequestContext) -> int:
-    """The bytes of the broker's replica; of one that a reassignment adds, what it has copied."""
+    """Return the bytes of the broker's replica; of one that a reassignment adds, those copied so far."""
     size = replica_bytes(context.state, topic, index)
     if context.broker_id not in partition.adding or context.broker_id in partition.isr:
         return size

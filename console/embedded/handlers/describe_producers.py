@@ -1,4 +1,7 @@
-"""DescribeProducers: the producers of partitions, as a replica knows them (KIP-664)."""
+"""DescribeProducers (61), v0: the producers of partitions, as a replica knows them (KIP-664).
+
+Any replica answers, not the leader alone: that is how a producer is found that hangs on one. Needs READ on the topic.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _MESSAGES: Mapping[int, str] = {
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0."""
+    """Return the producers or an error for each partition."""
     schema = context.schema
     expire(context.cluster)
     return schema.DescribeProducersResponse(

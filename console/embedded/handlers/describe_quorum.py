@@ -1,4 +1,13 @@
-"""DescribeQuorum: leader and voters of the metadata log, and their offsets (KIP-595, KIP-836, KIP-853)."""
+"""DescribeQuorum (55), v0-2: leader and voters of the metadata log, and their offsets (KIP-595).
+
+Needs DESCRIBE on the cluster.
+
+Version notes:
+- v1: when a replica fetched and when it had caught up (KIP-836).
+- v2: directory ids, nodes and error messages (KIP-853).
+
+Differences from Kafka: every broker is a voter, so there are no observers, and nodes have no listeners.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +24,7 @@ _NOT_HOSTED = "This server does not host this topic-partition."
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-2. As in Kafka, all requested partitions must be the only one of the metadata log."""
+    """Return the quorum. As in Kafka, the one requested partition must be that of the metadata log."""
     schema = context.schema
     if not context.allowed("DESCRIBE"):
         return for_version(

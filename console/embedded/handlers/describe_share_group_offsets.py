@@ -1,4 +1,10 @@
-"""DescribeShareGroupOffsets: where share groups' records in flight begin (KIP-932), and their lag (KIP-1226)."""
+"""DescribeShareGroupOffsets (90), v0-1: from where share groups' records are in flight (KIP-932).
+
+Needs DESCRIBE on the group and on the topics.
+
+Version notes:
+- v1: the lag (KIP-1226).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +25,8 @@ _UNKNOWN = -1
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-1. A missing group, or one of another type, has no offsets and is no error (measured)."""
+    """Return the start offsets of each group. A missing group, or one of another type, has none and is no error
+    (measured)."""
     return context.schema.DescribeShareGroupOffsetsResponse(
         throttle_time=NO_TIME, groups=tuple(_group(context, asked) for asked in request.groups)
     )
@@ -38,7 +45,10 @@ def _group(context: RequestContext, asked: Any) -> Any:
 
 
 def _error(context: RequestContext, asked: Any) -> int:
-    """Why the group is refused. Any broker reports offsets of named topics, the coordinator those of all (measured)."""
+    """Return the code with which the group is refused.
+
+    Any broker reports offsets of named topics, the coordinator those of all (measured).
+    """
     code = share_group_error(context, asked.group_id, "DESCRIBE")
     return 0 if code == ErrorCode.not_coordinator and asked.topics is not None else code
 

@@ -1,4 +1,8 @@
-"""DescribeTopicPartitions: topics by name, in pages (KIP-966; DescribeTopicPartitionsRequestHandler)."""
+"""DescribeTopicPartitions (75), v0: topics by name, in pages (KIP-966; DescribeTopicPartitionsRequestHandler).
+
+Leaves out topics that may not be described, unless the request names them. Reports eligible leader replicas, which
+Metadata does not.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +17,26 @@ from console.embedded.tables import NO_LEADER, Partition, Topic
 from console.embedded.topics import is_legal
 
 MAX_PARTITIONS = 2000
-"""Of one response (max.request.partition.size.limit)."""
+"""Partitions of one response (max.request.partition.size.limit)."""
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0. No topics are all. The cursor continues an earlier response; its topic must be among the requested ones."""
+    """Return a page of partitions, and the cursor of the next one. No topics are all.
+
+    The cursor continues an earlier response; its topic must be among the requested ones.
+    """
     schema, view, cursor = context.schema, context.view, request.cursor
     everything = not request.topics
     begin = cursor.topic_name if cursor else ""
     asked = view.topics if everything else {topic.name for topic in request.topics}
+    # Topics come in the order of their names, on which the cursor depends: a topic created meanwhile behind it is still
+    # found.
     names = sorted(name for name in asked if name >= begin)
     if cursor and (cursor.partition_index < 0 or (not everything and begin not in names)):
         failed = tuple(_empty(schema, topic.name, ErrorCode.invalid_request) for topic in request.topics)
         return schema.DescribeTopicPartitionsResponse(throttle_time=NO_TIME, topics=failed)
     allowed = [name for name in names if context.allowed("DESCRIBE", "TOPIC", name)]
+    # A limit below 1 still gets one partition, so that a cursor always moves on.
     left = max(min(MAX_PARTITIONS, request.response_partition_limit), 1)
     topics: list[Any] = []
     following: Any = None
@@ -73,8 +83,11 @@ def _topic(context: RequestContext, topic: Topic, first: int, last: int) -> Any:
 
 
 def _partition(context: RequestContext, index: int, partition: Partition, alive: frozenset[int]) -> Any:
-    """A partition. With eligible leader replicas one that lost the last of its ISR has none: that replica is eligible,
-    and the last known leader (PartitionChangeBuilder; seen so on 4.3)."""
+    """Return one partition.
+
+    With eligible leader replicas a partition that lost the last of its ISR has none: that replica is eligible, and the
+    last known leader (PartitionChangeBuilder; seen so on 4.3).
+    """
     led = partition.leader in alive
     eligible = partition.isr if not led and context.state.features.get(ELR) else ()
     return context.schema.DescribeTopicPartitionsResponsePartition(

@@ -1,4 +1,7 @@
-"""DescribeTransactions: transactional ids as their coordinator knows them (KIP-664)."""
+"""DescribeTransactions (65), v0: transactional ids as their coordinator knows them (KIP-664).
+
+Needs DESCRIBE on the transactional id.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from console.embedded.transactions import expire
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0."""
+    """Return the transaction or an error for each id. Ends first what has timed out."""
     schema = context.schema
     expire(context.cluster)
     return schema.DescribeTransactionsResponse(

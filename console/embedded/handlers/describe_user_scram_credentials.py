@@ -1,4 +1,7 @@
-"""DescribeUserScramCredentials: users with their mechanisms and iterations (KIP-554)."""
+"""DescribeUserScramCredentials (50), v0: users with their mechanisms and iterations (KIP-554).
+
+Needs DESCRIBE on the cluster. Neither salts nor keys are reported.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _EMPTY_NAME: Final = "Username must not be empty"
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0. No users are all. Needs DESCRIBE on the cluster.
+    """Return the credentials of users. No users are all.
 
     Without the permission a request for all users is never answered: today's brokers fail to build that answer. 2.8
     answers without users.
@@ -29,6 +32,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         if not context.cluster.release.kraft:
             return _answer(schema, ErrorCode.cluster_authorization_failed, None, ())
         if request.users is None:
+            # Never completes: the client's timeout ends the request, as with a real broker.
             await asyncio.get_running_loop().create_future()
         refused = _result(schema, "", ErrorCode.cluster_authorization_failed, None)
         return _answer(schema, ErrorCode.cluster_authorization_failed, None, (refused,) * len(request.users))

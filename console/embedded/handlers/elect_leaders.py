@@ -1,4 +1,12 @@
-"""ElectLeaders: elects leaders (KIP-183, KIP-460; ReplicationControlManager, with ZooKeeper KafkaController)."""
+"""ElectLeaders (43), v0-2: elects preferred leaders, or unclean ones (KIP-183, KIP-460; ReplicationControlManager, with
+ZooKeeper KafkaController).
+
+Needs ALTER on the cluster.
+
+Version notes:
+- v1: the election type, preferred before (KIP-460).
+- v2: flexible.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +27,10 @@ Results = Iterable[tuple[str, Iterable[tuple[int, Refusal]]]]
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-2. Null partitions are all that need an election; KRaft names the other topics too, without partitions."""
+    """Elect leaders, and return a result for each partition.
+
+    Null partitions are all that need an election; KRaft names the other topics too, without partitions.
+    """
     release, kind = context.cluster.release, getattr(request, "election_type", PREFERRED)
     top = DONE
     if not context.allowed("ALTER"):
@@ -51,7 +62,7 @@ def _pairs(asked: Any) -> Iterable[tuple[str, Iterable[int]]]:
 
 
 def _merged(asked: Any) -> list[tuple[str, Iterable[int]]]:
-    """Each partition once: ZooKeeper's controller takes them as a set."""
+    """Return each partition once: ZooKeeper's controller takes them as a set."""
     topics: dict[str, dict[int, None]] = {}
     for topic in asked:
         topics.setdefault(topic.topic, {}).update(dict.fromkeys(topic.partitions))
@@ -81,7 +92,7 @@ PREFERRED, UNCLEAN = 0, 1
 
 
 def elect(state: ClusterState, kind: int, name: str, index: int) -> Refusal:
-    """Elect a leader for a partition. Returns DONE, or the error (ReplicationControlManager.electLeader)."""
+    """Elect a leader for a partition, and return DONE or the error (ReplicationControlManager.electLeader)."""
     texts, topic = topic_messages(state.release), state.topics.get(name)
     if topic is None:
         return Refusal(ErrorCode.unknown_topic_or_partition, texts.elect_unknown_topic.format(name=name))
@@ -100,13 +111,15 @@ def elect(state: ClusterState, kind: int, name: str, index: int) -> Refusal:
     partitions = (*topic.partitions[:index], led, *topic.partitions[index + 1 :])
     state.put_topic(replace(topic, partitions=partitions))
     if led.leader not in partition.isr and (log := state.logs.get((name, index))) is not None:
+        # An unclean election: what the new leader had not copied is lost, and the others cut their logs back to its
+        # end.
         log.truncate(log.end_of(led.leader))
         log.behind.pop(led.leader, None)
     return DONE
 
 
 def elect_all(state: ClusterState, kind: int) -> Iterator[tuple[str, list[tuple[int, Refusal]]]]:
-    """Each topic with the results for its partitions that need an election."""
+    """Yield each topic with the results for its partitions that need an election."""
     for topic in list(state.topics.values()):
         needy = [index for index, partition in enumerate(topic.partitions) if _needs(partition, kind)]
         yield topic.name, [(index, elect(state, kind, topic.name, index)) for index in needy]
@@ -117,7 +130,7 @@ def _needs(partition: Partition, kind: int) -> bool:
 
 
 def _led(partition: Partition, kind: int, alive: frozenset[int]) -> Partition | None:
-    """The partition with the elected leader, None without a candidate."""
+    """Return the partition with the elected leader, None without a candidate."""
     candidates = [replica for replica in partition.replicas if replica in alive]
     in_sync = [replica for replica in candidates if replica in partition.isr]
     preferred = partition.replicas[0]

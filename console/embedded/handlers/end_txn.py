@@ -1,4 +1,11 @@
-"""EndTxn: commits or aborts a producer's transaction (KIP-98, KIP-890)."""
+"""EndTxn (26), v0-5: commits or aborts a producer's transaction (KIP-98, KIP-890).
+
+The transaction coordinator answers.
+
+Version notes:
+- v3: flexible.
+- v5: the producer's next epoch, which fences what the last one still sends (transaction.version 2).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +25,7 @@ _BUMPS_FROM = 5
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-5."""
+    """End the transaction, and return the error code; from v5 on the producer's next epoch, too."""
     found = asked(context, request.transactional_id, int(request.producer_id), request.producer_epoch)
     code = found if isinstance(found, int) else _ended(context, found, request.committed)
     told = isinstance(found, Transaction) and not code and context.version >= _BUMPS_FROM
@@ -39,6 +46,7 @@ def _ended(context: RequestContext, found: Transaction, commit: bool) -> int:
     if context.version >= _BUMPS_FROM:
         found.epoch += 1
     end(context.cluster, found, commit=commit)
+    # Epochs are 16 bits: when they are used up the producer gets another id.
     if found.epoch > LAST_EPOCH:
         found.producer_id, found.epoch = new_producer(context.cluster), 0
     return 0

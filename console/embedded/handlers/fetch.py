@@ -1,6 +1,15 @@
-"""Fetch: records of partitions that this broker leads (KafkaApis.handleFetchRequest).
+"""Fetch (1), v4-18: records of partitions that this broker leads (KafkaApis.handleFetchRequest).
 
-There are no fetch sessions (KIP-227): each answer has session 0, so clients name all partitions in each request.
+Version notes:
+- v4: the isolation level (KIP-98).
+- v7: fetch sessions (KIP-227).
+- v9: the client's leader epoch (KIP-320).
+- v12: flexible.
+- v13: topics have ids instead of names (KIP-516).
+- v16: the current leaders with their addresses in errors (KIP-951).
+
+Differences from Kafka: there are no fetch sessions, each answer has session 0, so clients name all partitions in each
+request. No client is sent to a replica in its rack (KIP-392).
 """
 
 from __future__ import annotations
@@ -40,8 +49,9 @@ _NO_SESSION, _BEGINS, _SESSIONLESS = 0, 0, -1
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v4-18. From v13 on topics have ids instead of names."""
+    """Return the records of the requested partitions, once there are enough or the client's wait is over."""
     schema = context.schema
+    # The client is to send a full request, as for a session that was evicted from a broker's cache.
     if getattr(request, "session_epoch", _SESSIONLESS) not in (_BEGINS, _SESSIONLESS):
         return for_version(
             schema.FetchResponse,
@@ -119,7 +129,7 @@ class TopicRead(NamedTuple):
 
 
 async def read_topics(request: Any, context: RequestContext) -> tuple[TopicRead, ...]:
-    """What the request asks for, once it has min_bytes or an error, or max_wait is over (DelayedFetch)."""
+    """Return what the request asks for, once it has min_bytes or an error, or max_wait is over (DelayedFetch)."""
     found = _read_once(request, context)
     deadline = context.clock.time() + request.max_wait.total_seconds()
     if _enough(found, request.min_bytes) or request.max_wait.total_seconds() <= 0:
@@ -150,6 +160,8 @@ def _read_once(request: Any, context: RequestContext) -> tuple[TopicRead, ...]:
         named = asked_topic(context, item)
         parts: list[Read] = []
         for part in item.partitions:
+            # The first batch is sent even where it is larger than the limits, else a client could never get past it
+            # (KIP-74).
             read_part = _read_partition(context, named, part, left, committed=committed, at_least_one=nothing_yet)
             parts.append(read_part)
             left = max(left - len(read_part.records), 0)
@@ -180,7 +192,7 @@ def _read_partition(
 
 @contextmanager
 def _news(context: RequestContext, found: tuple[TopicRead, ...]) -> Iterator[asyncio.Event]:
-    """An event that is set when one of these partitions gets records or another leader."""
+    """Yield an event that is set when one of these partitions gets records or another leader."""
     event = asyncio.Event()
     names = {topic.named.name for topic in found}
     logs = [

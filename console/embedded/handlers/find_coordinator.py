@@ -1,4 +1,15 @@
-"""FindCoordinator: the broker of a group or a transactional id; several at once since v4 (KIP-699)."""
+"""FindCoordinator (10), v0-6: the broker that coordinates a group or a transactional id.
+
+Needs DESCRIBE on it. The first request creates the internal topic.
+
+Version notes:
+- v1: the type of the key (KIP-98).
+- v3: flexible.
+- v4: several keys (KIP-699).
+- v6: keys of share groups (KIP-932).
+
+Differences from Kafka: share partitions have no coordinator, so their keys are INVALID_REQUEST.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +41,7 @@ class _Found(NamedTuple):
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-6."""
+    """Return the coordinator of each key, or its error."""
     schema = context.schema
     kind = getattr(request, "key_type", _GROUP)
     if context.version < _SEVERAL_FROM:
@@ -50,7 +61,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _message(kind: int, code: int) -> str:
-    """The message for one of several keys. Authorization errors have none."""
+    """Return the message for one of several keys. Authorization errors have none."""
     return (
         ""
         if kind == _SHARE

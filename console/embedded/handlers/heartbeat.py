@@ -1,4 +1,9 @@
-"""Heartbeat: extends a member's session, and reports rebalances."""
+"""Heartbeat (12), v0-4: extends a member's session, and reports rebalances.
+
+Version notes:
+- v3: the instance id (KIP-345).
+- v4: flexible.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ from console.wire.schemas import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-4."""
+    """Extend the member's session, and return REBALANCE_IN_PROGRESS where it has to join again."""
     code = group_error(context, request.group_id)
     group = context.state.groups.get(request.group_id)
     if not code:

@@ -1,4 +1,11 @@
-"""IncrementalAlterConfigs: sets, deletes, appends and subtracts configs (KIP-339)."""
+"""IncrementalAlterConfigs (44), v0-1: sets, deletes, appends and subtracts configs (KIP-339).
+
+Needs ALTER_CONFIGS on the topic or group, for other types on the cluster. All or nothing within a resource; resources
+are independent of each other.
+
+Version notes:
+- v1: flexible.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +20,7 @@ from console.model.config import ConfigResource
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-1."""
+    """Apply the operations, and return a result for each resource."""
     changes = [
         ConfigChange(
             ConfigResource(ResourceType(item.resource_type), item.resource_name),

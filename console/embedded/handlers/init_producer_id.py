@@ -1,4 +1,14 @@
-"""InitProducerId: an id for an idempotent producer, or the next epoch of a transactional one (KIP-98)."""
+"""InitProducerId (22), v0-5: an id for an idempotent producer, or the next epoch of a transactional one (KIP-98).
+
+Needs WRITE on the transactional id; without one IDEMPOTENT_WRITE on the cluster or WRITE on any topic (KIP-679).
+
+Version notes:
+- v2: flexible.
+- v3: the producer's current id and epoch (KIP-360).
+- v4: PRODUCER_FENCED.
+
+Differences from Kafka: the current id and epoch of v3 are not compared; every call begins the next epoch.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +25,7 @@ _NO_PRODUCER = -1
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-5."""
+    """Return the producer's id and epoch, or the error code."""
     code, producer_id, epoch = 0, _NO_PRODUCER, _NO_PRODUCER
     transactional_id = request.transactional_id
     if transactional_id is not None and not context.allowed("WRITE", "TRANSACTIONAL_ID", transactional_id):

@@ -1,4 +1,13 @@
-"""JoinGroup: adds a member; the answer comes when the generation is complete (KIP-62, KIP-345, KIP-394)."""
+"""JoinGroup (11), v0-9: adds a member; the answer comes when the generation is complete.
+
+Version notes:
+- v1: the rebalance timeout (KIP-62).
+- v4: a new member is first given an id, and joins again with it (KIP-394).
+- v5: the instance id of a static member (KIP-345).
+- v6: flexible.
+- v7: the protocol type in the answer (KIP-559).
+- v9: a leader that returns keeps the assignment (KIP-814).
+"""
 
 from __future__ import annotations
 
@@ -15,11 +24,12 @@ from console.embedded.groups import Joined, JoinRequest
 from console.wire.schemas import for_version
 
 _SESSIONS = {"group.min.session.timeout.ms": 6_000, "group.max.session.timeout.ms": 1_800_000}
+"""Key of the broker's file -> default, milliseconds."""
 _KNOWN_ID_FROM, _NULL_PROTOCOL_FROM, _SKIP_FROM = 4, 7, 9
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-9."""
+    """Let the member join, wait for the generation, and return it; its leader gets the members, too."""
     schema = context.schema
     joined = await _joined(request, context)
     return for_version(
@@ -49,6 +59,7 @@ async def _joined(request: Any, context: RequestContext) -> Joined:
     )
     if not code and not shortest <= session <= longest:
         code = ErrorCode.invalid_session_timeout
+    # Only a group that exists can have given the client its member id.
     if not code and request.member_id and request.group_id not in context.state.groups:
         code = ErrorCode.unknown_member_id
     if code:
@@ -62,6 +73,7 @@ async def _joined(request: Any, context: RequestContext) -> Joined:
 
 def _wish(request: Any, context: RequestContext, session: float) -> JoinRequest:
     instance_id = getattr(request, "group_instance_id", None)
+    # v0 has one timeout for both.
     rebalance = request.rebalance_timeout.total_seconds() if hasattr(request, "rebalance_timeout") else session
     return JoinRequest(
         request.member_id,

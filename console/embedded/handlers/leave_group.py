@@ -1,4 +1,10 @@
-"""LeaveGroup: removes members; several at once since v3 (KIP-345)."""
+"""LeaveGroup (13), v0-5: removes members.
+
+Version notes:
+- v3: several members, also static ones by instance id (KIP-345).
+- v4: flexible.
+- v5: the reason, which only a log would show (KIP-800).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +21,7 @@ _SEVERAL_FROM = 3
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-5."""
+    """Remove the members, and return the error code of each."""
     schema = context.schema
     code = group_error(context, request.group_id)
     if context.version < _SEVERAL_FROM:

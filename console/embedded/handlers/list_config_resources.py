@@ -1,4 +1,11 @@
-"""ListConfigResources: the resources that can have configs (KIP-1142; v0 lists one type only, KIP-1000)."""
+"""ListConfigResources (74), v0-1: the resources that can have configs (KIP-1142).
+
+Needs DESCRIBE_CONFIGS on the cluster.
+
+Version notes:
+- v0: ListClientMetricsResources, of one type only (KIP-1000).
+- v1: any types.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +23,7 @@ _FIRST = tuple(number for number, each in BY_NUMBER.items() if each.listed is no
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-1. No types are all. An unknown type fails the request."""
+    """Return the resources of the requested types. No types are all; an unknown one fails the request."""
     asked = request.resource_types if context.version >= 1 else _FIRST
     if not context.allowed("DESCRIBE_CONFIGS"):
         return _answer(context, ErrorCode.cluster_authorization_failed, ())

@@ -1,4 +1,12 @@
-"""ListGroups: the groups that this broker coordinates (KIP-518, KIP-848)."""
+"""ListGroups (16), v0-5: the groups that this broker coordinates.
+
+A client asks every broker and merges the answers.
+
+Version notes:
+- v3: flexible.
+- v4: states, also as a filter (KIP-518).
+- v5: types, also as a filter (KIP-848).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +19,7 @@ from console.wire.schemas import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-5. Without DESCRIBE on the cluster, only the groups that may be described."""
+    """Return the groups that match the filters. Without DESCRIBE on the cluster, only those that may be described."""
     schema, topics = context.schema, context.view.topics
     states = {state.lower() for state in getattr(request, "states_filter", ())}
     types = {type_.lower() for type_ in getattr(request, "types_filter", ())}

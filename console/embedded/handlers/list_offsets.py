@@ -1,4 +1,16 @@
-"""ListOffsets: the offsets of a log's start, its end, or a timestamp (KafkaApis.handleListOffsetRequest)."""
+"""ListOffsets (2), v1-11: the offsets of a log's start, its end, or a timestamp (KafkaApis.handleListOffsetRequest).
+
+Needs DESCRIBE on the topic.
+
+Version notes:
+- v2: the isolation level (KIP-98).
+- v4: leader epochs (KIP-320).
+- v6: flexible.
+- v7: the newest timestamp (KIP-734).
+- v8, v9, v11: the bounds of tiered storage (KIP-405, KIP-1005, KIP-1023).
+
+Differences from Kafka: tiered storage is empty.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +35,7 @@ ANY_REPLICA = -2
 READ_COMMITTED = 1
 """The isolation level at which a log ends at its last stable offset."""
 _NEVER = 1000
+"""A version that no request has."""
 _CHECKED_FROM = _EXACT_FROM = (3, 8)
 """Older releases don't check that a version has a special timestamp, and as the offset of the newest record they return
 that of its batch's last one (KAFKA-16310); measured on 2.8 and 3.7, which differ from 3.9."""
@@ -39,7 +52,7 @@ class _Place(NamedTuple):
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v1-11."""
+    """Return an offset or an error for each partition. Ends first the transactions that have timed out."""
     schema = context.schema
     expire(context.cluster)
     stable = getattr(request, "isolation_level", 0) == READ_COMMITTED
@@ -84,7 +97,7 @@ def _partitions(context: RequestContext, item: Any, asker: int, *, stable: bool)
 
 
 def _known(context: RequestContext, timestamp: int) -> bool:
-    """Whether this version may have a negative timestamp."""
+    """Return whether this version may have a negative timestamp."""
     return context.cluster.release.number < _CHECKED_FROM or context.version >= _SINCE.get(timestamp, _NEVER)
 
 
@@ -102,7 +115,7 @@ def _place(context: RequestContext, named: AskedTopic, part: Any, *, stable: boo
 
 
 def _place_of_replica(context: RequestContext, named: AskedTopic, part: Any) -> _Place:
-    """For a debugger: each replica returns the end of its own log. Only the end is kept for each."""
+    """Return the offset in the log of this broker, a follower too. Only the end is kept for each replica."""
     topic, index = named.topic, part.partition_index
     if topic is None or not 0 <= index < len(topic.partitions):
         return _Place(named.code or ErrorCode.unknown_topic_or_partition)
@@ -124,5 +137,6 @@ def _at(found: LedPartition, timestamp: int, *, stable: bool = False) -> _Place:
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING):  # tiered storage is empty
         return _Place(0)
     record = log.newest() if timestamp == MAX_TIMESTAMP else log.since(timestamp)
+    # A record of an open transaction is not there for a client that reads what is committed.
     hidden = record is not None and stable and record[1] >= log.stable
     return _Place(0) if record is None or hidden else _Place(0, *record)

@@ -1,4 +1,7 @@
-"""ListPartitionReassignments: the moves under way (KIP-455)."""
+"""ListPartitionReassignments (46), v0: the moves of replicas under way (KIP-455).
+
+Needs DESCRIBE on the cluster. The answer has no bytes: those are in DescribeLogDirs.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from console.wire.schemas import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0. Null topics are all. Partitions without a move, and unknown ones, are left out."""
+    """Return the moves. Null topics are all; partitions without a move, and unknown ones, are left out."""
     schema = context.schema
     top = Refusal(DONE.code, topic_messages(context.cluster.release).move_top)
     if refused := not context.allowed("DESCRIBE"):
@@ -39,7 +42,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _all(context: RequestContext) -> Iterator[tuple[Topic, Iterable[int]]]:
-    """Topics of a source never move."""
+    """Yield every topic that may have moves: those of a generated source never move."""
     for topic in context.state.tables.topics.own.values():
         yield topic, range(len(topic.partitions))
 

@@ -1,4 +1,13 @@
-"""ListTransactions: the transactional ids that this broker coordinates (KIP-664, KIP-994, KIP-1152)."""
+"""ListTransactions (66), v0-2: the transactional ids that this broker coordinates (KIP-664).
+
+A client asks every broker and merges the answers.
+
+Version notes:
+- v1: a filter by duration (KIP-994).
+- v2: a filter by a pattern of the id (KIP-1152).
+
+Differences from Kafka: the pattern is a regular expression of Python's, not of RE2/J.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +24,7 @@ from console.wire.schemas import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-2. Leaves out silently what the principal may not describe."""
+    """Return the transactions that match the filters. Leaves out silently what the principal may not describe."""
     schema = context.schema
     unknown = tuple(state for state in request.state_filters if state not in STATES)
     wanted = frozenset(request.state_filters) - frozenset(unknown)
@@ -25,6 +34,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         pattern = re.compile(getattr(request, "transactional_id_pattern", None) or "")
     except re.error:
         code = int(ErrorCode.invalid_regular_expression)
+    # Where all states of the filter are unknown nothing matches, instead of everything.
     found = tuple(of_broker(context)) if not code and (wanted or not request.state_filters) else ()
     return for_version(
         schema.ListTransactionsResponse,

@@ -1,4 +1,18 @@
-"""Metadata: brokers, the controller, topics with their partitions (KIP-4 for v0 and v1; KafkaApis since)."""
+"""Metadata (3), v0-13: brokers, the controller, topics with their partitions (KIP-4 for v0 and v1; KafkaApis since).
+
+With KRaft the controller id is that of any live broker: clients don't reach the quorum.
+
+Version notes:
+- v1: the controller and racks; all topics are requested by null, in v0 by an empty array.
+- v2: the cluster id.
+- v4: whether missing topics are created.
+- v5: offline replicas.
+- v7: leader epochs.
+- v8 to v10: authorized operations of the cluster; those of topics stay (KIP-430, KIP-700).
+- v9: flexible.
+- v10, v12: topic ids; requests by id (KIP-516).
+- v13: the error code of the whole answer.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +47,7 @@ _ZERO_ID = UUID(int=0)
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-13. All topics are requested by an empty array in v0, by null since v1."""
+    """Return brokers and topics. An answer with all topics is encoded here, with pauses for other connections."""
     view, schema = context.view, context.schema
     refused = _impossible(request, context)
     if refused is not None:
@@ -66,7 +80,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _impossible(request: Any, context: RequestContext) -> Any:
-    """The error answer to topics without a valid name or id, None if all are valid."""
+    """Return the error answer to topics without a valid name or id, None if all are valid."""
     for topic in request.topics or ():
         named, topic_id = topic.name is not None, getattr(topic, "topic_id", None)
         if context.version < _BY_ID_FROM and (topic_id or not named):
@@ -93,11 +107,11 @@ class _Maker:
         self.operations = operations
 
     def all_topics(self) -> Iterator[Any]:
-        """Every topic that may be described."""
+        """Return every topic that may be described."""
         return map(self._topic, self._allowed())
 
     async def with_all_topics(self, response: Any) -> EncodedBody:
-        """The encoded response with every topic that may be described. Pauses for other connections."""
+        """Return the encoded response with every topic that may be described. Pauses for other connections."""
         context = self._context
         topics: list[bytes] = []
         element = self._schema.MetadataResponseTopic
@@ -112,7 +126,7 @@ class _Maker:
         return (topic for topic in topics if self._context.allowed("DESCRIBE", "TOPIC", topic.name))
 
     def named(self, request: Any) -> Iterator[Any]:
-        """The requested topics, or their errors."""
+        """Yield the requested topics, or their errors."""
         create = getattr(request, "allow_auto_topic_creation", True)
         asked: dict[tuple[str | None, UUID | None], None] = {}
         for item in request.topics:
@@ -136,7 +150,7 @@ class _Maker:
         return self._topic(self._view.topics[name])
 
     def _missing(self, name: str, create: bool) -> Any:
-        """The answer for a missing topic, which is created if the broker does that."""
+        """Return the answer for a missing topic, which is created if the broker does that."""
         context = self._context
         create = create and context.cluster.auto_create_topics
         if create and not (context.allowed("CREATE") or context.allowed("CREATE", "TOPIC", name)):
@@ -198,7 +212,7 @@ class _Maker:
 
 
 def _create(context: RequestContext, name: str) -> int:
-    """Create a topic as brokers do by themselves (AutoTopicCreationManager). Returns the error code of this answer."""
+    """Create a topic as brokers do by themselves (AutoTopicCreationManager). Return the error code of this answer."""
     state, kraft = context.state, context.cluster.release.kraft
     if name in (GROUP_TOPIC, TRANSACTION_TOPIC):
         ensure_topic(state, name)
@@ -207,6 +221,7 @@ def _create(context: RequestContext, name: str) -> int:
         if isinstance(planned, Refusal):
             return ErrorCode.unknown_topic_or_partition if kraft else planned.code
         create(state, planned)
+    # The client asks again: by then the topic is there, and the view of this broker has it.
     return ErrorCode.unknown_topic_or_partition if kraft else ErrorCode.leader_not_available
 
 
@@ -220,10 +235,13 @@ _NO_NAME = UUID(int=0)
 
 
 def encoded_topics(version: int, topics: Iterable[Topic], describe: Describe, element: type[Any]) -> Iterator[bytes]:
-    """Each topic as an encoded element of the response's array, lazily.
+    """Yield each topic as an encoded element of the response's array.
 
-    What follows name and id is encoded once for equal partitions: 100,000 topics have a few sets. `describe` must use
-    name and id for their own fields only.
+    What follows name and id is encoded once for equal partitions: 100,000 topics have a few sets.
+
+    Args:
+        describe: must use a topic's name and id for their own fields only.
+        element: kio's class of a topic in this version.
     """
     tails: dict[tuple[int, bool], tuple[tuple[Partition, ...], bytes]] = {}
     flexible, with_id = version >= _FLEXIBLE_FROM, version >= _IDS_FROM
@@ -241,7 +259,8 @@ def encoded_topics(version: int, topics: Iterable[Topic], describe: Describe, el
 
 
 def with_topics(version: int, response: bytes, topics: list[bytes]) -> bytes:
-    """An encoded response without topics, with these topics added."""
+    """Return an encoded response without topics, with these topics added."""
+    # The array of topics is the last field but for these, which have a fixed size.
     behind = (4 if version in _OPERATIONS else 0) + (2 if version >= _ERROR_FROM else 0)
     if version >= _FLEXIBLE_FROM:
         behind += 1

@@ -1,4 +1,16 @@
-"""OffsetCommit: stores offsets of a group, from its members or from a consumer without one."""
+"""OffsetCommit (8), v2-10: stores offsets of a group, from its members or from a client outside of it.
+
+Needs READ on the group and on the topics.
+
+Version notes:
+- v6: leader epochs (KIP-320).
+- v7: the instance id (KIP-345).
+- v8: flexible.
+- v9: GROUP_ID_NOT_FOUND for a missing group (KIP-848; since 4.0).
+- v10: topics have ids instead of names.
+
+Differences from Kafka: offsets do not expire.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +32,7 @@ _SHARE = "share"
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v2-10. From v10 on topics have ids instead of names."""
+    """Store the offsets, and return the error code of each partition."""
     schema = context.schema
     group = context.state.groups.get(request.group_id)
     code = group_error(context, request.group_id, may_be_empty=True) or _refused_member(request, context, group)

@@ -1,4 +1,7 @@
-"""OffsetDelete: deletes a group's offsets of topics that no member subscribes to (KIP-496)."""
+"""OffsetDelete (47), v0: deletes a group's offsets of topics that no member subscribes to (KIP-496).
+
+Needs DELETE on the group and READ on the topics.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,14 @@ _KEEPS_EMPTY_FROM = (4, 0)
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0."""
+    """Delete the offsets, and return the error code of each partition."""
     schema = context.schema
     code = group_error(context, request.group_id, "DELETE")
     group = context.state.groups.get(request.group_id)
     if not code and group is None:
         code = ErrorCode.group_id_not_found
+    # Subscriptions can be read from the consumer protocol's metadata only; other protocols' members could use any
+    # topic.
     if not code and group is not None and group.members and group.protocol_type != CONSUMERS:
         code = ErrorCode.non_empty_group
     topics = () if code or group is None else tuple(_topic(context, group, item) for item in request.topics)
@@ -30,7 +35,10 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _keeps_empty(context: RequestContext) -> bool:
-    """Whether a group without members and offsets stays. Before 4.0 it is deleted with its last offset (measured)."""
+    """Return whether a group without members and offsets stays.
+
+    Before 4.0 it is deleted with its last offset (measured).
+    """
     return context.cluster.release.number >= _KEEPS_EMPTY_FROM
 
 

@@ -1,4 +1,17 @@
-"""OffsetFetch: committed offsets; of several groups at once since v8 (KIP-709)."""
+"""OffsetFetch (9), v1-10: committed offsets of groups.
+
+Needs DESCRIBE on the group and on the topics.
+
+Version notes:
+- v2: null topics are all; the error code of the group.
+- v5: leader epochs (KIP-320).
+- v6: flexible.
+- v8: several groups (KIP-709).
+- v10: topics have ids instead of names.
+
+Differences from Kafka: no offset is pending in a transaction, so none is UNSTABLE_OFFSET_COMMIT (KIP-447); the member
+and its epoch of v9 are not checked.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +33,7 @@ _NOTHING = Committed(-1)
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v1-10. From v10 on topics have ids instead of names."""
+    """Return the offsets of the groups; -1 for a partition without one."""
     schema = context.schema
     if context.version >= _SEVERAL_FROM:
         return schema.OffsetFetchResponse(
@@ -68,6 +81,7 @@ def _everything(context: RequestContext, offsets: dict[tuple[str, int], Committe
         by_topic.setdefault(name, []).append((index, committed))
     for name, parts in by_topic.items():
         topic = context.view.topics.get(name)
+        # A deleted topic has no id by which v10 could name it.
         if context.allowed("DESCRIBE", "TOPIC", name) and (topic is not None or context.version < _IDS_FROM):
             yield _topic(context, name, topic.id if topic else None, parts, 0)
 

@@ -1,4 +1,11 @@
-"""OffsetForLeaderEpoch: the end offset of a leader epoch (KIP-320)."""
+"""OffsetForLeaderEpoch (23), v2-4: the end offset of a leader epoch (KIP-320).
+
+Consumers and followers find by it where their log differs from the leader's after an unclean election. Needs DESCRIBE
+on the topic, or CLUSTER_ACTION.
+
+Version notes:
+- v4: flexible.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +23,7 @@ _NO_EPOCH = -1
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v2-4."""
+    """Return the end offset or an error for each partition."""
     schema = context.schema
     return schema.OffsetForLeaderEpochResponse(
         throttle_time=NO_TIME,

@@ -1,4 +1,20 @@
-"""Produce: appends a batch to each partition (KafkaApis.handleProduceRequest)."""
+"""Produce (0), v3-13: appends a batch to each partition (KafkaApis.handleProduceRequest).
+
+Needs WRITE on the topic, and on the transactional id. ApiVersions names v0 as the lowest, as brokers do for old
+clients.
+
+Version notes:
+- v3: batches of format v2, transactions (KIP-98).
+- v5: the log's start.
+- v7: zstd (KIP-110).
+- v8: which records are invalid (KIP-467).
+- v9: flexible.
+- v10: the current leaders with their addresses in errors (KIP-951).
+- v12: records add their partition to the transaction (KIP-890).
+- v13: topics have ids instead of names (KIP-516).
+
+Differences from Kafka: replicas in sync have a batch at once, so acks=-1 waits for nothing.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +62,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v3-13. From v13 on topics have ids instead of names. With acks=0 there is no answer."""
+    """Append the batches, and return an offset or an error for each partition. With acks=0 there is no answer."""
     leaders: set[int] = set()
     responses = tuple(_topic(request, context, item, leaders) for item in request.topic_data)
     if request.acks == _NOBODY:
@@ -84,6 +100,7 @@ def _partition(request: Any, context: RequestContext, named: AskedTopic, part: A
     schema = context.schema
     if request.acks not in (ALL_REPLICAS, _NOBODY, 1):
         return _answer(schema, part.index, Appended(ErrorCode.invalid_required_acks))
+    # Only brokers write to internal topics, and Kafka's own tools by this client id.
     if named.topic is not None and named.topic.internal and context.client_id != _ADMIN_CLIENT:
         return _answer(schema, part.index, Appended(ErrorCode.invalid_topic_exception))
     found = led_partition(context, named, part.index)
@@ -140,12 +157,12 @@ _MESSAGES: Mapping[str, _Words] = {
 
 
 def keyless_message(release: str, where: str) -> str:
-    """The message for a record without a key in a compacted topic. where: ``orders-0``."""
+    """Return the message for a record without a key in a compacted topic. where: ``orders-0``."""
     return since(_MESSAGES, release).keyless.format(where=where)
 
 
 def rejected_message(release: str, errors: Sequence[tuple[int, str]]) -> str:
-    """The summary of the invalid records of a batch."""
+    """Return the summary of the invalid records of a batch."""
     shown = ", ".join(f"RecordError(batchIndex={place}, message='{text}')" for place, text in errors[:_SHOWN])
     return since(_MESSAGES, release).rejected.format(count=len(errors), shown=shown)
 
@@ -163,7 +180,7 @@ class TimestampLimits(NamedTuple):
 
 
 def timestamp_limits(release: tuple[int, int], config: Callable[[str], str]) -> TimestampLimits:
-    """A topic's limits. config: returns the value of a key."""
+    """Return a topic's limits. config: returns the value of a key."""
     if release < _SEPARATE_FROM:
         both = int(config("message.timestamp.difference.max.ms"))
         return TimestampLimits(both, both)
@@ -173,7 +190,7 @@ def timestamp_limits(release: tuple[int, int], config: Callable[[str], str]) -> 
 
 
 def out_of_range(batch: Batch, allowed: TimestampLimits, now: int) -> tuple[tuple[int, str], ...]:
-    """The records out of range, by position, with Kafka's messages (LogValidator.validateTimestamp). now:
+    """Return the records out of range, by position, with Kafka's messages (LogValidator.validateTimestamp). now:
     milliseconds."""
     first, last = now - allowed.before, now + allowed.after
     if batch.max_timestamp <= last and allowed.before == _FOREVER:
@@ -190,7 +207,7 @@ def out_of_range(batch: Batch, allowed: TimestampLimits, now: int) -> tuple[tupl
 
 
 def _java_long(number: int) -> int:
-    """A sum as Java computes it, with overflow."""
+    """Return a sum as Java computes it, with overflow."""
     return (number + 2**63) % 2**64 - 2**63
 
 
@@ -221,7 +238,15 @@ class Appended(NamedTuple):
 def append(
     context: RequestContext, held: LedPartition, data: bytes, acks: int, transactional_id: str | None = None
 ) -> Appended:
-    """Check and append a batch (UnifiedLog.append, Partition.appendRecordsToLeader)."""
+    """Check and append a batch (UnifiedLog.append, Partition.appendRecordsToLeader).
+
+    Args:
+        data: one batch of format v2, as it was on the wire.
+        acks: 0, 1, or ALL_REPLICAS, which needs min.insync.replicas.
+
+    Returns:
+        The offset of the first record, or the error with the records that are invalid.
+    """
     try:
         batch = produced_batch(data)
     except CorruptBatch:
@@ -259,7 +284,7 @@ def append(
 
 
 def _outside(context: RequestContext, held: LedPartition, batch: Batch, transactional_id: str | None) -> int:
-    """The error code for records that are not part of their producer's transaction."""
+    """Return the error code for records that are not part of their producer's transaction, 0 if they are."""
     if transactional_id is None or not context.allowed("WRITE", "TRANSACTIONAL_ID", transactional_id):
         return int(ErrorCode.transactional_id_authorization_failed)
     place = held.topic.name, held.place
@@ -280,6 +305,7 @@ def _appended(context: RequestContext, held: LedPartition, batch: Batch, append_
     before = log.size
     offset = log.append(batch, held.partition.leader_epoch, append_time)
     apply_retention(context, held)
+    # Checked at steps only: counting the bytes of all logs costs too much for every batch.
     if log.size // ROOM_STEP > before // ROOM_STEP:
         make_room(state)
     state.touch()
@@ -291,14 +317,14 @@ def _config(context: RequestContext, name: str, key: str) -> str:
 
 
 def _least_in_sync(context: RequestContext, held: LedPartition) -> int:
-    """min.insync.replicas; in newer Kafka at most the number of replicas (Partition.effectiveMinIsr; measured)."""
+    """Return min.insync.replicas, in newer Kafka at most all replicas (Partition.effectiveMinIsr; measured)."""
     wanted = int(_config(context, held.topic.name, "min.insync.replicas"))
     newer = context.cluster.release.number >= _NO_MORE_THAN_REPLICAS_FROM
     return min(wanted, len(held.partition.replicas)) if newer else wanted
 
 
 def _rejected(context: RequestContext, held: LedPartition, places: list[int]) -> Appended:
-    """A compacted topic refuses records without a key (LogValidator.validateKey)."""
+    """Return the refusal of records without a key, which a compacted topic can't keep (LogValidator.validateKey)."""
     release, where = context.cluster.release.name, f"{held.topic.name}-{held.place}"
     errors = tuple((place, keyless_message(release, where)) for place in places)
     return Appended(

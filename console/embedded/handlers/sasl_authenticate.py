@@ -1,4 +1,11 @@
-"""SaslAuthenticate: one token of the mechanism that SaslHandshake chose (KIP-152)."""
+"""SaslAuthenticate (36), v0-2: one token of the mechanism that SaslHandshake chose (KIP-152).
+
+Version notes:
+- v1: the session's lifetime (KIP-368).
+- v2: flexible.
+
+Differences from Kafka: a session never ends, so its lifetime is always 0 and clients don't authenticate again.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +20,7 @@ from console.wire.schemas import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-2. A failure is answered, and the connection closes."""
+    """Return the broker's token, or an error, after which the connection closes."""
     session = context.session
     if session.exchange is None:
         return _answer(

@@ -1,4 +1,9 @@
-"""SaslHandshake: chooses a mechanism (KIP-43; v1 sends the tokens in SaslAuthenticate, KIP-152)."""
+"""SaslHandshake (17), v0-1: chooses a mechanism (KIP-43).
+
+Version notes:
+- v0: the tokens follow without request headers.
+- v1: the tokens follow in SaslAuthenticate (KIP-152).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,7 @@ from console.embedded.sasl import begin
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-1. An error after authentication, and without SASL."""
+    """Begin the exchange, and return the mechanisms; an error after authentication, and without SASL."""
     session, cluster = context.session, context.cluster
     response = context.schema.SaslHandshakeResponse
     if session.authenticated or cluster.spec.sasl is None:

@@ -1,4 +1,9 @@
-"""ShareGroupDescribe: groups of the protocol of KIP-932."""
+"""ShareGroupDescribe (77), v1: describes share groups (KIP-932).
+
+Needs DESCRIBE on the group and on its topics. v0 was for early access in 4.0, which no later broker serves.
+
+Differences from Kafka: members have no rack.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ from console.wire.schemas import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v1."""
+    """Return a description or an error for each group."""
     return context.schema.ShareGroupDescribeResponse(
         throttle_time=NO_TIME, groups=tuple(_group(request, context, group_id) for group_id in request.group_ids)
     )

@@ -1,4 +1,10 @@
-"""StreamsGroupDescribe: groups of the protocol of KIP-1071."""
+"""StreamsGroupDescribe (89), v0: describes groups of the streams protocol (KIP-1071).
+
+Needs DESCRIBE on the group and on its topics.
+
+Differences from Kafka: subtopologies have source topics only; members have no endpoint, tags or offsets of tasks, and
+their client id is their process id.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +19,7 @@ from console.wire.schemas import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0."""
+    """Return a description or an error for each group."""
     return context.schema.StreamsGroupDescribeResponse(
         throttle_time=NO_TIME, groups=tuple(_group(request, context, group_id) for group_id in request.group_ids)
     )

@@ -1,4 +1,10 @@
-"""SyncGroup: the leader sends the assignments, each member receives its own."""
+"""SyncGroup (14), v0-5: the leader sends the assignments, each member receives its own.
+
+Version notes:
+- v3: the instance id (KIP-345).
+- v4: flexible.
+- v5: protocol type and name, which have to be the group's (KIP-559).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +21,7 @@ from console.wire.schemas import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-5."""
+    """Store the leader's assignments, and return the member's own once they are there."""
     synced = await _synced(request, context)
     return for_version(
         context.schema.SyncGroupResponse,

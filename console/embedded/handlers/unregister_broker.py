@@ -1,4 +1,9 @@
-"""UnregisterBroker: removes a broker's registration (KIP-500; ReplicationControlManager.unregisterBroker)."""
+"""UnregisterBroker (64), v0: removes a broker's registration (KIP-500; ReplicationControlManager.unregisterBroker).
+
+Needs ALTER on the cluster. KRaft only.
+
+Differences from Kafka: a broker that is alive ends; a real one runs on outside of the cluster.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,7 @@ _MESSAGES_FROM = (4, 1)
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0. A broker that is alive is unregistered too: a real one runs on outside of the cluster, here it ends."""
+    """Remove the broker, alive or not, and return the error."""
     refusal = _unregister(context, int(request.broker_id))
     return context.schema.UnregisterBrokerResponse(
         throttle_time=NO_TIME, error_code=refusal.code, error_message=refusal.message

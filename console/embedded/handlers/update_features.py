@@ -1,4 +1,11 @@
-"""UpdateFeatures: finalizes features at other levels (KIP-584, KIP-778; FeatureControlManager)."""
+"""UpdateFeatures (57), v0-2: finalizes features at other levels (KIP-584, KIP-778; FeatureControlManager).
+
+Needs ALTER on the cluster.
+
+Version notes:
+- v1: safe and unsafe downgrades instead of one flag; validation only (KIP-778).
+- v2: one error instead of results by feature.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +31,7 @@ _NOT_UNSAFE = "Unsafe metadata downgrade is not supported in this version."
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-2. All updates or none. Since 4.0 an error is reported once, before for each feature."""
+    """Apply all updates or none. Since 4.0 an error is reported once, before for each feature."""
     if not context.allowed("ALTER"):
         return _answer(context, ErrorCode.cluster_authorization_failed, cluster_refusal_message(context, "ALTER"), {})
     wanted = {update.feature: (update.max_version_level, _kind(update)) for update in request.feature_updates}
@@ -32,6 +39,8 @@ async def handle(request: Any, context: RequestContext) -> Any:
     refused = [reason for reason in reasons.values() if reason]
     if not refused and not getattr(request, "validate_only", False):
         for feature, (level, _) in wanted.items():
+            # With eligible leader replicas brokers may not have a min.insync.replicas of their own: the controller
+            # needs one value.
             if feature == ELR and level and not context.state.features.get(ELR):
                 take_min_isr_from_brokers(context.cluster)
             context.state.set_feature(feature, level)
@@ -52,7 +61,7 @@ def _kind(update: Any) -> int:
 
 
 def _reason(context: RequestContext, feature: str, level: int, kind: int) -> str | None:
-    """Why the feature can't have this level, None if it can."""
+    """Return why the feature can't have this level, None if it can."""
     release, now = context.cluster.release, context.state.features.get(feature, 0)
     if not release.kraft:
         return _NOT_SUPPORTED

@@ -1,4 +1,11 @@
-"""WriteTxnMarkers: ends transactions in partitions (KIP-98); for brokers, and for what hangs (KIP-664)."""
+"""WriteTxnMarkers (27), v1-2: ends transactions in partitions (KIP-98); for brokers, and for what hangs (KIP-664).
+
+Needs CLUSTER_ACTION on the cluster; ALTER is enough since 3.7.
+
+Version notes:
+- v1: flexible.
+- v2: the transaction's version, which is not compared here (KIP-1228).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +23,7 @@ _ADMINS_FROM = (3, 7)
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-2."""
+    """Append a marker to each partition, and return its error code."""
     schema = context.schema
     admin = context.cluster.release.number >= _ADMINS_FROM and context.allowed("ALTER")
     allowed = admin or context.allowed("CLUSTER_ACTION")
