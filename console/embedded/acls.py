@@ -30,11 +30,11 @@ class IndexedAcls(Protocol):
     """A source that has indexes of its own."""
 
     def of_principal(self, principal: str) -> Iterator[Acl]:
-        """The ACLs of a principal (``User:alice``)."""
+        """Return the ACLs of a principal (``User:alice``)."""
         ...
 
     def on(self, pattern: Pattern) -> Iterator[Acl]:
-        """The ACLs with exactly this pattern."""
+        """Return the ACLs with exactly this pattern."""
         ...
 
 
@@ -64,7 +64,7 @@ class AclTable(Table[Acl, UUID]):
         _forget(self._by_pattern, pattern_of(key), key)
 
     def of_principal(self, principal: str) -> list[Acl]:
-        """The ACLs of a principal."""
+        """Return the ACLs of a principal."""
         made: Iterable[Acl] = ()
         if isinstance(self.source, IndexedAcls):
             made = self.source.of_principal(principal)
@@ -73,7 +73,7 @@ class AclTable(Table[Acl, UUID]):
         return self._with_own(made, self._by_principal.get(principal, {}))
 
     def on(self, pattern: Pattern) -> list[Acl]:
-        """The ACLs with exactly this pattern."""
+        """Return the ACLs with exactly this pattern."""
         made: Iterable[Acl] = ()
         if isinstance(self.source, IndexedAcls):
             made = self.source.on(pattern)
@@ -94,12 +94,12 @@ def _forget(index: dict[K, dict[Acl, None]], key: K, acl: Acl) -> None:
 
 
 def acls_of(acls: Mapping[Acl, UUID], principal: str) -> list[Acl]:
-    """The ACLs of a principal in a view's table."""
+    """Return the ACLs of a principal in a view's table."""
     return _chosen(acls, lambda table: table.of_principal(principal), lambda acl: acl.principal == principal)
 
 
 def acls_on(acls: Mapping[Acl, UUID], pattern: Pattern) -> list[Acl]:
-    """The ACLs with exactly this pattern in a view's table."""
+    """Return the ACLs with exactly this pattern in a view's table."""
     return _chosen(acls, lambda table: table.on(pattern), lambda acl: pattern_of(acl) == pattern)
 
 
@@ -119,7 +119,7 @@ MATCH = PatternType.parse("MATCH")
 
 
 def filter_of(wanted: Any) -> AclFilter:
-    """The filter in a DescribeAcls request, or in an item of DeleteAcls: the field names are the same."""
+    """Return the filter in a DescribeAcls request, or in an item of DeleteAcls: the field names are the same."""
     return AclFilter(
         AclResourceType(wanted.resource_type_filter),
         wanted.resource_name_filter,
@@ -132,17 +132,17 @@ def filter_of(wanted: Any) -> AclFilter:
 
 
 def is_unknown_pattern(wanted: AclFilter) -> bool:
-    """Whether the resource type or the pattern type is unknown."""
+    """Return whether the resource type or the pattern type is unknown."""
     return not (wanted.resource_type.known and wanted.pattern_type.known)
 
 
 def is_unknown_entry(wanted: AclFilter) -> bool:
-    """Whether the operation or the permission is unknown."""
+    """Return whether the operation or the permission is unknown."""
     return not (wanted.operation.known and wanted.permission.known)
 
 
 def matching_acls(wanted: AclFilter, acls: Mapping[Acl, UUID]) -> Iterator[Acl]:
-    """The ACLs of a view's table that match the filter, in any order. Lazy: the table may change meanwhile."""
+    """Return the ACLs of a view's table that match the filter, in any order. Lazy: the table may change meanwhile."""
     return (acl for acl in _candidates(wanted, acls) if matches(wanted, acl))
 
 
@@ -155,7 +155,7 @@ def _candidates(wanted: AclFilter, acls: Mapping[Acl, UUID]) -> Iterable[Acl]:
 
 
 def _patterns(wanted: AclFilter, name: str) -> Iterator[Pattern]:
-    """All patterns that can match the filter."""
+    """Yield all patterns that can match the filter."""
     for number in AclResourceType.NAMES:
         if number == ANY or wanted.resource_type not in (ANY, number):
             continue
@@ -169,7 +169,7 @@ def _patterns(wanted: AclFilter, name: str) -> Iterator[Pattern]:
 
 
 def matches(wanted: AclFilter, acl: Acl) -> bool:
-    """Whether the ACL matches the filter (AclBindingFilter). Null and ANY match everything."""
+    """Return whether the ACL matches the filter (AclBindingFilter). Null and ANY match everything."""
     return (
         wanted.resource_type in (ANY, acl.resource_type)
         and wanted.principal in (None, acl.principal)
@@ -227,7 +227,7 @@ class StandardAuthorizer:
     def allows(
         self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, name: str, view: AclView
     ) -> bool:
-        """Whether the principal may do it from this address. DENY wins."""
+        """Return whether the principal may do the operation on the resource from this address. DENY wins."""
         if principal in self._super_users:
             return True
         decision = self._acls_for(principal, view).allows(Request(principal, host, operation, resource, name))
@@ -238,7 +238,7 @@ class StandardAuthorizer:
     def allows_somewhere(
         self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, view: AclView
     ) -> bool:
-        """Whether the principal may do it on any resource of this type (authorizeByResourceType)."""
+        """Return whether the principal may do the operation on any resource of this type (authorizeByResourceType)."""
         if self.allows(principal, host, operation, resource, "hardcode", view):  # Kafka asks this first
             return True
         return self._acls_for(principal, view).allows_somewhere(principal, host, operation, resource)
@@ -257,5 +257,5 @@ class StandardAuthorizer:
 
 
 def _is_on_anything(view: AclView, type_: AclResourceType, name: str) -> bool:
-    """Whether any ACL matches this resource."""
+    """Return whether any ACL matches this resource."""
     return any(acls_on(view.acls, pattern) for pattern in patterns_on(type_, name))

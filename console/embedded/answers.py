@@ -42,13 +42,13 @@ _GROUP_CONFIGS_FROM = (4, 0)
 
 
 def group_operations(context: RequestContext) -> tuple[str, ...]:
-    """The operations that can be allowed on a group."""
+    """Return the operations that can be allowed on a group."""
     newer = context.cluster.release.number >= _GROUP_CONFIGS_FROM
     return _GROUP_OPERATIONS + _GROUP_CONFIGS if newer else _GROUP_OPERATIONS
 
 
 def advertised_controller(context: RequestContext) -> int:
-    """The controller to name to clients: any live broker if brokers forward requests
+    """Return the controller to name to clients: any live broker if brokers forward requests
     (KRaftMetadataCache.getRandomAliveBrokerId), else the controller."""
     view = context.view
     if not context.cluster.forwarding:
@@ -128,9 +128,15 @@ _RENAMED: Mapping[str, Sequence[str]] = {
 
 
 def error_answer(request: Any, messages: Messages, code: int, message: str | None = None) -> Any | None:
-    """The response with this error, at the top and for each item (AbstractRequest.getErrorResponse).
+    """Return the response with this error, at the top and for each item (AbstractRequest.getErrorResponse).
 
-    None for an API without error codes. code: any number. message: used where the version has the field.
+    Args:
+        request: its items are repeated in the response where the API has them.
+        code: any number, also one that kio does not know.
+        message: used where the version has the field.
+
+    Returns:
+        None for an API without error codes.
     """
     if not _has_error(messages.response):
         return None
@@ -138,7 +144,7 @@ def error_answer(request: Any, messages: Messages, code: int, message: str | Non
 
 
 def error_items(request: Any, messages: Messages) -> tuple[str, str] | None:
-    """The arrays of items in the response and in the request; None for an API without items."""
+    """Return the arrays of items in the response and in the request; None for an API without items."""
     for answered, asked in ITEMS.get(messages.api, ()):
         if _asked_items(request, asked):
             return answered, asked
@@ -184,7 +190,7 @@ def _value(field: Field[Any], source: Any, items: Sequence[tuple[str, str]], cod
 
 
 def _asked_items(source: Any, path: str) -> list[Any]:
-    """What an array of a request has; ``dirs.topics``: what those arrays of all its elements have together."""
+    """Return an array of the request; for a path such as ``dirs.topics`` those arrays of all elements, joined."""
     found = [source]
     for name in path.split("."):
         found = [item for each in found for item in getattr(each, name, None) or ()]
@@ -192,7 +198,7 @@ def _asked_items(source: Any, path: str) -> list[Any]:
 
 
 def _accepts(field: Field[Any], source: str | int) -> bool:
-    """Whether a bare item of a request belongs into this field: it is the first name or number of an element."""
+    """Return whether a bare item of a request belongs into this field: it is the first name or number of an element."""
     kinds = ("string",) if isinstance(source, str) else ("int32",)
     named = (
         ("name", "key", "group_id", "topic", "transactional_id")
@@ -203,7 +209,7 @@ def _accepts(field: Field[Any], source: str | int) -> bool:
 
 
 def zero(field: Field[Any]) -> Any:
-    """The value of an unused field: its default, null if allowed, else empty or zero."""
+    """Return the value of an unused field: its default, null if allowed, else empty or zero."""
     if field.default is not MISSING:
         return field.default
     type_ = field.type
@@ -220,7 +226,7 @@ def zero(field: Field[Any]) -> Any:
 
 
 def _element(field: Field[Any]) -> Any:
-    """The type of an array's elements, None for another field."""
+    """Return the type of an array's elements, None for another field."""
     type_: Any = field.type
     if get_origin(type_) is UnionType:
         type_ = next(part for part in get_args(type_) if part is not type(None))
@@ -232,7 +238,7 @@ def _is_entity(type_: Any) -> TypeGuard[type[Any]]:
 
 
 def _is_code(field: Field[Any]) -> bool:
-    """Whether the field is an error code. In the proposals' formats it is an ordinary number."""
+    """Return whether the field is an error code. In the proposals' formats it is an ordinary number."""
     return field.name == "error_code" or field.metadata.get("kafka_type") == "error_code"
 
 
@@ -273,7 +279,8 @@ _DEDUPLICATED = frozenset({"create_partitions"})
 
 
 def not_controller(request: Any, found: Messages) -> Any | None:
-    """The response of a ZooKeeper broker that is not the controller and does not forward (KafkaApis of 2.8.2)."""
+    """Return the response of a ZooKeeper broker that is not the controller and does not forward (KafkaApis of
+    2.8.2)."""
     if found.api in _WITHOUT_ITEMS:
         request = replace(request, topics=())
     elif found.api in _DEDUPLICATED:
@@ -301,15 +308,17 @@ async def with_pauses(items: Iterable[T], keep: Callable[[T], object]) -> None:
 
 
 async def long_answer(response: type[Any], empty: Any, items: Iterable[bytes]) -> EncodedBody:
-    """A response whose last field is an array of these encoded items.
+    """Return an encoded response whose last field is an array of these items.
 
-    empty: the response with an empty array. items: encoded lazily, with pauses for other connections.
+    Args:
+        empty: the response with an empty array.
+        items: encoded lazily, with pauses for other connections.
     """
     return EncodedBody(await long_part(response, empty, items))
 
 
 async def long_part(entity: type[Any], empty: Any, items: Iterable[bytes]) -> bytes:
-    """The same for a structure within a response."""
+    """Return an encoded structure within a response, with its array as of `long_answer`."""
     encoded: list[bytes] = []
     await with_pauses(items, encoded.append)
     before = encode_body(entity, empty)
@@ -319,7 +328,7 @@ async def long_part(entity: type[Any], empty: Any, items: Iterable[bytes]) -> by
 
 
 def each_encoded(element: type[Any], items: Iterable[Any]) -> Iterator[bytes]:
-    """Entities encoded one by one."""
+    """Encode entities one by one, lazily."""
     return (encode_body(element, item) for item in items)
 
 
@@ -330,14 +339,14 @@ class WireFormat:
     flexible: bool
 
     def string(self, text: str | None) -> bytes:
-        """A string, null for None."""
+        """Encode a string, null for None."""
         if text is None:
             return b"\x00" if self.flexible else b"\xff\xff"
         data = text.encode()
         return (encode_varint(len(data) + 1) if self.flexible else struct.pack(">h", len(data))) + data
 
     def length(self, count: int) -> bytes:
-        """The length of an array."""
+        """Encode the length of an array."""
         return encode_varint(count + 1) if self.flexible else struct.pack(">i", count)
 
     @property
@@ -352,8 +361,10 @@ _NAME_FIELDS = ("name", "resource_name", "topic", "topic_name", "group_id", "key
 async def answer_partly(
     request: Any, messages: Messages, effect: FailSome, handled: Callable[[Any], Awaitable[Any]]
 ) -> Any:
-    """The response with errors for some items, and the handler's result for the others. A request without items goes to
-    the handler as a whole."""
+    """Return the response with errors for some items, and the handler's result for the others.
+
+    A request without items goes to the handler as a whole.
+    """
     arrays = error_items(request, messages)
     if arrays is None:
         return await handled(request)
@@ -382,7 +393,7 @@ def _fails(item: Any, number: int, effect: FailSome) -> bool:
 
 
 def _merged(failing: list[bool], refused: tuple[Any, ...], answered: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The items in the request's order, if the handler has kept it."""
+    """Return the items in the request's order, if the handler has kept it."""
     if len(refused) + len(answered) != len(failing):
         return (*answered, *refused)
     first, second = iter(refused), iter(answered)
@@ -390,6 +401,6 @@ def _merged(failing: list[bool], refused: tuple[Any, ...], answered: tuple[Any, 
 
 
 def repeated_keys(items: Iterable[T], key: Callable[[T], Hashable]) -> set[Hashable]:
-    """The keys of more than one item."""
+    """Return the keys of more than one item."""
     seen: set[Hashable] = set()
     return {k for k in map(key, items) if k in seen or seen.add(k)}  # type: ignore[func-returns-value]

@@ -90,7 +90,7 @@ async def serve(
 
 
 async def _frame(reader: asyncio.StreamReader, session: Session, login_by: float, idle_seconds: float) -> bytes:
-    """The next request. Raises CloseConnection if it is too long, or not complete in time."""
+    """Read the next request. Raises CloseConnection if it is too long, or not complete in time."""
     most = MAX_REQUEST if session.authenticated else MAX_EARLY_REQUEST
     end = asyncio.get_running_loop().time() + idle_seconds
     try:
@@ -150,7 +150,11 @@ class Listener:
         return len(self._open)
 
     async def start(self) -> None:
-        """Listen. Port 0 is replaced by a free one, which is kept. Raises OSError if the port is in use."""
+        """Listen. Port 0 is replaced by a free one, which is kept.
+
+        Raises:
+            OSError: the port is in use.
+        """
         self._server = await asyncio.start_server(self._accepted, self.host, self.port, backlog=512)
         if not self._server.sockets:
             # asyncio passes over a socket that it can't make.
@@ -198,7 +202,15 @@ class EmbeddedCluster(Cluster):
     """
 
     def __init__(self, spec: ClusterSpec | None = None, clock: Clock | None = None) -> None:
-        """Raises ValueError for an unknown release or scenario, and StateFileError for an unreadable state file."""
+        """Make a cluster that does not listen yet.
+
+        Args:
+            clock: by which everything in the cluster goes; tests advance it by hand.
+
+        Raises:
+            ValueError: an unknown release or scenario.
+            StateFileError: the state file is unreadable.
+        """
         spec = spec or ClusterSpec()
         profile = PROFILES[spec.profile] if spec.profile is not None else None
         if profile is not None:
@@ -248,8 +260,13 @@ class EmbeddedCluster(Cluster):
             self._scenario.seed(self)
 
     async def start(self) -> None:
-        """Listen on every broker's socket. Raises OSError and StateFileError; then no socket stays open. With too few
-        files for that the error says how many it takes."""
+        """Listen on every broker's socket.
+
+        Raises:
+            OSError: a port is in use, or the process may open too few files, with the number that it takes. No socket
+                stays open.
+            StateFileError: the state file is unreadable. No socket stays open.
+        """
         if self.spec.alter_config_policy is not None:
             self._policy = self.spec.alter_config_policy
             self._policy.configure(self.spec.static_configs)
@@ -328,27 +345,28 @@ class EmbeddedCluster(Cluster):
         return broker is not None and broker.alive
 
     def _changed(self, change: Change) -> None:
-        """A broker that was unregistered serves no client: see `handlers.unregister_broker`."""
+        """Stop the broker that was unregistered: it serves no client (see `handlers.unregister_broker`)."""
         if change.table == "brokers" and change.after is ABSENT and isinstance(change.key, int):
             self.propagation.stopped(change.key)
             self.run(self._listeners[change.key].stop())
 
 
 def _node(spec: ClusterSpec, broker_id: int, port: int) -> BrokerNode:
-    """A broker, with the log directories that its file names."""
+    """Return a broker, with the log directories that its file names."""
     node = BrokerNode(broker_id, spec.host, port, spec.racks.get(broker_id))
     dirs = spec.static_configs.get("log.dirs")
     return node if dirs is None else replace(node, log_dirs=tuple(dirs.split(",")))
 
 
 def scenario(name: str) -> Scenario:
-    """The scenario of one cluster. Raises ValueError for an unknown name."""
+    """Return the scenario of one cluster. Raises ValueError for an unknown name."""
     found: Scenario = import_module(f"console.embedded.scenarios.{scenario_module(name)}").SCENARIO
     return found
 
 
 def _most_connections(spec: ClusterSpec) -> int:
-    """How many connections a broker accepts (max.connections): its share of the files that the process may open."""
+    """Return how many connections a broker accepts (max.connections): its share of the files that the process may
+    open."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = _MOST_CONNECTIONS * spec.brokers if soft == resource.RLIM_INFINITY else soft // 2
     allowed = max(files // spec.brokers, _FEWEST_CONNECTIONS)
@@ -356,7 +374,7 @@ def _most_connections(spec: ClusterSpec) -> int:
 
 
 def _cluster_id() -> str:
-    """A random id of 22 characters, like Kafka's (Uuid.toString)."""
+    """Return a random id of 22 characters, like Kafka's (Uuid.toString)."""
     return urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()
 
 
@@ -380,7 +398,7 @@ class ThreadedCluster:
         return asyncio.run_coroutine_threadsafe(called(), self._loop).result(timeout)
 
     def run(self, function: Callable[[EmbeddedCluster], Coroutine[Any, Any, T]], timeout: float = 30.0) -> T:
-        """The same with a coroutine function."""
+        """Run a coroutine function in the cluster's event loop, and return its result."""
         return asyncio.run_coroutine_threadsafe(function(self._cluster), self._loop).result(timeout)
 
 

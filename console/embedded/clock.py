@@ -11,7 +11,7 @@ class Clock(Protocol):
     """Unix time, and sleeping. Both in seconds."""
 
     def time(self) -> float:
-        """Seconds since 1970."""
+        """Return the seconds since 1970."""
         ...
 
     async def sleep(self, seconds: float) -> None:
@@ -26,7 +26,7 @@ class SystemClock:
         self._offset = time.time() - time.monotonic()
 
     def time(self) -> float:
-        """Seconds since 1970."""
+        """Return the seconds since 1970."""
         return time.monotonic() + self._offset
 
     async def sleep(self, seconds: float) -> None:
@@ -43,7 +43,7 @@ class ManualClock:
         self._slept = asyncio.Event()
 
     def time(self) -> float:
-        """Seconds since 1970."""
+        """Return the seconds since 1970, as far as `advance` has come."""
         return self._now
 
     async def sleep(self, seconds: float) -> None:

@@ -30,7 +30,7 @@ class Indented(logging.Formatter):
     """Log records whose further lines are indented, so that no text in them can look like a record."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record's lines."""
+        """Return the record's lines."""
         return indented(super().format(record))
 
 
@@ -115,7 +115,7 @@ def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) 
 
 
 def cluster_specs(options: argparse.Namespace) -> dict[str, ClusterSpec]:
-    """The clusters that the options describe, by name. Raises ValueError."""
+    """Return the clusters that the options describe, by name. Raises ValueError."""
     spec = ClusterSpec(
         brokers=options.brokers,
         versions=options.versions,
@@ -132,7 +132,7 @@ def cluster_specs(options: argparse.Namespace) -> dict[str, ClusterSpec]:
 
 
 def parsed_faults(options: argparse.Namespace) -> tuple[Fault, ...]:
-    """The faults that the options declare. Raises FaultSyntax, a ValueError."""
+    """Return the faults that the options declare. Raises FaultSyntax, a ValueError."""
     if not options.fault:
         return ()
     from console.embedded.faults import parse_fault
@@ -141,7 +141,7 @@ def parsed_faults(options: argparse.Namespace) -> tuple[Fault, ...]:
 
 
 def argv_of(options: argparse.Namespace) -> list[str]:
-    """The command line arguments that produce these options."""
+    """Return the command line arguments that produce these options."""
     valued = ("port", "host", "brokers", "scenario", "versions", "propagation_delay", "profile", "state")
     pairs = [(_flag(name), value) for name in valued if (value := getattr(options, name)) is not None]
     pairs += [("--fault", fault) for fault in options.fault]
@@ -259,7 +259,7 @@ def _stop_process(process: subprocess.Popen[str]) -> None:
 
 
 def child() -> int:
-    """The main function of the child process. Returns its exit code."""
+    """Run the child process, and return its exit code."""
     import argparse
 
     parser = argparse.ArgumentParser(prog="kac cluster")

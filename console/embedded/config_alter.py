@@ -59,9 +59,9 @@ Records = dict[str, str | None]
 def altered_results(
     context: RequestContext, changes: Sequence[ConfigChange], *, validate_only: bool
 ) -> tuple[Any, ...]:
-    """Alter configs as the release does. Returns the results as elements of the response.
+    """Alter configs as the release does, and return the results as elements of the response.
 
-    Both requests, AlterConfigs and IncrementalAlterConfigs, have the same elements.
+    AlterConfigs and IncrementalAlterConfigs have the same elements.
     """
     altering = KraftAltering if context.cluster.release.kraft else ZooKeeperAltering
     return tuple(
@@ -73,6 +73,8 @@ def altered_results(
 
 
 _BROKERS_DECIDE_FROM = _RANGES_TOLD_FROM = (4, 4)
+"""The first release whose brokers decide on their own configs before they ask the controller, and whose messages name
+the range of a group's value."""
 
 
 class _Altering:
@@ -99,7 +101,7 @@ class KraftAltering(_Altering):
     """
 
     def alter(self, changes: Sequence[ConfigChange]) -> list[ConfigOutcome]:
-        """The results in the order of the changes."""
+        """Return the results in the order of the changes."""
         times = Counter(change.resource for change in changes)
         outcomes: list[ConfigOutcome | None] = []
         for change in changes:
@@ -115,7 +117,8 @@ class KraftAltering(_Altering):
         return [outcome for outcome in outcomes if outcome is not None]
 
     def _by_broker(self, change: ConfigChange) -> None:
-        """The checks of the broker that was asked; it changes log levels itself. Raises ConfigProblem, ValueError."""
+        """Check what the broker that was asked checks; it changes log levels itself. Raises ConfigProblem,
+        ValueError."""
         resource, context = change.resource, self._context
         check_operations(change.operations, self._messages)
         if resource.type.entity.has_levels and not change.replaces:
@@ -146,8 +149,11 @@ class KraftAltering(_Altering):
                 outcomes.append(outcome)
                 if not outcome.code:
                     written.append((change.resource, records))
+        # An exception without an error code ends the controller's whole event, so every resource fails.
         except ControllerFailure:
             return [ConfigOutcome(change.resource, ErrorCode.unknown_server_error) for change in changes]
+        # All resources of the request are one batch of the controller, so one resource too many fails those that are
+        # valid, too.
         if sum(len(records) for _, records in written) > MAX_RECORDS:
             return [ConfigOutcome(change.resource, ErrorCode.policy_violation, BATCH_TOO_LARGE) for change in changes]
         if not self._validate_only:
@@ -169,19 +175,22 @@ class KraftAltering(_Altering):
             raise problem
         now = self._state.configs.get(resource, NOTHING)
         altered = altered_by_controller(change.operations, now, self._definitions(resource), self._messages)
+        # A broker's record is written even where nothing changes: that is how a keystore is read again from its file.
         records = {key: value for key, value in altered.items() if value != now.get(key) or resource.type == BROKER}
         gone: Records = {key: None for key in now if change.replaces and key not in altered}
         after = {key: value for key, value in {**now, **records, **gone}.items() if value is not None}
         self._check_elr(resource, {**records, **gone})
         self._check(resource, after)
+        # Kafka checks the values before it checks that the topic exists, and the policy last.
         if resource.type == TOPIC and resource.name not in self._state.topics:
             raise ConfigProblem(ErrorCode.unknown_topic_or_partition, f"The topic '{resource.name}' does not exist.")
         if self._cluster.spec.alter_config_policy is not None:
+            # The policy sees the altered keys alone, not what a legacy AlterConfigs deletes by leaving it out.
             self._cluster.spec.alter_config_policy.validate(resource, records)
         written.update(records | gone)
 
     def _definitions(self, resource: ConfigResource) -> Definitions:
-        """The definitions whose types the controller knows."""
+        """Return the definitions whose types the controller knows."""
         if resource.type == TOPIC:
             return self._configs.topic
         return self._configs.broker if resource.type == BROKER else {}
@@ -238,11 +247,12 @@ class ZooKeeperAltering(_Altering):
     """Answers one request as a broker with ZooKeeper does, without the controller (ZkAdminManager of 2.8)."""
 
     def alter(self, changes: Sequence[ConfigChange]) -> list[ConfigOutcome]:
-        """The results by resource. Of a repeated resource the last change counts."""
+        """Return the results by resource. Of a repeated resource the last change counts."""
         unknown = next((change for change in changes if change.resource.type not in _KNOWN), None)
         if unknown is not None:
             message = "Unexpected resource type UNKNOWN"
             return [ConfigOutcome(change.resource, ErrorCode.invalid_request, message) for change in changes]
+        # The broker collects the changes in a map, where a later change of a resource replaces the first.
         last = {change.resource: change for change in changes}
         return [self._altered(change) for change in last.values()]
 
@@ -298,6 +308,8 @@ class ZooKeeperAltering(_Altering):
         try:
             check_broker_values(layers, values, self._messages, own=own)
         except DividedByZero:
+            # Kafka divides by a value of 0 before it has checked it; the exception reaches the client as an unknown
+            # error.
             raise ConfigProblem(ErrorCode.unknown_server_error) from None
         if own and not self._validate_only and self._has_passwords(values) and _PASSWORD_SECRET not in layers.static:
             raise ValueError(NO_PASSWORD_SECRET)
@@ -316,7 +328,7 @@ class ZooKeeperAltering(_Altering):
 
     @staticmethod
     def _stored(resource: ConfigResource) -> ConfigResource:
-        """The resource with its id in canonical form: ``+1`` is broker 1."""
+        """Return the resource with its id in canonical form: ``+1`` is broker 1."""
         number = broker_number(resource.name) if resource.type == BROKER else None
         return resource if number is None else ConfigResource(BROKER, str(number))
 
@@ -325,7 +337,7 @@ class ZooKeeperAltering(_Altering):
 
 
 def _check_path(topic: str) -> None:
-    """ZooKeeper's check of the path of a topic's configs (PathUtils.validatePath). Raises ValueError."""
+    """Check the path of a topic's configs as ZooKeeper does (PathUtils.validatePath). Raises ValueError."""
     if not topic:
         raise ValueError("Path must not end with / character")
     if topic in (".", ".."):
@@ -350,8 +362,11 @@ def begin_configs(cluster: Cluster) -> None:
 
 
 def take_min_isr_from_brokers(cluster: Cluster) -> None:
-    """What is done as eligible leader replicas are turned on: min.insync.replicas becomes the cluster default's where
-    it is not, and no broker's (ConfigurationControlManager.maybeGenerateElrSafetyRecords)."""
+    """Move min.insync.replicas from the brokers to the cluster default, as eligible leader replicas are turned on.
+
+    The default is set where it is missing, and no broker keeps its own
+    (ConfigurationControlManager.maybeGenerateElrSafetyRecords).
+    """
     state = cluster.state
     if MIN_ISR not in state.configs.get(CLUSTER_DEFAULT, {}):
         state.alter_config(CLUSTER_DEFAULT, {MIN_ISR: cluster.spec.static_configs.get(MIN_ISR, "1")})

@@ -70,12 +70,12 @@ class ConfigMessages:
     one_set: bool = False
 
     def keys(self, names: Iterable[str], more: Iterable[str] = ()) -> str:
-        """A set of keys in a message. more: keys that older brokers print after the others."""
+        """Return a set of keys as a message has it. more: keys that older brokers print after the others."""
         shown = hash_order([*names, *more]) if self.one_set else [*hash_order(names), *hash_order(more)]
         return self.key_set.format(", ".join(shown))
 
     def security_keys(self, names: Iterable[str]) -> str:
-        """The same for security keys without a listener's prefix."""
+        """Return a set of security keys without a listener's prefix as a message has it."""
         return self.security_key_set.format(", ".join(hash_order(names)))
 
 
@@ -122,7 +122,7 @@ _MESSAGES: Mapping[str, ConfigMessages] = {
 
 
 def config_messages(release: str) -> ConfigMessages:
-    """The messages of a release by its name."""
+    """Return the messages of a release by its name."""
     return since(_MESSAGES, release)
 
 
@@ -139,7 +139,7 @@ class Operation(NamedTuple):
 
 
 def check_operations(operations: Iterable[Operation], texts: ConfigMessages) -> None:
-    """Raises ConfigProblem if a key is repeated or lacks a value."""
+    """Check that no key is repeated or lacks a value. Raises ConfigProblem."""
     keys = [operation.key for operation in operations]
     twice = [key for key in dict.fromkeys(keys) if keys.count(key) > 1]
     if twice:
@@ -157,7 +157,8 @@ def check_operations(operations: Iterable[Operation], texts: ConfigMessages) -> 
 def altered_by_broker(
     operations: Iterable[Operation], now: Mapping[str, str], definitions: Definitions, texts: ConfigMessages
 ) -> dict[str, str]:
-    """The overrides after the operations, as a broker computes them (ConfigAdminManager.prepareIncrementalConfigs).
+    """Return the overrides after the operations, as a broker computes them
+    (ConfigAdminManager.prepareIncrementalConfigs).
 
     With ZooKeeper these are stored; with KRaft they are only checked. Raises ConfigProblem.
     """
@@ -202,7 +203,7 @@ def _list_definition(key: str, code: AlterOp, definitions: Definitions, texts: C
 
 
 def _without(parts: list[str], gone: list[str]) -> list[str]:
-    """Each value removes one equal value (List.diff, List.remove)."""
+    """Remove from a list one equal value for each value that is gone (List.diff, List.remove)."""
     rest = list(parts)
     for part in gone:
         if part in rest:
@@ -213,8 +214,10 @@ def _without(parts: list[str], gone: list[str]) -> list[str]:
 def altered_by_controller(
     operations: Iterable[Operation], now: Mapping[str, str], definitions: Definitions, texts: ConfigMessages
 ) -> dict[str, str | None]:
-    """Each key's new value, None for a deleted one (ConfigurationControlManager). Raises ConfigProblem and
-    ControllerFailure."""
+    """Return each key's new value, None for a deleted one (ConfigurationControlManager).
+
+    Raises ConfigProblem and ControllerFailure.
+    """
     result: dict[str, str | None] = {}
     by_key = {operation.key: operation for operation in operations}
     for key in hash_order(by_key):
@@ -278,7 +281,7 @@ class AuthorizationProblem(ConfigProblem):
 
 
 def authorization_problem(resource: ConfigResource, *, with_message: bool = True) -> AuthorizationProblem:
-    """The error without the permission on what guards the resource: itself, or the cluster."""
+    """Return the error for a missing permission on the resource, or on the cluster where that guards it."""
     guard = resource.type.entity.guard
     code = ErrorCode[f"{guard.lower()}_authorization_failed"]
     message = f"{guard.capitalize()} authorization failed." if with_message else None
@@ -286,7 +289,7 @@ def authorization_problem(resource: ConfigResource, *, with_message: bool = True
 
 
 def outcome_of(resource: ConfigResource, done: Callable[[], object], wrong_value: int) -> ConfigOutcome:
-    """The result of a function. wrong_value: the error code for a ValueError."""
+    """Return the outcome of a function for a resource. wrong_value: the error code for a ValueError."""
     try:
         done()
     except ConfigProblem as problem:
@@ -312,16 +315,16 @@ class Loggers:
 
     @classmethod
     def of(cls, release: str) -> Loggers:
-        """The loggers of a release's brokers."""
+        """Return the loggers of a release's brokers."""
         return cls(release_configs(release).loggers)
 
     def levels(self, broker_id: int) -> dict[str, str]:
-        """Logger -> level on a broker. A logger without its own level has that of its nearest parent."""
+        """Return logger -> level on a broker. A logger without its own level has that of its nearest parent."""
         own = {**_CONFIGURED, **self._changed.get(broker_id, {})}
         return {name: _level(name, own) for name in self._names}
 
     def exists(self, name: str) -> bool:
-        """Whether brokers have this logger."""
+        """Return whether brokers have this logger."""
         return name in self._names
 
     def change(self, broker_id: int, levels: Mapping[str, str | None]) -> None:
@@ -329,7 +332,7 @@ class Loggers:
         self._changed.setdefault(broker_id, {}).update(levels)
 
     def forget(self, broker_id: int) -> None:
-        """The broker's process has ended."""
+        """Forget a broker's levels: its process has ended."""
         self._changed.pop(broker_id, None)
 
 

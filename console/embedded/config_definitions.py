@@ -93,7 +93,7 @@ class ReleaseConfigs:
 
 @cache
 def release_configs(release: str) -> ReleaseConfigs:
-    """The definitions of a release by name (``4.3``)."""
+    """Return the definitions of a release by name (``4.3``)."""
     data = release_data(release)
 
     def definitions(section: str) -> Definitions:
@@ -127,7 +127,10 @@ LIKE = "like"
 
 
 def release_data(release: str) -> dict[str, Any]:
-    """The file of a release in data/, which tests/support/record_config_definitions.py writes, made whole."""
+    """Return the file of a release in data/, with what it has like another release filled in from that one's.
+
+    tests/support/record_config_definitions.py writes the files.
+    """
     file = files("console.embedded") / "data" / f"kafka_{release.replace('.', '_')}.json"
     data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     if LIKE not in data:
@@ -175,7 +178,7 @@ class InvalidConfig(ValueError):
 
 
 def value_error(definition: ConfigDefinition, text: str) -> str | None:
-    """Why the key can't have this value, None if it can."""
+    """Return why the key can't have this value, None if it can."""
     try:
         checked_value(definition, text)
     except ValueError as error:
@@ -184,8 +187,7 @@ def value_error(definition: ConfigDefinition, text: str) -> str | None:
 
 
 def checked_value(definition: ConfigDefinition, text: str) -> ConfigValue:
-    """The value of a text, by type and rule (ConfigDef.parseType and its validators). Raises InvalidValue or
-    InvalidConfig."""
+    """Parse a text by type and rule (ConfigDef.parseType and its validators). Raises InvalidValue or InvalidConfig."""
     value = parsed_value(definition, text)
     rule = definition.rule
     if rule:
@@ -194,12 +196,13 @@ def checked_value(definition: ConfigDefinition, text: str) -> ConfigValue:
 
 
 def canonical_value(definition: ConfigDefinition | None, text: str) -> str:
-    """A valid value as brokers print it: ``TRUE`` as ``true``, ``a, b`` as ``a,b`` (ConfigDef.convertToString)."""
+    """Return a valid value as brokers print it: ``TRUE`` as ``true``, ``a, b`` as ``a,b``
+    (ConfigDef.convertToString)."""
     return text if definition is None else shown_value(parsed_value(definition, text))
 
 
 def parsed_value(definition: ConfigDefinition, text: str) -> ConfigValue:
-    """The value of a text, by type only. Raises InvalidValue."""
+    """Parse a text by type only. Raises InvalidValue."""
     type_, stripped = definition.type, trimmed(text)
     if type_ == BOOLEAN:
         if stripped.lower() not in ("true", "false"):
@@ -221,7 +224,7 @@ def parsed_value(definition: ConfigDefinition, text: str) -> ConfigValue:
 
 
 def shown_value(value: ConfigValue) -> str:
-    """A value as text, as Java prints it."""
+    """Return a value as text, as Java prints it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -230,7 +233,7 @@ def shown_value(value: ConfigValue) -> str:
 
 
 def _is_class(name: str) -> bool:
-    """Whether a broker without further jars can load this class."""
+    """Return whether a broker without further jars can load this class."""
     return name.startswith(("org.apache.kafka.", "kafka.", "java."))
 
 
@@ -300,7 +303,8 @@ def _check_positive(name: str, value: ConfigValue, _: Mapping[str, Any]) -> None
 
 
 def _check_metadata_version(name: str, value: ConfigValue, rule: Mapping[str, Any]) -> None:
-    """A version, or a release of it: ``2.8-IV1``, ``2.8``, ``2.8.2`` (ApiVersion, MetadataVersion)."""
+    """Check that a value is a version, or a release of it: ``2.8-IV1``, ``2.8``, ``2.8.2`` (ApiVersion,
+    MetadataVersion)."""
     text = str(value)
     versions = rule["text"].strip("[]").split(", ")
     known = {*versions, *(version.partition("-")[0] for version in versions)}
@@ -310,7 +314,7 @@ def _check_metadata_version(name: str, value: ConfigValue, rule: Mapping[str, An
 
 
 def _check_offset_reset(name: str, value: ConfigValue, rule: Mapping[str, Any]) -> None:
-    """ShareGroupAutoOffsetResetStrategy. That of 4.0, which names earliest first, has a dot too many in its message."""
+    """Check a value as ShareGroupAutoOffsetResetStrategy does. 4.0, which names earliest first, has a dot too many."""
     text = str(value)
     kind, colon, duration = text.partition(":")
     if text in ("earliest", "latest") or (kind == "by_duration" and colon and _DURATION.fullmatch(duration)):
@@ -351,7 +355,7 @@ _OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)", re.DOTALL)
 
 
 def without_listener(key: str) -> str | None:
-    """The key without ``listener.name.x.``; None for a key without that prefix."""
+    """Return the key without ``listener.name.x.``; None for a key without that prefix."""
     found = _OF_LISTENER.fullmatch(key)
     return None if found is None else found[1]
 
@@ -371,24 +375,24 @@ class BrokerLayers:
 
     @classmethod
     def of(cls, configs: ReleaseConfigs, view: View, broker_id: int, static: Mapping[str, str]) -> BrokerLayers:
-        """The layers of a broker, as it knows them."""
+        """Return the layers of a broker, as it knows them."""
         own = view.configs.get(broker_resource(broker_id), NOTHING)
         return cls(configs, own, view.configs.get(CLUSTER_DEFAULT, NOTHING), static)
 
     def with_values(self, values: Mapping[str, str], *, own: bool) -> BrokerLayers:
-        """The same broker with these values set for itself, or with own=False for all brokers."""
+        """Return the same broker with these values set for itself, or with own=False for all brokers."""
         if own:
             return BrokerLayers(self.configs, values, self.cluster_default, self.static)
         return BrokerLayers(self.configs, self.own, values, self.static)
 
     def layers(self) -> Iterator[tuple[ConfigSource, Mapping[str, str]]]:
-        """The layers with their source, the strongest first."""
+        """Yield the layers with their source, the strongest first."""
         yield DYNAMIC_BROKER_CONFIG, self.own
         yield DYNAMIC_DEFAULT_BROKER_CONFIG, self.cluster_default
         yield STATIC_BROKER_CONFIG, self.static
 
     def names(self, key: str) -> tuple[str, ...]:
-        """All synonyms of a key, the strongest first (DynamicBrokerConfig.brokerConfigSynonyms)."""
+        """Return all synonyms of a key, the strongest first (DynamicBrokerConfig.brokerConfigSynonyms)."""
         base = without_listener(key)
         if base is not None:
             mechanism = next((name for name in self.configs.listener_mechanism if base.endswith(name)), base)
@@ -396,7 +400,7 @@ class BrokerLayers:
         return self.configs.broker_synonyms.get(key, (key,))
 
     def definition(self, key: str) -> ConfigDefinition | None:
-        """The definition of a broker's key, also with a listener's prefix; None for an unknown one."""
+        """Return the definition of a broker's key, also with a listener's prefix; None for an unknown one."""
         for name in (key, *self.names(key)):
             found = self.configs.broker.get(name) or self.configs.broker_dynamic_only.get(name)
             if found is not None:
@@ -404,7 +408,7 @@ class BrokerLayers:
         return None
 
     def synonyms(self, key: str) -> tuple[Synonym, ...]:
-        """All values for a key in order of precedence, from the first with the key's own name on
+        """Return all values for a key in order of precedence, from the first with the key's own name on
         (ConfigHelper.configSynonyms)."""
         names = self.names(key)
         found = [
@@ -420,7 +424,7 @@ class BrokerLayers:
         return ()
 
     def value(self, key: str) -> str | None:
-        """The value that applies for a broker's key, as the broker prints it; None for null."""
+        """Return the value that applies for a broker's key, as the broker prints it; None for null."""
         for _, values in self.layers():
             if key in values:
                 return canonical_value(self.configs.broker.get(key), values[key])
@@ -428,7 +432,7 @@ class BrokerLayers:
         return None if definition is None else definition.default
 
     def inherited(self, definition: ConfigDefinition) -> str | None:
-        """The value of a topic's key that the topic does not set."""
+        """Return the value of a topic's key that the topic does not set."""
         key = self.configs.topic_synonyms.get(definition.name)
         if key is None:
             return definition.default
@@ -440,7 +444,7 @@ class BrokerLayers:
 
 
 def _in_milliseconds(name: str, value: str) -> str:
-    """Minutes and hours in milliseconds; a negative value is no limit (KafkaConfig.logRetentionTimeMillis)."""
+    """Return minutes and hours in milliseconds; a negative value is no limit (KafkaConfig.logRetentionTimeMillis)."""
     unit = _UNIT_MS.get(name)
     if unit is not None:
         return _WITHOUT_END if int(value) < 0 else str(int(value) * unit)

@@ -52,7 +52,7 @@ _ZOOKEEPER_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 
 
 def broker_file(cluster: Cluster, broker_id: int) -> dict[str, str]:
-    """The configs of a broker's server.properties."""
+    """Return the configs of a broker's server.properties."""
     spec, broker = cluster.spec, cluster.state.brokers[broker_id]
     own = f"{cluster.listener_name}://{broker.host}:{broker.port}"
     file = {
@@ -95,7 +95,7 @@ def _controller_port(port: int) -> int:
 
 
 def layers_of(cluster: Cluster, broker_id: int, view: View) -> BrokerLayers:
-    """The layers of a broker's configs, as this view knows them."""
+    """Return the layers of a broker's configs, as this view knows them."""
     return BrokerLayers.of(release_configs(cluster.release.name), view, broker_id, broker_file(cluster, broker_id))
 
 
@@ -107,7 +107,8 @@ UNDOCUMENTED = ""
 
 
 def described_entries(cluster: Cluster, broker_id: int, resource: ConfigResource) -> list[ConfigEntry]:
-    """All entries of a resource with their synonyms, as this broker knows them (ConfigHelper). Raises ConfigProblem."""
+    """Return all entries of a resource with their synonyms, as this broker knows them (ConfigHelper). Raises
+    ConfigProblem."""
     view = cluster.view_of(broker_id)
     layers = layers_of(cluster, broker_id, view)
     own = view.configs.get(resource, NOTHING)
@@ -141,14 +142,14 @@ def described_entries(cluster: Cluster, broker_id: int, resource: ConfigResource
 
 
 def describable_types(release: str) -> Collection[ResourceType]:
-    """The resource types that brokers of a release can describe."""
+    """Return the resource types that brokers of a release can describe."""
     configs = release_configs(release)
     groups = [GROUP] if configs.group else []
     return [TOPIC, BROKER, BROKER_LOGGER, *groups, *(type_ for type_, keys in configs.others.items() if keys)]
 
 
 def check_topic_is_known(cluster: Cluster, view: View, name: str) -> None:
-    """Raises ConfigProblem for an unknown topic."""
+    """Check that this broker knows the topic. Raises ConfigProblem."""
     if name in view.topics:
         return
     refusal = None if name and is_legal(name) else name_refusal(name, cluster.state)
@@ -158,7 +159,7 @@ def check_topic_is_known(cluster: Cluster, view: View, name: str) -> None:
 
 
 def check_is_own(name: str, broker_id: int, wrong: str, not_number: str = _NOT_NUMBER) -> None:
-    """Raises ConfigProblem unless the name is this broker's id. wrong: the message for another id."""
+    """Check that the name is this broker's id. Raises ConfigProblem. wrong: the message for another id."""
     number = broker_number(name)
     if number is None:
         raise ConfigProblem(ErrorCode.invalid_request, not_number.format(name=name))
@@ -167,7 +168,7 @@ def check_is_own(name: str, broker_id: int, wrong: str, not_number: str = _NOT_N
 
 
 def broker_number(name: str) -> int | None:
-    """A name as a broker id (Integer.parseInt), None if it is not a number."""
+    """Parse a name as a broker id (Integer.parseInt), None if it is not a number."""
     try:
         return whole_number(name, 32)
     except ValueError:
@@ -175,7 +176,7 @@ def broker_number(name: str) -> int | None:
 
 
 def topic_entries(layers: BrokerLayers, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """The entries of a topic with these overrides on a broker."""
+    """Yield the entries of a topic with these overrides on a broker."""
     for name, definition in layers.configs.topic.items():
         text = own.get(name)
         if text is None and definition.internal:
@@ -189,7 +190,7 @@ def topic_entries(layers: BrokerLayers, own: Mapping[str, str]) -> Iterator[Conf
 
 
 def _broker_entries(layers: BrokerLayers, *, with_internal: bool) -> Iterator[ConfigEntry]:
-    """All defined keys, and others that are set."""
+    """Yield all defined keys, and others that are set."""
     names = {name for name, definition in layers.configs.broker.items() if with_internal or not definition.internal}
     for _, values in layers.layers():
         names.update(values)
@@ -201,7 +202,7 @@ def _broker_entries(layers: BrokerLayers, *, with_internal: bool) -> Iterator[Co
 
 
 def _default_entries(layers: BrokerLayers) -> Iterator[ConfigEntry]:
-    """The keys set for all brokers, with their values as written."""
+    """Yield the keys set for all brokers, with their values as written."""
     for name, text in sorted(layers.cluster_default.items()):
         synonyms = tuple(each for each in layers.synonyms(name) if each.source == DYNAMIC_DEFAULT_BROKER_CONFIG)
         read_only = name not in layers.configs.dynamic
@@ -209,7 +210,7 @@ def _default_entries(layers: BrokerLayers) -> Iterator[ConfigEntry]:
 
 
 def _own_entries(cluster: Cluster, resource: ConfigResource, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """The keys that a resource sets; of newer releases also defaults, types and synonyms."""
+    """Yield the keys that a resource sets; of newer releases also defaults, types and synonyms."""
     source, defaults_from = own_source(resource), own_resource(resource.type).defaults_from
     for name, definition in release_configs(cluster.release.name).others[resource.type].items():
         text = own.get(name)
@@ -223,7 +224,7 @@ def _own_entries(cluster: Cluster, resource: ConfigResource, own: Mapping[str, s
 
 
 def _group_entries(layers: BrokerLayers, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """All keys of a group. Before 4.3 a broker's value is reported as the key's own default (measured)."""
+    """Yield all keys of a group. Before 4.3 a broker's value is reported as the key's own default (measured)."""
     for name, definition in layers.configs.group.items():
         text, key = own.get(name), layers.configs.group_synonyms.get(name)
         if text is None and definition.internal:
@@ -248,7 +249,7 @@ def _entry(
     *,
     read_only: bool,
 ) -> ConfigEntry:
-    """The value of an unknown key is hidden too: it may be secret (KafkaConfig.maybeSensitive)."""
+    """Return an entry. The value of an unknown key is hidden too: it may be secret (KafkaConfig.maybeSensitive)."""
     sensitive = definition is None or definition.sensitive
     if sensitive:
         value, synonyms = None, tuple(synonym._replace(value=None) for synonym in synonyms)
@@ -328,7 +329,7 @@ class DescribedBytes:
         self._results.append(self._head(resource, problem.code, problem.message) + configs)
 
     def body(self) -> bytes:
-        """The encoded response."""
+        """Return the encoded response."""
         return b"".join((_NOT_THROTTLED, self._form.length(len(self._results)), *self._results, self._form.end))
 
     def _asked(self, keys: Sequence[str] | None) -> AskedEntries:
@@ -346,14 +347,14 @@ def _pairs(values: Any) -> Pairs:
 
 @lru_cache(_KEPT)
 def _topic_configs(layers: _Layers, overrides: Pairs, asked: AskedEntries) -> bytes:
-    """The encoded configs of a topic with these overrides on a broker with these layers."""
+    """Return the encoded configs of a topic with these overrides on a broker with these layers."""
     configs = release_configs(layers.release)
     broker = BrokerLayers(configs, dict(layers.own), dict(layers.cluster_default), dict(layers.static))
     return _encoded(topic_entries(broker, dict(overrides)), asked)
 
 
 def _encoded(entries: Iterable[ConfigEntry], asked: AskedEntries) -> bytes:
-    """An encoded result without the fields before its configs."""
+    """Return an encoded result without the fields before its configs."""
     schema = import_module(f"kio.schema.describe_configs.v{asked.version}.response")
     empty = schema.DescribeConfigsResult(
         error_code=ErrorCode.none,

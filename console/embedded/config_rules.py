@@ -81,7 +81,7 @@ def check_broker_values(layers: BrokerLayers, values: Mapping[str, str], texts: 
 
 
 def _check_types(configs: ReleaseConfigs, values: Mapping[str, str]) -> None:
-    """Dynamic keys, with or without a listener's prefix. A key without prefix hides the one with it."""
+    """Check dynamic keys, with or without a listener's prefix. A key without prefix hides the one with it."""
     of_listeners = {without_listener(name) or name: text for name, text in values.items()}
     bare = {**of_listeners, **values}
     for name in configs.checked:
@@ -90,7 +90,7 @@ def _check_types(configs: ReleaseConfigs, values: Mapping[str, str]) -> None:
 
 
 def _check_hidden(configs: ReleaseConfigs, values: Mapping[str, str], names: Container[str]) -> None:
-    """Values with a listener's prefix that were hidden before (SocketServer.validateReconfiguration)."""
+    """Check values with a listener's prefix that were hidden before (SocketServer.validateReconfiguration)."""
     for key, text in values.items():
         base = without_listener(key)
         definition = configs.broker.get(base or "")
@@ -107,7 +107,7 @@ def _is_of_one_listener(configs: ReleaseConfigs, name: str) -> bool:
 
 
 def _check_together(before: BrokerLayers, after: BrokerLayers) -> None:
-    """Requirements between values (KafkaConfig.validateValues)."""
+    """Check requirements between values (KafkaConfig.validateValues)."""
     if after.value("log.retention.ms") == "0":
         raise ValueError("requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
     if not _number(after, "log.cleaner.threads"):
@@ -138,7 +138,7 @@ def _check_together(before: BrokerLayers, after: BrokerLayers) -> None:
 
 
 def _check_groups(after: BrokerLayers) -> None:
-    """Assignment intervals of groups between their bounds (GroupCoordinatorConfig)."""
+    """Check that assignment intervals of groups lie between their bounds (GroupCoordinatorConfig)."""
     for kind in ("consumer", "share", "streams"):
         name, least, most = (f"group.{kind}.{side}assignment.interval.ms" for side in ("", "min.", "max."))
         if name not in after.configs.broker:
@@ -183,7 +183,7 @@ def _listener_names(layers: BrokerLayers) -> set[str]:
 
 
 def _check_running(before: BrokerLayers, after: BrokerLayers) -> None:
-    """Whether the running broker can apply the change (BrokerReconfigurable.validateReconfiguration,
+    """Check that the running broker can apply the change (BrokerReconfigurable.validateReconfiguration,
     DynamicThreadPool)."""
     for name in before.configs.dynamic.intersection(THREAD_POOLS):
         old, new = _number(before, name), _number(after, name)
@@ -221,7 +221,7 @@ def _check_running(before: BrokerLayers, after: BrokerLayers) -> None:
 
 
 def _check_local_retention(before: BrokerLayers, after: BrokerLayers, key: str) -> None:
-    """A tiered topic's local retention is not above its retention (DynamicLogConfig)."""
+    """Check that a tiered topic's local retention is not above its retention (DynamicLogConfig)."""
     local = key.replace("log.", "log.local.")
     if local not in after.configs.broker or (before.value(local), before.value(key)) == (
         after.value(local),
@@ -267,7 +267,7 @@ _NO_TIERED_STORAGE = (
 def topic_config_error(
     release: Release, configs: Mapping[str, str | None], inherited: Mapping[str, str] = NOTHING
 ) -> str | None:
-    """Kafka's message for the first error in a new topic's configs (INVALID_CONFIG), None for valid ones.
+    """Return Kafka's message for the first error in a new topic's configs (INVALID_CONFIG), None for valid ones.
 
     inherited: the topic's other values; Kafka's defaults if missing.
     """
@@ -304,13 +304,13 @@ def check_topic(configs: ReleaseConfigs, own: Mapping[str, str], inherited: Mapp
 
 
 def inherited_configs(configs: ReleaseConfigs, layers: BrokerLayers) -> dict[str, str]:
-    """The values of a topic without overrides on a broker."""
+    """Return the values of a topic without overrides on a broker."""
     values = {name: layers.inherited(definition) for name, definition in configs.topic.items()}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def topic_config(cluster: Cluster, broker_id: int, name: str, key: str) -> str:
-    """The value of a topic's key on a broker: the topic's own, else what it inherits.
+    """Return the value of a topic's key on a broker: the topic's own, else what it inherits.
 
     Raises KeyError for a key that topics of this release don't have.
     """
@@ -348,7 +348,7 @@ def check_group(layers: BrokerLayers, own: Mapping[str, str], *, as_range: bool 
 
 
 def _bounded_keys(layers: BrokerLayers) -> list[str]:
-    """The keys for which a broker has bounds; of each kind of group the heartbeat's first."""
+    """Return the keys for which a broker has bounds; of each kind of group the heartbeat's first."""
     bounded = [
         name for name in layers.configs.group if any(_bound_key(layers, name, side) is not None for side in _SIDES)
     ]
@@ -356,7 +356,7 @@ def _bounded_keys(layers: BrokerLayers) -> list[str]:
 
 
 def _bound_key(layers: BrokerLayers, name: str, side: str) -> str | None:
-    """The broker's key of a bound: ``group.consumer.max.session.timeout.ms``."""
+    """Return the broker's key of a bound: ``group.consumer.max.session.timeout.ms``."""
     kind, _, rest = name.partition(".")
     rest = rest.removeprefix("num.") if side == "max" else rest
     key = f"group.{kind}.{side}.{rest}"

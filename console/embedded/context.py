@@ -42,13 +42,18 @@ class Authorizer(Protocol):
     def allows(
         self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, name: str, view: View
     ) -> bool:
-        """Whether the ACLs of this view allow the operation to the principal (``User:alice``) from this address."""
+        """Return whether the ACLs of this view allow the operation.
+
+        Args:
+            principal: ``User:alice``.
+            host: the client's address.
+        """
         ...
 
     def allows_somewhere(
         self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, view: View
     ) -> bool:
-        """Whether they allow it on any resource of this type, existing or not."""
+        """Return whether the ACLs allow the operation on any resource of this type, existing or not."""
         ...
 
 
@@ -106,7 +111,7 @@ class Cluster(ABC):
     """
 
     def __init__(self, spec: ClusterSpec, clock: Clock, cluster_id: str, advertised: Mapping[int, Range]) -> None:
-        """Raises ValueError for an unknown release."""
+        """Make the state of an empty cluster. Raises ValueError for an unknown release."""
         self.spec = spec
         self.clock = clock
         self.release = release(spec.versions)
@@ -141,11 +146,18 @@ class Cluster(ABC):
         return int(configs.get("num.partitions", "1")), int(configs.get("default.replication.factor", "1"))
 
     def view_of(self, broker_id: int) -> View:
-        """The state as a broker knows it now."""
+        """Return the state as a broker knows it now."""
         return self.propagation.view(broker_id)
 
     async def visible(self, offset: int, within: float | None = None) -> bool:
-        """Wait until all live brokers have applied the log up to an offset. False if `within` seconds are too few."""
+        """Wait until all live brokers have applied the log up to an offset.
+
+        Args:
+            within: seconds, None to wait without an end.
+
+        Returns:
+            False if `within` was too short.
+        """
         return await self.propagation.visible(offset, within)
 
     @abstractmethod
@@ -241,21 +253,26 @@ class RequestContext:
         return cluster.authorizer is None or self.principal in cluster.spec.super_users
 
     def allowed(self, operation: str, resource: str = "CLUSTER", name: str = CLUSTER_NAME) -> bool:
-        """Whether the principal may do it; True without an authorizer. Names are Kafka's: ``ALTER_CONFIGS``."""
+        """Return whether the principal may do the operation; True without an authorizer.
+
+        Args:
+            operation: Kafka's name, ``ALTER_CONFIGS``.
+            resource: Kafka's name of the type, ``TOPIC``.
+        """
         authorizer = self.cluster.authorizer
         return authorizer is None or authorizer.allows(
             self.principal, self.client_host, _operation(operation), _resource(resource), name, self.view
         )
 
     def allowed_somewhere(self, operation: str, resource: str) -> bool:
-        """Whether the principal may do it on any resource of this type (KIP-679)."""
+        """Return whether the principal may do the operation on any resource of this type (KIP-679)."""
         authorizer = self.cluster.authorizer
         return authorizer is None or authorizer.allows_somewhere(
             self.principal, self.client_host, _operation(operation), _resource(resource), self.view
         )
 
     def operations(self, candidates: tuple[str, ...], resource: str = "CLUSTER", name: str = CLUSTER_NAME) -> int:
-        """The allowed ones of the candidates, as the bit field of ``…_authorized_operations`` (KIP-430)."""
+        """Return the allowed ones of the candidates, as the bit field of ``…_authorized_operations`` (KIP-430)."""
         bits = 0
         for operation in candidates:
             if self.allowed(operation, resource, name):

@@ -131,7 +131,7 @@ class Fault:
     probability: float = 1.0
 
     def matches(self, api: str, broker: int, client: str) -> bool:
-        """Whether a request is one that the fault is for."""
+        """Return whether the fault is for such a request."""
         return self.api in (None, api) and self.broker in (None, broker) and self.client in (None, client)
 
 
@@ -166,11 +166,11 @@ class Faults:
         self._declared.clear()
 
     def happened(self, fault: Fault) -> int:
-        """How often a fault has happened."""
+        """Return how often a fault has happened."""
         return sum(declared.done for declared in self._declared if declared.fault == fault)
 
     def meet(self, api: str, broker: int, client: str) -> tuple[Effect, ...]:
-        """The effects on this request, in the order of declaration. Counts the request as seen."""
+        """Return the effects on this request, in the order of declaration, and count the request as seen."""
         if not self._declared:
             return ()
         effects: list[Effect] = []
@@ -229,7 +229,7 @@ def parse_fault(text: str) -> Fault:
 
 
 def _api(text: str) -> str:
-    """kio's name of an API. ``CreateTopics`` and ``create-topics`` are the same; ``kip4_alter_acls`` is a
+    """Parse kio's name of an API. ``CreateTopics`` and ``create-topics`` are the same; ``kip4_alter_acls`` is a
     proposal's."""
     from console.wire.proposals.table import PROPOSED
 
@@ -262,7 +262,7 @@ def _seconds(text: str) -> float:
 
 
 def _code(text: str) -> int:
-    """An error by its name in Kafka, or as a number."""
+    """Parse an error by its name in Kafka, or as a number."""
     if re.fullmatch(r"-?\d{1,5}", text):
         return int(text)
     name = text.lower()

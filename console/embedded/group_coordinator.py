@@ -25,12 +25,12 @@ _REPLICATION = 3
 
 
 def partition_of(name: str, partitions: int = COORDINATOR_PARTITIONS) -> int:
-    """The partition of the internal topic for a group or a transactional id."""
+    """Return the partition of the internal topic for a group or a transactional id."""
     return coordinators.partition_of(name, partitions)
 
 
 def coordinator_of(topics: Mapping[str, Topic], name: str, topic: str = GROUP_TOPIC) -> int:
-    """The broker that coordinates a group; NO_LEADER for none."""
+    """Return the broker that coordinates a group; NO_LEADER for none."""
     found = topics.get(topic)
     if found is None or not found.partitions:
         return NO_LEADER
@@ -40,6 +40,7 @@ def coordinator_of(topics: Mapping[str, Topic], name: str, topic: str = GROUP_TO
 def ensure_topic(state: ClusterState, topic: str = GROUP_TOPIC) -> None:
     """Create the internal topic if it is missing, as the first use of a coordinator does."""
     alive = state.alive()
+    # Without live brokers there is none to hold a replica; the next use tries again.
     if topic in state.topics or not alive:
         return
     assignments = striped(alive, COORDINATOR_PARTITIONS, min(_REPLICATION, len(alive)))
@@ -57,8 +58,12 @@ _INITIAL_DELAY_DEFAULT = "3000"
 
 
 def group_error(context: RequestContext, group_id: str, operation: str = "READ", *, may_be_empty: bool = False) -> int:
-    """Why this broker refuses the group to this principal, as an error code. may_be_empty: of the requests that brokers
-    take for the group with the empty name, as clients of old committed for it."""
+    """Return the error code with which this broker refuses the group to this principal, 0 for none.
+
+    Args:
+        operation: on the group, as Kafka names it.
+        may_be_empty: for requests in which brokers accept the empty group id, as old clients committed with it.
+    """
     if not context.allowed(operation, "GROUP", group_id):
         return ErrorCode.group_authorization_failed
     if not group_id and not may_be_empty:
@@ -67,7 +72,7 @@ def group_error(context: RequestContext, group_id: str, operation: str = "READ",
 
 
 def get_or_create_group(context: RequestContext, group_id: str) -> Group:
-    """The group, created empty if it is missing."""
+    """Return the group, created empty if it is missing."""
     groups = context.state.groups
     if group_id not in groups:
         delay = context.cluster.spec.static_configs.get(_INITIAL_DELAY, _INITIAL_DELAY_DEFAULT)
@@ -77,7 +82,7 @@ def get_or_create_group(context: RequestContext, group_id: str) -> Group:
 
 
 def visible_group(context: RequestContext, group_id: str) -> Group | None:
-    """The group, if requests may see it.
+    """Return the group, if requests may see it.
 
     Since 4.0 coordinators read what they wrote, so a new group is visible once it is written
     (GroupMetadataManager.classicGroup by the last committed offset; measured on 4.3).
@@ -107,11 +112,13 @@ async def _pass_time(cluster: Cluster, group: Group) -> None:
     if (
         not (group.members or group.written) and groups.get(group.id) is group
     ):  # no member stayed and nothing was committed
+        # A client that asked for a member id and never came back must not leave a group for ListGroups.
         del groups[group.id]
 
 
 def topic_name_of(context: RequestContext, item: Any) -> str | None:
-    """The name of the topic in a request's item, which has a name or, since KIP-1102, an id. None for an unknown id."""
+    """Return the name of the topic in a request's item, which has a name or, since KIP-1102, an id. None for an unknown
+    id."""
     if not hasattr(item, "topic_id"):
         name: str = item.name
         return name
@@ -120,7 +127,7 @@ def topic_name_of(context: RequestContext, item: Any) -> str | None:
 
 
 def topic_error(context: RequestContext, name: str | None, operation: str) -> int:
-    """Why a topic's offsets are refused, as an error code."""
+    """Return the error code with which a topic's offsets are refused, 0 for none."""
     if name is None:
         return ErrorCode.unknown_topic_id
     if not context.allowed(operation, "TOPIC", name):
@@ -129,7 +136,7 @@ def topic_error(context: RequestContext, name: str | None, operation: str) -> in
 
 
 def drop_offsets_of_deleted_topics(state: ClusterState) -> None:
-    """From now on, delete the committed offsets of each deleted topic (GroupCoordinator.onPartitionsDeleted)."""
+    """Delete the committed offsets of each topic that is deleted from now on (GroupCoordinator.onPartitionsDeleted)."""
 
     def changed(change: Change) -> None:
         if change.table == "topics" and change.after is ABSENT:
@@ -146,7 +153,7 @@ _COUNT, _LENGTH = struct.Struct(">i"), struct.Struct(">h")
 
 
 def subscribed(group: Group) -> frozenset[str]:
-    """The topics that members of a consumer group subscribe to."""
+    """Return the topics that members of a consumer group subscribe to."""
     if group.newer is not None:
         return group.newer.subscribed
     if group.protocol_type != CONSUMERS:
@@ -159,7 +166,7 @@ def subscribed(group: Group) -> frozenset[str]:
 
 
 def _topics(metadata: bytes) -> list[str]:
-    """The topics of a ConsumerProtocolSubscription; empty for other bytes. Each version begins with them."""
+    """Return the topics of a ConsumerProtocolSubscription; empty for other bytes. Each version begins with them."""
     found: list[str] = []
     try:
         (count,) = _COUNT.unpack_from(metadata, _VERSION)
@@ -175,7 +182,7 @@ def _topics(metadata: bytes) -> list[str]:
 
 
 def subscription(topics: tuple[str, ...]) -> bytes:
-    """A consumer's subscription to these topics (ConsumerProtocolSubscription)."""
+    """Return a consumer's subscription to these topics (ConsumerProtocolSubscription)."""
     from kio.schema.consumer_protocol_subscription.v0.data import ConsumerProtocolSubscription
     from kio.serial import entity_writer
 
@@ -186,7 +193,7 @@ def subscription(topics: tuple[str, ...]) -> bytes:
 
 
 def assignment(partitions: Mapping[str, tuple[int, ...]]) -> bytes:
-    """A leader's assignment for one consumer: partitions by topic (ConsumerProtocolAssignment)."""
+    """Return a leader's assignment for one consumer: partitions by topic (ConsumerProtocolAssignment)."""
     from kio.schema.consumer_protocol_assignment.v0.data import ConsumerProtocolAssignment, TopicPartition
     from kio.serial import entity_writer
 

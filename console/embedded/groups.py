@@ -91,7 +91,7 @@ class Member:
         self.deadline = now + self.session_timeout
 
     def metadata(self, protocol: str | None) -> bytes:
-        """The metadata for a protocol, b"" for one that it does not have."""
+        """Return the metadata for a protocol, b"" for one that it does not have."""
         return next((metadata for name, metadata in self.protocols if name == protocol), b"")
 
     def end_join(self, answer: Joined) -> None:
@@ -108,7 +108,7 @@ class Member:
 
 
 def chosen_protocol(members: list[Member]) -> str | None:
-    """The protocol that all members have and most prefer (ClassicGroup.selectProtocol); None for none."""
+    """Return the protocol that all members have and most prefer (ClassicGroup.selectProtocol); None for none."""
     if not members:
         return None
     common = set.intersection(*({name for name, _ in member.protocols} for member in members))
@@ -195,6 +195,7 @@ class Group:
             return Joined(ErrorCode.inconsistent_group_protocol, wish.member_id)
         if not wish.member_id:
             return self._join_new(wish, now)
+        # The second request of a new member, with the id that it was given.
         if wish.member_id in self.pending:
             del self.pending[wish.member_id]
             return self._add(wish.member_id, wish, now)
@@ -205,6 +206,8 @@ class Group:
         member.heard(now)
         same = member.protocols == wish.protocols
         steady = (self.state == GroupState.STABLE and member.id != self.leader) or self.state == GroupState.COMPLETING
+        # Nothing changes, so the others need not stop: the answer is that of the current generation. A leader that
+        # joins again asks for a rebalance, as its subscription's partitions may have changed.
         if same and steady:
             return self._current(member)
         return self._rejoin(member, wish, now)
@@ -222,6 +225,8 @@ class Group:
         was = self._static(wish.instance_id)
         if was is not None:
             return self._replace(was, wish, now)
+        # The id is given out first (KIP-394): clients that reconnect without it would else leave members behind that
+        # only their session's end removes.
         if wish.needs_id:
             self.pending[wish.new_id] = now + wish.session_timeout
             self.changed.set()
@@ -269,11 +274,14 @@ class Group:
         if led:
             self.leader = was.id
         was.heard(now)
+        # A restarted static member takes its old assignment and spares the group a rebalance (KIP-345).
         if not (self.state == GroupState.STABLE and same):
             return self._rejoin(was, wish, now)
         answer = self._current(was)
         if led and wish.skips_assignment:
             return answer._replace(skip_assignment=True)
+        # Before KIP-814 a leader could not be asked to skip the assignment: it is named its old id as the leader, and
+        # behaves as a follower.
         return answer._replace(leader=old_leader or "", members=())
 
     def sync(
@@ -336,7 +344,9 @@ class Group:
         return code
 
     def committed(self, member_id: str, instance_id: str | None, generation: int, now: float) -> int:
-        """Whether a member may commit offsets now, as an error code (ClassicGroup.validateOffsetCommit)."""
+        """Return whether a member may commit offsets now, as an error code (ClassicGroup.validateOffsetCommit)."""
+        # A consumer that assigns itself partitions, or an admin client, is no member: it may write while there are
+        # none.
         if generation < 0 and not member_id and instance_id is None:
             return ErrorCode.unknown_member_id if self.has_members else 0
         code = self.unknown(member_id, instance_id)
@@ -350,11 +360,12 @@ class Group:
         return 0
 
     def unknown(self, member_id: str, instance_id: str | None) -> int:
-        """Why this is not a member, as an error code."""
+        """Return why this is not a member, as an error code."""
         if instance_id is not None:
             member = self._static(instance_id)
             if member is not None:
                 return 0 if member.id == member_id else ErrorCode.fenced_instance_id
+            # Kafka 2.8 ignores an unknown instance id here, and looks at the member id alone.
             if self.looks_at_instances:
                 return ErrorCode.unknown_member_id
         return 0 if member_id in self.members else ErrorCode.unknown_member_id
@@ -370,6 +381,7 @@ class Group:
     def next_deadline(self) -> float | None:
         """When `pass_time` has to be called; None for never."""
         moments = [*self.pending.values(), self.gathering, self.syncing_until]
+        # A member whose request is held can't send heartbeats, so its session does not end meanwhile.
         moments += [member.deadline for member in self.members.values() if not self._waits(member)]
         soonest = min(moments)
         return None if soonest == inf else soonest
@@ -396,6 +408,7 @@ class Group:
 
     def _rebalance(self, now: float) -> None:
         for member in list(self.members.values()):
+            # A scenario's members have no client that could join again.
             if member.stands_in:
                 del self.members[member.id]
             member.assignment = b""
@@ -403,6 +416,8 @@ class Group:
                 member.heard(now)
                 member.end_sync(Synced(ErrorCode.rebalance_in_progress))
         longest = max((member.rebalance_timeout for member in self.members.values()), default=0.0)
+        # Only the first rebalance of an empty group waits for more members (group.initial.rebalance.delay.ms), so that
+        # a group that starts does not rebalance for each of them.
         self.for_more = self.state == GroupState.EMPTY and self.initial_delay > 0
         self.last_moment = now + longest
         self.gathering = now + min(self.initial_delay, longest) if self.for_more else self.last_moment
@@ -428,6 +443,7 @@ class Group:
     def _complete(self, now: float) -> None:
         self.for_more, self.gathering = False, inf
         for member in list(self.members.values()):
+            # A dynamic member that did not join in time is out; a static one keeps its place until its session ends.
             if member.joining is None and member.instance_id is None:
                 del self.members[member.id]
         self.changed.set()
@@ -439,6 +455,7 @@ class Group:
         if not self.members:
             self.state, self.protocol, self.leader, self.written = GroupState.EMPTY, None, None, True
             return
+        # The leader stays if it has joined, as its assignor may be sticky.
         if self.leader not in [member.id for member in here]:
             self.leader = here[0].id
         self.protocol = chosen_protocol(list(self.members.values()))
@@ -449,7 +466,7 @@ class Group:
             member.end_join(self._current(member))
 
     def _current(self, member: Member) -> Joined:
-        """The answer to a member of this generation."""
+        """Return the answer to a member of this generation."""
         leads = member.id == self.leader
         return Joined(
             0,

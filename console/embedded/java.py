@@ -14,7 +14,7 @@ _FIRST_TABLE, _LOAD = 16, 0.75
 
 
 def hash_order(keys: Iterable[str]) -> Sequence[str]:
-    """Distinct keys in the iteration order of a java.util.HashMap into which they were put one after another."""
+    """Return distinct keys in the iteration order of a java.util.HashMap into which they were put one after another."""
     put = list(keys)
     table = _FIRST_TABLE
     while len(put) > _LOAD * table:
@@ -23,7 +23,7 @@ def hash_order(keys: Iterable[str]) -> Sequence[str]:
 
 
 def sized_hash_order(keys: Collection[str]) -> Sequence[str]:
-    """The same for a HashMap created with the capacity for these keys."""
+    """Return distinct keys in the iteration order of a HashMap created with the capacity for them."""
     table = 1
     while table < len(keys) or len(keys) > _LOAD * table:
         table *= 2
@@ -35,7 +35,7 @@ def _ordered(keys: list[str], table: int) -> list[str]:
 
 
 def _spread(value: int) -> int:
-    """HashMap.hash."""
+    """Compute HashMap.hash."""
     return value ^ value >> 16
 
 
@@ -49,12 +49,12 @@ _SPACE = "".join(map(chr, range(0x21)))
 
 
 def trimmed(text: str) -> str:
-    """The text without spaces and control characters at both ends (String.trim)."""
+    """Return the text without spaces and control characters at both ends (String.trim)."""
     return text.strip(_SPACE)
 
 
 def whole_number(text: str, bits: int) -> int:
-    """A signed number of this many bits (Integer.parseInt, Long.parseLong). Raises ValueError."""
+    """Parse a signed number of this many bits (Integer.parseInt, Long.parseLong). Raises ValueError."""
     if not _WHOLE.fullmatch(text):
         raise ValueError(text)
     value = int(text)
@@ -64,7 +64,7 @@ def whole_number(text: str, bits: int) -> int:
 
 
 def decimal_number(text: str) -> float:
-    """A double (Double.parseDouble). Raises ValueError."""
+    """Parse a double (Double.parseDouble). Raises ValueError."""
     if _DECIMAL.fullmatch(text):
         return float(text.rstrip("fFdD") if "N" not in text and "I" not in text else text)
     if _HEXADECIMAL.fullmatch(text):
@@ -73,7 +73,7 @@ def decimal_number(text: str) -> float:
 
 
 def decimal_text(value: float) -> str:
-    """A double as Java prints it: ``1.0``, ``1.0E7`` (Double.toString)."""
+    """Return a double as Java prints it: ``1.0``, ``1.0E7`` (Double.toString)."""
     if value != value:
         return "NaN"
     if value in (float("inf"), float("-inf")):
@@ -90,6 +90,6 @@ def decimal_text(value: float) -> str:
 
 
 def _significant(value: float) -> int:
-    """The number of digits in the shortest text of a number."""
+    """Return the number of digits in the shortest text of a number."""
     digits = repr(abs(value)).replace(".", "").lstrip("0")
     return max(len(digits.rstrip("0")), 1)

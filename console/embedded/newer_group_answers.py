@@ -38,20 +38,20 @@ class Described(NamedTuple):
 
 
 def is_disabled(context: RequestContext, type_: str) -> bool:
-    """Whether the cluster's features don't allow groups of this type: requests for them are of an unsupported
-    version."""
+    """Return whether the cluster's features disable groups of this type: requests for them are UNSUPPORTED_VERSION."""
     return context.state.features.get(_FEATURES[type_], 0) < 1
 
 
 def share_group_error(context: RequestContext, group_id: str, operation: str = "READ") -> int:
-    """The code that a request about a share group's offsets fails with, 0 for none."""
+    """Return the code that a request about a share group's offsets fails with, 0 for none."""
     if is_disabled(context, "share"):
         return ErrorCode.unsupported_version
     return group_error(context, group_id, operation)
 
 
 def described(context: RequestContext, request: Any, group_id: str, type_: str) -> Described:
-    """A group of this type, or why it can't be described (GroupMetadataManager.consumerGroup and its siblings)."""
+    """Return a group of this type, or why it can't be described (GroupMetadataManager.consumerGroup and its
+    siblings)."""
     if is_disabled(context, type_):
         return Described(ErrorCode.unsupported_version)
     code = group_error(context, group_id, "DESCRIBE")
@@ -66,6 +66,7 @@ def described(context: RequestContext, request: Any, group_id: str, type_: str) 
     newer = group.newer
     topics = {topic for member in newer.members for topic in (*member.assigned, *member.target)}
     topics |= {topic for sources in newer.subtopologies.values() for topic in sources}
+    # One forbidden topic hides the whole group: members' assignments would disclose its name (KIP-848).
     if not all(context.allowed("DESCRIBE", "TOPIC", topic) for topic in topics):
         return Described(ErrorCode.topic_authorization_failed, _NOT_AUTHORIZED)
     operations = NO_OPERATIONS
@@ -77,7 +78,7 @@ def described(context: RequestContext, request: Any, group_id: str, type_: str) 
 def described_group(
     context: RequestContext, found: Described, group_id: str, member: Callable[[NewerMember], Any], **own: Any
 ) -> Any:
-    """The message of one group. member: makes a member's. own: the fields that only this API has."""
+    """Return the message of one group. member: makes a member's. own: the fields that only this API has."""
     group = found.group
     return for_version(
         context.schema.DescribedGroup,
@@ -94,7 +95,7 @@ def described_group(
 
 
 def topic_partitions(context: RequestContext, make: Callable[..., Any], partitions: Partitions) -> tuple[Any, ...]:
-    """An assignment's topics with their ids, in the message that `make` makes."""
+    """Return an assignment's topics with their ids. make: makes the message of one topic."""
     topics = context.view.topics
     return tuple(
         make(topic_id=topics[name].id, topic_name=name, partitions=tuple(numbers))

@@ -52,6 +52,7 @@ class PartitionLog:
 
     def keep(self, batch: Batch) -> None:
         """Append a batch that has its offset already."""
+        # Where each leader's records begin, for OffsetForLeaderEpoch and the truncation of followers.
         if not self._epochs or self._epochs[-1][0] != batch.leader_epoch:
             self._epochs.append((batch.leader_epoch, batch.base_offset))
         self.producers.wrote(batch)
@@ -61,9 +62,12 @@ class PartitionLog:
         self.evict(MAX_BYTES)
 
     def read(self, offset: int, max_bytes: int, *, at_least_one: bool, before: int | None = None) -> list[Batch]:
-        """Whole batches from the one with this offset on, up to max_bytes.
+        """Return whole batches from the one with this offset on.
 
-        at_least_one: return the first batch even if it is larger. before: only batches that begin before this offset.
+        Args:
+            max_bytes: of all batches together.
+            at_least_one: return the first batch even if it is larger.
+            before: only batches that begin before this offset.
         """
         found: list[Batch] = []
         for batch in self._batches[self._place(offset) :]:
@@ -77,7 +81,8 @@ class PartitionLog:
         return bisect_left(self._batches, offset, key=lambda batch: batch.last_offset)
 
     def since(self, timestamp: int) -> tuple[int, int, int] | None:
-        """Timestamp, offset and leader epoch of the first record not older than a time; None if all are older."""
+        """Return timestamp, offset and leader epoch of the first record not older than a time; None if all are
+        older."""
         for batch in self._batches:
             if batch.max_timestamp >= timestamp:
                 moment, offset = first_since(batch, timestamp)
@@ -85,11 +90,11 @@ class PartitionLog:
         return None
 
     def newest_batch(self) -> Batch | None:
-        """The first batch with the highest timestamp; None for an empty log."""
+        """Return the first batch with the highest timestamp; None for an empty log."""
         return max(self._batches, key=lambda each: each.max_timestamp, default=None)
 
     def newest(self) -> tuple[int, int, int] | None:
-        """Timestamp, offset and leader epoch of the record with the highest timestamp; None for an empty log."""
+        """Return timestamp, offset and leader epoch of the record with the highest timestamp; None for an empty log."""
         batch = self.newest_batch()
         if batch is None:
             return None
@@ -97,13 +102,14 @@ class PartitionLog:
         return moment, max(offset, self.start), batch.leader_epoch
 
     def epoch_at_start(self) -> int | None:
-        """The leader epoch of the oldest batch; None for an empty log."""
+        """Return the leader epoch of the oldest batch; None for an empty log."""
         return self._batches[0].leader_epoch if self._batches else None
 
     def end_of_epoch(self, epoch: int, current: int) -> tuple[int, int]:
-        """The largest known epoch up to this one, and its end offset (KIP-320); (-1, -1) if it is unknown."""
+        """Return the largest known epoch up to this one, and its end offset (KIP-320); (-1, -1) if it is unknown."""
         if epoch == current:
             return epoch, self.end
+        # The end of an epoch is the start of the next one that has records.
         known = [*self._epochs, (current, self.end)]
         if epoch < known[0][0] or epoch > current:
             return -1, NO_OFFSET
@@ -122,18 +128,20 @@ class PartitionLog:
         self._drop(self._too_many(max_bytes))
 
     def evict(self, max_bytes: int) -> None:
-        """The same to free memory. If the log has older_bytes, the dropped batches count as on disk."""
+        """Drop the oldest batches to free memory. If the log has older_bytes, the dropped batches count as on disk."""
         count = self._too_many(max_bytes)
         if not self.older_bytes:
             self._drop(count)
             return
         gone = sum(len(batch.data) for batch in self._batches[:count])
+        # The log's start stays: a scenario's log is larger than what is in memory, and only this part is forgotten.
         self.size, self.older_bytes = self.size - gone, self.older_bytes + gone
         del self._batches[:count]
 
     def _too_many(self, max_bytes: int) -> int:
-        """How many of the oldest batches are beyond this size, without the newest."""
+        """Return how many of the oldest batches are beyond this size, without the newest."""
         size, count = self.size, 0
+        # The newest batch stays, as Kafka never deletes the active segment.
         while size > max_bytes and count < len(self._batches) - 1:
             size -= len(self._batches[count].data)
             count += 1
@@ -160,7 +168,7 @@ class PartitionLog:
     # Waiting for appends.
 
     def end_of(self, replica: int) -> int:
-        """The end of a replica's own log."""
+        """Return the end of a replica's own log."""
         return min(self.behind.get(replica, self.end), self.end)
 
     def truncate(self, end: int) -> None:

@@ -46,7 +46,7 @@ class AskedTopic(NamedTuple):
 
 
 def asked_topic(context: RequestContext, item: Any) -> AskedTopic:
-    """The topic of a request's item, which has a name or, in newer versions, an id."""
+    """Return the topic of a request's item, which has a name or, in newer versions, an id."""
     view = context.view
     name: str | None = getattr(item, "name", None) or getattr(item, "topic", None)
     if hasattr(item, "topic_id"):
@@ -61,9 +61,10 @@ def asked_topic(context: RequestContext, item: Any) -> AskedTopic:
 def led_partition(
     context: RequestContext, named: AskedTopic, index: int, current_epoch: int = _NO_EPOCH
 ) -> LedPartition | NotServed:
-    """The partition, or why this broker does not serve it (ReplicaManager.getPartitionOrError).
+    """Return the partition, or why this broker does not serve it (ReplicaManager.getPartitionOrError).
 
-    current_epoch: the leader epoch that the client knows, -1 for any (KIP-320).
+    Args:
+        current_epoch: the leader epoch that the client knows, -1 for any (KIP-320).
     """
     topic = named.topic
     if topic is None:
@@ -71,6 +72,7 @@ def led_partition(
     if not 0 <= index < len(topic.partitions):
         return NotServed(ErrorCode.unknown_topic_or_partition)
     partition = topic.partitions[index]
+    # Followers serve no reads here; the answer names the leader, so that clients from KIP-951 on need no Metadata.
     if partition.leader != context.broker_id:
         return NotServed(ErrorCode.not_leader_or_follower, partition.leader, partition.leader_epoch)
     if current_epoch not in (_NO_EPOCH, partition.leader_epoch):
@@ -83,14 +85,14 @@ def led_partition(
 
 
 def current_leader_field(schema: Any, refusal: NotServed) -> dict[str, Any]:
-    """The field `current_leader` of an error answer, in versions that have it (KIP-951)."""
+    """Return the field `current_leader` of an error answer, in versions that have it (KIP-951)."""
     if refusal.leader == NO_LEADER or refusal.code not in _TELLS_LEADER or not hasattr(schema, "NodeEndpoint"):
         return {}
     return {"current_leader": schema.LeaderIdAndEpoch(leader_id=refusal.leader, leader_epoch=refusal.epoch)}
 
 
 def node_endpoints_field(context: RequestContext, leaders: Iterable[int]) -> dict[str, Any]:
-    """The field `node_endpoints` with these leaders, in versions that have it (KIP-951)."""
+    """Return the field `node_endpoints` with these leaders, in versions that have it (KIP-951)."""
     schema = context.schema
     if not hasattr(schema, "NodeEndpoint"):
         return {}
@@ -109,6 +111,7 @@ MAX_TOTAL_BYTES = 64 * 2**20
 ROOM_STEP = 2**20
 """Bytes that a log grows before `make_room` is called again."""
 _LEFT = 0.9
+"""The share of MAX_TOTAL_BYTES that `make_room` leaves, so that it does not run again at once."""
 _INTERVAL, _DEFAULT_INTERVAL = "log.retention.check.interval.ms", "300000"
 
 
@@ -120,6 +123,7 @@ def apply_retention(context: RequestContext, held: LedPartition) -> None:
     """
     cluster, name = context.cluster, held.topic.name
     now = context.clock.time()
+    # The first interval begins with the first use, as a broker's checks begin with its start.
     if held.log.looked_after is None:
         held.log.looked_after = now
     if now - held.log.looked_after < int(cluster.spec.static_configs.get(_INTERVAL, _DEFAULT_INTERVAL)) / 1000:
@@ -136,7 +140,7 @@ def apply_retention(context: RequestContext, held: LedPartition) -> None:
 
 
 def make_room(state: ClusterState) -> None:
-    """If all logs together are too large, halve the largest ones until they are not."""
+    """Halve the largest logs until all logs together are not too large."""
     total = sum(log.size for log in state.logs.values())
     if total <= MAX_TOTAL_BYTES:
         return
@@ -149,7 +153,7 @@ def make_room(state: ClusterState) -> None:
 
 
 def partition_size(state: ClusterState, topic: str, partition: int) -> int:
-    """Bytes of one replica of a partition."""
+    """Return the bytes of one replica of a partition."""
     log = state.logs.get((topic, partition))
     return 0 if log is None else log.size + log.older_bytes
 
@@ -165,7 +169,7 @@ _PARTITIONS_EACH = 3
 
 
 def scenario_bytes(topic: Topic, partition: int) -> int:
-    """Bytes that a partition of a scenario's topic has from the start, 256 KiB to 256 MiB by its id.
+    """Return the bytes that a partition of a scenario's topic has from the start: 256 KiB to 256 MiB by its id.
 
     0 for a topic that a client created.
     """
@@ -177,7 +181,7 @@ def scenario_bytes(topic: Topic, partition: int) -> int:
 
 
 def replica_bytes(state: ClusterState, topic: Topic, partition: int) -> int:
-    """Bytes of one replica of a partition, for DescribeLogDirs.
+    """Return the bytes of one replica of a partition, for DescribeLogDirs.
 
     A log with a start or older_bytes says its whole size itself.
     """
@@ -189,7 +193,7 @@ def replica_bytes(state: ClusterState, topic: Topic, partition: int) -> int:
 
 
 def disk_bytes(state: ClusterState) -> tuple[int, int]:
-    """Total and usable bytes of a log directory's volume: an estimate by the number of topics."""
+    """Return total and usable bytes of a log directory's volume: an estimate by the number of topics."""
     topics = len(state.topics)
     total = _LARGE_DISK if topics > _MANY_TOPICS else _DISK
     return total, total - min(topics * _PARTITIONS_EACH * _MEAN, total * 9 // 10)

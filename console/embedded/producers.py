@@ -64,39 +64,45 @@ class Producers:
         self._aborted: list[AbortedTransaction] = []
 
     def entries(self) -> Iterable[tuple[int, ProducerEntry]]:
-        """All producers by id."""
+        """Return all producers by id."""
         return self._producers.items()
 
     def stable(self, end: int) -> int:
-        """The last stable offset of a log with this end: the first one of the first open transaction."""
+        """Return the last stable offset of a log with this end: the first one of the first open transaction."""
         return min((each.start for each in self._producers.values() if each.start != NONE), default=end)
 
     def has_open(self, producer_id: int) -> bool:
-        """Whether the producer has an open transaction."""
+        """Return whether the producer has an open transaction."""
         known = self._producers.get(producer_id)
         return known is not None and known.start != NONE
 
     def aborted(self, offset: int, end: int) -> list[AbortedTransaction]:
-        """The aborted transactions with records from an offset to an end (LogSegment.collectAbortedTxns)."""
+        """Return the aborted transactions with records from an offset to an end (LogSegment.collectAbortedTxns)."""
         found = []
         for each in self._aborted:
             if each.last >= offset and each.first < end:
                 found.append(each)
+            # The index is in the order of the last stable offset: what follows ended later than the range
+            # (TransactionIndex).
             if each.stable >= end:
                 break
         return found
 
     def duplicate(self, batch: Batch) -> Batch | None:
-        """The same batch as it was appended before; None for a new one. Raises FencedProducer, OutOfOrderSequence."""
+        """Return the same batch as it was appended before; None for a new one. Raises FencedProducer,
+        OutOfOrderSequence."""
         known = self._producers.get(batch.producer_id) if batch.producer_id > NO_PRODUCER else None
         if known is None:
             return None
         if batch.producer_epoch < known.epoch:
             raise FencedProducer(f"epoch {batch.producer_epoch} of producer {batch.producer_id} is below {known.epoch}")
+        # After a marker of a newer epoch the producer's sequence starts again.
         if batch.producer_epoch > known.epoch or not known.batches:
             if batch.base_sequence != 0:
                 raise OutOfOrderSequence(f"a new epoch begins with sequence {batch.base_sequence}, not 0")
             return None
+        # A batch that was sent again after a lost answer is acknowledged, not appended twice; a broker keeps the last
+        # five.
         for was in known.batches:
             if (was.base_sequence, was.last_sequence) == (batch.base_sequence, batch.last_sequence):
                 return was
@@ -106,7 +112,7 @@ class Producers:
         return None
 
     def check_marker(self, batch: Batch) -> None:
-        """Whether a marker may be appended. Raises FencedProducer, FencedCoordinator."""
+        """Check that a marker may be appended. Raises FencedProducer, FencedCoordinator."""
         known, marker = self._producers.get(batch.producer_id), marker_of(batch)
         if known is None or marker is None:
             return
@@ -116,9 +122,10 @@ class Producers:
             raise FencedCoordinator(f"coordinator epoch {marker[1]} is below {known.coordinator_epoch}")
 
     def wrote(self, batch: Batch) -> None:
-        """Remember an appended batch."""
+        """Record an appended batch."""
         if batch.producer_id <= NO_PRODUCER:
             return
+        # Put back at the end, so that the producer that was silent longest is first when there are too many.
         known = self._producers.pop(batch.producer_id, None)
         if known is None:
             known = ProducerEntry(batch.producer_epoch)
@@ -131,6 +138,7 @@ class Producers:
         if marker is not None:
             self._ended(known, batch, *marker)
         else:
+            # Sequence numbers are all that is compared later; the bytes are in the log.
             known.batches.append(replace(batch, data=b""))
             if batch.transactional and known.start == NONE:
                 known.start = batch.base_offset

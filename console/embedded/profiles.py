@@ -28,19 +28,19 @@ class Profile:
 
 
 def _no_features(answer: Any) -> Any:
-    """Features are Kafka's own: no other server has its metadata.version."""
+    """Remove the features: they are Kafka's own, no other server has its metadata.version."""
     if not hasattr(answer, "supported_features"):
         return answer
     return replace(answer, supported_features=(), finalized_features=(), finalized_features_epoch=-1)
 
 
 def _dead_groups(answer: Any) -> Any:
-    """Groups are described as Dead and without members, whatever they do."""
+    """Describe groups as Dead and without members, whatever they do."""
     return replace(answer, groups=tuple(replace(each, group_state="Dead", members=()) for each in answer.groups))
 
 
 def _bucket(answer: Any) -> Any:
-    """What was uploaded is shown as one more directory of the broker, with replicas of the same topics."""
+    """Add what was uploaded as one more directory of the broker, with replicas of the same topics."""
     first = answer.results[0] if answer.results else None
     if first is None or not first.topics:
         return answer

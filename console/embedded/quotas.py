@@ -43,11 +43,11 @@ class IndexedQuotas(Protocol):
     """A source that has indexes of its own."""
 
     def of_part(self, part: QuotaPart) -> Iterator[QuotaEntity]:
-        """The entities with this component."""
+        """Return the entities with this component."""
         ...
 
     def of_types(self, types: frozenset[str]) -> Iterator[tuple[QuotaEntity, QuotaValues]]:
-        """The entities with components of exactly these types, with their quotas."""
+        """Return the entities with components of exactly these types, with their quotas."""
         ...
 
 
@@ -77,7 +77,7 @@ class QuotaTable(Table[QuotaEntity, QuotaValues]):
                     del self._by_part[part]
 
     def of_part(self, part: QuotaPart) -> Iterator[QuotaEntity]:
-        """The entities with this component. Lazy: the table may change during the iteration."""
+        """Yield the entities with this component. Lazy: the table may change during the iteration."""
         own = tuple(self._by_part.get(part, ()))
         made: Iterable[QuotaEntity] = ()
         if isinstance(self.source, IndexedQuotas):
@@ -89,7 +89,8 @@ class QuotaTable(Table[QuotaEntity, QuotaValues]):
         yield from own
 
     def of_types(self, types: frozenset[str]) -> Entries:
-        """The entities with components of exactly these types. Lazy: the table may change during the iteration."""
+        """Yield the entities with components of exactly these types. Lazy: the table may change during the
+        iteration."""
         own = {entity: values for entity, values in self._own.items() if _types(entity) == types}
         if isinstance(self.source, IndexedQuotas):
             made: Entries = self.source.of_types(types)
@@ -104,7 +105,7 @@ def _types(entity: QuotaEntity) -> frozenset[str]:
 
 
 def quota_candidates(quotas: Mapping[QuotaEntity, QuotaValues], wanted: QuotaFilter) -> Entries:
-    """A superset of the entities in a view's table that match the filter; the caller has to test each one.
+    """Return a superset of the entities in a view's table that match the filter; the caller has to test each one.
 
     Lazy: the table may change during the iteration.
     """
@@ -188,7 +189,7 @@ _BY_RELEASE: Mapping[str, QuotaMessages] = {
 
 
 def quota_messages(release: Release) -> QuotaMessages:
-    """The messages of a release."""
+    """Return the messages of a release."""
     return since(_BY_RELEASE, release.name)
 
 
@@ -198,18 +199,18 @@ _UNQUOTED = "-_.*"
 
 
 def ordered_parts(parts: Iterable[tuple[str, str | None]]) -> dict[str, str | None]:
-    """The components in the order in which a broker checks them. Of two of one type the last counts."""
+    """Return the components in the order in which a broker checks them. Of two of one type the last counts."""
     named = dict(parts)
     return {type_: named[type_] for type_ in sized_hash_order(tuple(named))}
 
 
 def shown_parts(parts: Mapping[str, str | None]) -> str:
-    """``client-id=x, user=null``."""
+    """Return the components as a message has them: ``client-id=x, user=null``."""
     return ", ".join(f"{type_}={'null' if name is None else name}" for type_, name in parts.items())
 
 
 async def entity_problem(parts: Mapping[str, str | None], release: Release) -> str | None:
-    """Why this entity can't have quotas, None if it can (ClientQuotaControlManager.validateEntity; before KRaft
+    """Return why this entity can't have quotas, None if it can (ClientQuotaControlManager.validateEntity; before KRaft
     ZkAdminManager)."""
     if not parts:
         return EMPTY_ENTITY
@@ -231,7 +232,7 @@ async def entity_problem(parts: Mapping[str, str | None], release: Release) -> s
 
 
 async def _resolves(host: str) -> bool:
-    """Whether it is an address, or a name that this host can resolve (InetAddress.getByName)."""
+    """Return whether the host is an address, or a name that this machine can resolve (InetAddress.getByName)."""
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     with contextlib.suppress(ValueError):
@@ -270,7 +271,8 @@ class Component(NamedTuple):
 
 
 def parsed_filter(components: Sequence[Component], strict: bool, release: Release) -> QuotaFilter:
-    """The filter of these components (ClientQuotasImage.describe; before KRaft ZkAdminManager). Raises BadFilter."""
+    """Parse the filter of these components (ClientQuotasImage.describe; before KRaft ZkAdminManager). Raises
+    BadFilter."""
     if not release.kraft:
         _check_matches_alone(components)
     messages = quota_messages(release)
@@ -302,7 +304,7 @@ def _check_match(component: Component) -> None:
 
 
 def _check_matches_alone(components: Sequence[Component]) -> None:
-    """ZooKeeper's brokers check these before anything else, and ignore a superfluous name."""
+    """Check what ZooKeeper's brokers check before anything else; they ignore a superfluous name."""
     for component in components:
         if component.match not in _MATCHES or (component.match == Match.EXACT and component.name is None):
             raise BadFilter(ErrorCode.unknown_server_error, None)
@@ -321,7 +323,7 @@ class BadValue(ValueError):
 
 
 def keys_of(types: Container[str]) -> tuple[str, ...]:
-    """The quota keys that an entity with these components can have."""
+    """Return the quota keys that an entity with these components can have."""
     return IP_KEYS if IP in types else CLIENT_KEYS
 
 
@@ -343,8 +345,10 @@ def check_quota(key: str, value: float, keys: Container[str], *, finite: bool = 
 
 
 def checked_quotas(ops: Mapping[str, float | None], types: Container[str], *, finite: bool = False) -> Changes:
-    """The changes that these operations make. Deletions are always valid. finite: as of `check_quota`. Raises
-    BadValue."""
+    """Return the changes that these operations make. Deletions are always valid. Raises BadValue.
+
+    finite: as of `check_quota`.
+    """
     keys = keys_of(types)
     for key in sized_hash_order(tuple(ops)):
         value = ops[key]
@@ -354,8 +358,8 @@ def checked_quotas(ops: Mapping[str, float | None], types: Container[str], *, fi
 
 
 def checked_quotas_with_zookeeper(ops: Iterable[tuple[str, float | None]], types: Container[str]) -> Changes:
-    """The same by the rules of ZkAdminManager: in the order of the request, with whole numbers rounded, and negative
-    ones accepted."""
+    """Return the changes by the rules of ZkAdminManager: in the request's order, whole numbers rounded, negative ones
+    accepted."""
     changes: dict[str, float | None] = {}
     for key, value in ops:
         if value is None:
@@ -378,7 +382,7 @@ def _made_whole(key: str, value: float) -> float:
 
 
 def quota_records(changes: Changes, current: QuotaValues) -> Changes:
-    """The changes that have an effect: each is a record of the controller."""
+    """Return the changes that have an effect: each is a record of the controller."""
     return {key: value for key, value in changes.items() if not _same_limit(value, current.get(key))}
 
 

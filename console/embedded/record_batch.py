@@ -74,12 +74,12 @@ class Batch:
 
 
 def sequence_after(sequence: int, steps: int) -> int:
-    """The sequence number so many steps later. After 2^31 - 1 comes 0 (DefaultRecordBatch.incrementSequence)."""
+    """Return the sequence number so many steps later. After 2^31 - 1 comes 0 (DefaultRecordBatch.incrementSequence)."""
     return (sequence + steps) % 2**31
 
 
 def produced_batch(data: bytes) -> Batch:
-    """The single batch that a producer sent for a partition. Raises CorruptBatch, InvalidBatch."""
+    """Parse the single batch that a producer sent for a partition. Raises CorruptBatch, InvalidBatch."""
     if not data:
         raise InvalidBatch("Produce requests are only allowed to contain exactly one record batch per partition")
     batch = read_batch(data, 0)
@@ -98,7 +98,7 @@ def produced_batch(data: bytes) -> Batch:
 
 
 def read_batch(data: bytes, at: int) -> Batch:
-    """The batch at this position. Raises CorruptBatch, InvalidBatch."""
+    """Parse the batch at this position. Raises CorruptBatch, InvalidBatch."""
     if len(data) - at < HEADER_SIZE:
         raise CorruptBatch(f"{len(data) - at} bytes are no record batch")
     if data[at + _MAGIC_AT] != _MAGIC:
@@ -139,7 +139,7 @@ def read_batch(data: bytes, at: int) -> Batch:
 
 
 def placed_batch(batch: Batch, offset: int, leader_epoch: int, append_time: int | None = None) -> Batch:
-    """The batch as the log stores it: with its offset and the leader's epoch.
+    """Return the batch as the log stores it: with its offset and the leader's epoch.
 
     append_time: replaces the producer's timestamps (message.timestamp.type=LogAppendTime), milliseconds.
     """
@@ -168,7 +168,7 @@ def placed_batch(batch: Batch, offset: int, leader_epoch: int, append_time: int 
 
 
 def transactional_batch(batch: Batch, producer: int, epoch: int, sequence: int) -> Batch:
-    """The batch as part of a producer's transaction."""
+    """Return the batch as part of a producer's transaction."""
     data = bytearray(batch.data)
     fields = list(_HEADER.unpack_from(data, 0))
     fields[5], fields[9:12] = batch.attributes | _TRANSACTIONAL, (producer, epoch, sequence)
@@ -178,7 +178,7 @@ def transactional_batch(batch: Batch, producer: int, epoch: int, sequence: int) 
 
 
 def first_since(batch: Batch, timestamp: int) -> tuple[int, int]:
-    """Timestamp and offset of the first record that is not older than a time; the batch must have one.
+    """Return timestamp and offset of the first record that is not older than a time; the batch must have one.
 
     If the records can't be decompressed, those of the first record.
     """
@@ -191,23 +191,23 @@ def first_since(batch: Batch, timestamp: int) -> tuple[int, int]:
 
 
 def newest(batch: Batch) -> tuple[int, int]:
-    """Timestamp and offset of the first record with the batch's highest timestamp."""
+    """Return timestamp and offset of the first record with the batch's highest timestamp."""
     return batch.max_timestamp, first_since(batch, batch.max_timestamp)[1]
 
 
 def record_times(batch: Batch) -> Sequence[int]:
-    """The records' timestamps in their order; empty if the records can't be decompressed (see `_of_records`)."""
+    """Return the records' timestamps in their order; empty if the records can't be decompressed (see `_of_records`)."""
     return _of_records(batch, lambda record: record.timestamp)
 
 
 def keyless_records(batch: Batch) -> list[int]:
-    """The positions, from 0 on, of the records without a key; empty if the records can't be decompressed."""
+    """Return the positions, from 0 on, of the records without a key; empty if the records can't be decompressed."""
     without = _of_records(batch, lambda record: record.key is None)
     return [place for place, missing in enumerate(without) if missing]
 
 
 def _of_records(batch: Batch, look: Callable[[Record], int]) -> Sequence[int]:
-    """The result of a function for each record of a batch."""
+    """Return the result of a function for each record of a batch."""
     try:
         (decoded,) = batches(batch.data)
         return array("q", map(look, records(decoded, "", 0)))
@@ -222,7 +222,7 @@ _ABORT, _COMMIT = 0, 1
 
 
 def marker_batch(producer: int, epoch: int, coordinator_epoch: int, now: int, *, commit: bool) -> Batch:
-    """The control batch that ends a transaction. now: milliseconds since 1970."""
+    """Return the control batch that ends a transaction. now: milliseconds since 1970."""
     key = _MARKER_KEY.pack(0, _COMMIT if commit else _ABORT)
     value = _MARKER_VALUE.pack(0, coordinator_epoch)
     # attributes, timestamp and offset delta; key and value with their lengths as zigzag varints; no headers
@@ -236,7 +236,7 @@ def marker_batch(producer: int, epoch: int, coordinator_epoch: int, now: int, *,
 
 
 def marker_of(batch: Batch) -> tuple[bool, int] | None:
-    """Whether a control batch commits, and the coordinator's epoch; None for another batch."""
+    """Return whether a control batch commits, and the coordinator's epoch; None for another batch."""
     at = HEADER_SIZE + 5  # the record's length, attributes, timestamp, offset delta and the length of the key
     if not batch.control or len(batch.data) < at + _MARKER_KEY.size + 1 + _MARKER_VALUE.size:
         return None

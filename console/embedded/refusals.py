@@ -73,12 +73,12 @@ _RIGHTS_BY_RELEASE: Mapping[str, RightsMessages] = {
 
 
 def rights_messages(release: Release) -> RightsMessages:
-    """The messages of a release."""
+    """Return the messages of a release."""
     return since(_RIGHTS_BY_RELEASE, release.name)
 
 
 def cluster_refusal_message(context: RequestContext, operation: str) -> str:
-    """The message for a missing permission on the cluster (AuthHelper.authorizeClusterOperation).
+    """Return the message for a missing permission on the cluster (AuthHelper.authorizeClusterOperation).
 
     A real broker prints its objects of the request; the parts with information are kept.
     """
@@ -97,7 +97,10 @@ UNSET = 0
 
 
 def close_if_unset(api: str, *numbers: int) -> None:
-    """Raises CloseConnection for an UNKNOWN, as a broker does (DescribeAclsRequest.normalizeAndValidate)."""
+    """Check that no number is UNKNOWN, on which a broker closes (DescribeAclsRequest.normalizeAndValidate).
+
+    Raises CloseConnection.
+    """
     if UNSET in numbers:
         raise CloseConnection(f"{api} with an UNKNOWN element")
 
@@ -118,7 +121,7 @@ EXPIRED = Refusal(ErrorCode.request_timed_out)
 
 
 def cluster_refused(context: RequestContext, operation: str) -> Refusal:
-    """The error for a missing permission on the cluster."""
+    """Return the error for a missing permission on the cluster."""
     return Refusal(ErrorCode.cluster_authorization_failed, cluster_refusal_message(context, operation))
 
 
@@ -260,5 +263,5 @@ _TOPICS_BY_RELEASE: Mapping[str, TopicMessages] = {
 
 
 def topic_messages(release: Release) -> TopicMessages:
-    """The messages of a release."""
+    """Return the messages of a release."""
     return since(_TOPICS_BY_RELEASE, release.name)

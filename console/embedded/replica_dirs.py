@@ -19,13 +19,13 @@ _AT_LEAST = 0.1
 
 
 def dir_of(cluster: Cluster, topic: Topic, number: int, broker: int) -> str:
-    """The directory that has a broker's replica."""
+    """Return the directory that has a broker's replica."""
     folders = cluster.state.brokers[broker].log_dirs
     return cluster.state.replica_dirs.get((topic.id, number, broker), folders[topic.id.int % len(folders)])
 
 
 def copy_of(cluster: Cluster, topic: Topic, number: int, broker: int) -> tuple[str, float] | None:
-    """The directory that a replica is copied into, and the share that is there; None for none."""
+    """Return the directory that a replica is copied into, and the share that is there; None for none."""
     copy = cluster.state.dir_copies.get((topic.id, number, broker))
     if copy is None:
         return None
@@ -34,7 +34,7 @@ def copy_of(cluster: Cluster, topic: Topic, number: int, broker: int) -> tuple[s
 
 
 def cordoned_dirs(state: ClusterState, broker: int) -> frozenset[str]:
-    """The directories that take no new replicas (KIP-1066), as the broker or the cluster's default has it."""
+    """Return the directories that take no new replicas (KIP-1066), as the broker or the cluster's default has it."""
     for resource in (broker_resource(broker), CLUSTER_DEFAULT):
         own = state.configs.get(resource, {}).get("cordoned.log.dirs")
         if own is not None:
@@ -57,13 +57,13 @@ def start_copy(cluster: Cluster, topic: Topic, number: int, broker: int, path: s
 
 
 def resume_copies(cluster: Cluster) -> None:
-    """Go on with the copies of a restored state."""
+    """Continue the copies of a restored state."""
     for place in cluster.state.dir_copies:
         cluster.run(_copied(cluster, place))
 
 
 def _rate(state: ClusterState, broker: int) -> int:
-    """Bytes per second that a broker copies between its directories."""
+    """Return the bytes per second that a broker copies between its directories."""
     for resource in (broker_resource(broker), CLUSTER_DEFAULT):
         own = state.configs.get(resource, {}).get(_THROTTLE, "")
         if own.isdecimal():

@@ -19,10 +19,10 @@ from console.model.config import broker_resource, topic_resource
 
 
 def striped(brokers: Sequence[int], partitions: int, replication: int, start: int = 0) -> tuple[tuple[int, ...], ...]:
-    """Replicas for each partition, each starting one broker later than the one before (StripedReplicaPlacer without
-    racks).
+    """Return the replicas of each partition, each starting one broker later than the one before.
 
-    Raises ValueError if there are fewer brokers than replicas, or none.
+    As StripedReplicaPlacer places them without racks. Raises ValueError if there are fewer brokers than replicas, or
+    none.
     """
     if not 0 < replication <= len(brokers):
         raise ValueError(f"{replication} replicas don't fit on {len(brokers)} brokers")
@@ -33,7 +33,7 @@ def striped(brokers: Sequence[int], partitions: int, replication: int, start: in
 
 
 def new_partition(replicas: Sequence[int], alive: Sequence[int]) -> Partition:
-    """A new partition. Its live replicas are in sync, and the first of them leads."""
+    """Return a new partition. Its live replicas are in sync, and the first of them leads."""
     isr = tuple(replica for replica in replicas if replica in alive)
     return Partition(tuple(replicas), isr or tuple(replicas), isr[0] if isr else NO_LEADER)
 
@@ -46,25 +46,29 @@ def new_topic(
     internal: bool = False,
     topic_id: UUID | None = None,
 ) -> Topic:
-    """A new topic. Partition i has the replicas assignments[i]."""
+    """Return a new topic. Partition i has the replicas assignments[i]."""
     partitions = tuple(new_partition(replicas, alive) for replicas in assignments)
     return Topic(name, topic_id or uuid4(), partitions, internal)
 
 
 def is_moving(partition: Partition) -> bool:
-    """Whether a reassignment is under way."""
+    """Return whether a reassignment is under way."""
     return bool(partition.adding or partition.removing)
 
 
 def reassigned(partition: Partition, target: tuple[int, ...], alive: Collection[int]) -> Partition:
-    """The partition in a reassignment to these replicas, or after it if nothing has to be copied.
+    """Return the partition in a reassignment to these replicas, or after it if nothing has to be copied.
 
     As in Kafka, replicas that are being added or removed stay so unless the new target adds or removes some itself.
     """
     gone = tuple(sorted(set(partition.replicas) - set(target)))
     fresh = tuple(sorted(set(target) - set(partition.replicas)))
     moving = partition._replace(
-        replicas=(*target, *gone), adding=fresh or partition.adding, removing=gone or partition.removing
+        # The target's order counts, as its first replica is the preferred leader; those that go stay until the copies
+        # are done.
+        replicas=(*target, *gone),
+        adding=fresh or partition.adding,
+        removing=gone or partition.removing,
     )
     if moving == partition:
         return partition
@@ -72,7 +76,7 @@ def reassigned(partition: Partition, target: tuple[int, ...], alive: Collection[
 
 
 def cancelled(partition: Partition, alive: Collection[int]) -> Partition:
-    """The partition with its reassignment cancelled (PartitionReassignmentRevert)."""
+    """Return the partition with its reassignment cancelled (PartitionReassignmentRevert)."""
     replicas = tuple(replica for replica in partition.replicas if replica not in partition.adding)
     isr = tuple(replica for replica in partition.isr if replica not in partition.adding) or replicas[:1]
     back = partition._replace(replicas=replicas, isr=isr, adding=(), removing=())
@@ -80,7 +84,8 @@ def cancelled(partition: Partition, alive: Collection[int]) -> Partition:
 
 
 def caught_up(partition: Partition, replica: int, alive: Collection[int]) -> Partition:
-    """The partition after a replica has copied all records. With the last added one the reassignment is complete."""
+    """Return the partition after a replica has copied all records. With the last added one the reassignment is
+    complete."""
     if replica not in partition.replicas or replica in partition.isr:
         return partition
     isr = tuple(each for each in partition.replicas if each in partition.isr or each == replica)
@@ -88,7 +93,7 @@ def caught_up(partition: Partition, replica: int, alive: Collection[int]) -> Par
 
 
 def completed(partition: Partition, alive: Collection[int]) -> Partition:
-    """The partition without the removed replicas if all added ones are in sync, else unchanged."""
+    """Return the partition without the removed replicas if all added ones are in sync, else unchanged."""
     if not is_moving(partition):
         return partition
     replicas = tuple(replica for replica in partition.replicas if replica not in partition.removing)
@@ -96,13 +101,15 @@ def completed(partition: Partition, alive: Collection[int]) -> Partition:
     if not replicas or not isr or not set(partition.adding) <= set(isr):
         return partition
     done = _with_leader(partition._replace(replicas=replicas, isr=isr, adding=(), removing=()), alive)
+    # A removed replica could still fetch with the old epoch: KRaft raises it whenever replicas leave
+    # (PartitionChangeBuilder).
     if done.leader_epoch == partition.leader_epoch and partition.removing:
         return done._replace(leader_epoch=partition.leader_epoch + 1)
     return done
 
 
 def _with_leader(partition: Partition, alive: Collection[int]) -> Partition:
-    """The partition with a leader from its ISR, by the order of the replicas."""
+    """Return the partition with a leader from its ISR, by the order of the replicas."""
     if partition.leader in partition.isr:
         return partition
     leader = next(
@@ -124,7 +131,9 @@ def broker_lost(state: ClusterState, broker_id: int) -> int:
         state.put_topic(replace(topic, partitions=partitions))
         for index, partition in enumerate(partitions):
             if (log := state.logs.get((topic.name, index))) is not None and broker_id not in partition.isr:
+                # From here on its copy stays where it is; an unclean election would take this end (`elect_leaders`).
                 log.behind.setdefault(broker_id, log.end)
+    # Live brokers vote as well as lead here, so the lowest id stands for an election's result.
     if state.controller_id == broker_id:
         state.move_controller(min(alive, default=NO_LEADER))
     return state.log.end
@@ -150,16 +159,17 @@ def broker_back(state: ClusterState, broker_id: int) -> int:
 
 
 def _touched(state: ClusterState, broker_id: int) -> list[Topic]:
-    """The stored topics with a replica on this broker. A source's topics follow the live brokers themselves."""
+    """Return the stored topics with a replica on this broker. A source's topics follow the live brokers themselves."""
     return [
         topic for topic in state.tables.topics.own.values() if any(broker_id in p.replicas for p in topic.partitions)
     ]
 
 
 def left_isr(partition: Partition, broker_id: int, alive: frozenset[int]) -> Partition:
-    """The partition after a replica was lost. The last one in sync stays in the ISR, but does not lead."""
+    """Return the partition after a replica was lost. The last one in sync stays in the ISR, but does not lead."""
     if broker_id not in partition.isr and partition.leader != broker_id:
         return partition
+    # An ISR is never empty: only its last replica is known to have every committed record.
     isr = tuple(replica for replica in partition.isr if replica != broker_id) or partition.isr
     leader = partition.leader
     if leader == broker_id:
@@ -173,7 +183,7 @@ def left_isr(partition: Partition, broker_id: int, alive: frozenset[int]) -> Par
 
 
 def joined_isr(partition: Partition, broker_id: int) -> Partition:
-    """The partition after a replica caught up again. It leads if there is no leader and it was in sync."""
+    """Return the partition after a replica caught up again. It leads if there is no leader and it was in sync."""
     if broker_id not in partition.replicas:
         return partition
     leads = partition.leader == NO_LEADER and broker_id in partition.isr
@@ -196,12 +206,12 @@ def _bad(message: str) -> Refusal:
 
 
 def scala_list(kind: str, brokers: Sequence[int]) -> str:
-    """A list of brokers as Scala prints it: ``ArrayBuffer(1, 2)``."""
+    """Return brokers as Scala prints a list of them: ``ArrayBuffer(1, 2)``."""
     return f"{kind}({', '.join(map(str, brokers))})"
 
 
 def replicas_refusal(replicas: Replicas, state: ClusterState, before: int | None = None) -> Refusal | None:
-    """Why KRaft's controller refuses one partition's replicas.
+    """Return why KRaft's controller refuses one partition's replicas, None if it does not.
 
     before: how many replicas the partitions before it have
     (ReplicationControlManager.validateManualPartitionAssignment).
@@ -210,6 +220,7 @@ def replicas_refusal(replicas: Replicas, state: ClusterState, before: int | None
     if not replicas:
         return _bad(texts.no_replicas)
     previous: int | None = None
+    # In the order of their ids, as Kafka sorts them to find one that is named twice.
     for broker in sorted(replicas):
         if broker not in state.brokers:
             return _bad(texts.unknown_broker.format(broker=broker))
@@ -228,8 +239,8 @@ def _fenced(partition: int, replicas: Replicas, state: ClusterState, alive: Coll
 
 
 def new_topic_refusal(given: Sequence[tuple[int, Replicas]], state: ClusterState) -> Refusal | None:
-    """Why a new topic can't have these replicas, None if it can. given: partition number and replicas, in the request's
-    order."""
+    """Return why a new topic can't have these replicas, None if it can. given: partition number and replicas, in the
+    request's order."""
     if not state.release.kraft:
         return _new_topic_with_zookeeper(given, state)
     texts, alive = topic_messages(state.release), state.alive()
@@ -247,10 +258,11 @@ def new_topic_refusal(given: Sequence[tuple[int, Replicas]], state: ClusterState
 
 
 def _new_topic_with_zookeeper(given: Sequence[tuple[int, Replicas]], state: ClusterState) -> Refusal | None:
-    """AdminZkClient.validateTopicCreate accepts unknown brokers."""
+    """Check as AdminZkClient.validateTopicCreate, which accepts unknown brokers."""
     parts = dict(given)
     sizes = {len(replicas) for replicas in parts.values()}
     if any(number < 0 for number in parts) and len(sizes) == 1:
+        # Kafka fails on the negative number with an exception of Java's, for which the protocol has no code.
         return Refusal(ErrorCode.unknown_server_error)
     if len(sizes) > 1:
         return _bad("All partitions should have the same number of replicas")
@@ -264,8 +276,8 @@ def _new_topic_with_zookeeper(given: Sequence[tuple[int, Replicas]], state: Clus
 
 
 def more_partitions_refusal(given: Sequence[Replicas], first: int, before: int, state: ClusterState) -> Refusal | None:
-    """Why added partitions, from number `first` on, can't have these replicas. before: replicas of the
-    topic's others."""
+    """Return why added partitions, from number `first` on, can't have these replicas. before: replicas of the topic's
+    others."""
     if not state.release.kraft:
         return _more_with_zookeeper(given, first, before)
     alive = state.alive()
@@ -283,13 +295,14 @@ def more_partitions_refusal(given: Sequence[Replicas], first: int, before: int, 
 
 
 def unknown_brokers_refusal(given: Sequence[Replicas], state: ClusterState) -> Refusal | None:
-    """ZooKeeper's controller checks this before the number of assignments (ZkAdminManager.createPartitions)."""
+    """Return the refusal of unknown brokers, which ZooKeeper checks before the number of assignments
+    (ZkAdminManager.createPartitions)."""
     unknown = sorted({broker for replicas in given for broker in replicas} - set(state.alive()))
     return _bad(f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}.") if unknown else None
 
 
 def _more_with_zookeeper(given: Sequence[Replicas], first: int, before: int) -> Refusal | None:
-    """AdminZkClient.validateReplicaAssignment."""
+    """Check as AdminZkClient.validateReplicaAssignment."""
     uneven: list[tuple[int, int]] = []
     for number, replicas in enumerate(given, first):
         if not replicas:
@@ -309,7 +322,7 @@ def _more_with_zookeeper(given: Sequence[Replicas], first: int, before: int) -> 
 
 
 def move_refusal(replicas: Replicas, now: Replicas, state: ClusterState) -> Refusal | None:
-    """Why a partition can't move to these replicas (with ZooKeeper: KafkaController)."""
+    """Return why a partition can't move to these replicas, None if it can (with ZooKeeper: KafkaController)."""
     if state.release.kraft:
         return replicas_refusal(replicas, state)
     if not replicas:
@@ -337,15 +350,17 @@ for minutes."""
 def place_replicas(
     state: ClusterState, partitions: int, replication: int, start: int
 ) -> tuple[tuple[int, ...], ...] | Refusal:
-    """The replicas of each new partition, or why they can't be placed.
+    """Return the replicas of each new partition, or why they can't be placed. The first replica is a live broker.
 
-    The first replica is a live broker. With KRaft fenced brokers get replicas too, but never the first
-    (StripedReplicaPlacer; with ZooKeeper AdminUtils.assignReplicasToBrokers).
+    With KRaft fenced brokers get replicas too, but never the first (StripedReplicaPlacer; with ZooKeeper
+    AdminUtils.assignReplicasToBrokers).
     """
     if partitions > MOST_PARTITIONS:
         message = f"{partitions} partitions are more than this cluster makes at once, which is {MOST_PARTITIONS}."
         return Refusal(ErrorCode.invalid_partitions, message)
     alive = state.alive()
+    # KRaft counts fenced brokers, too, so a topic can be created while brokers restart; ZooKeeper knows the live ones
+    # only.
     brokers = tuple(sorted(state.brokers)) if state.release.kraft else alive
     if replication > len(brokers) or not alive:
         message = topic_messages(state.release).too_few_brokers.format(wanted=replication, brokers=len(brokers))
@@ -359,7 +374,7 @@ def place_replicas(
 
 
 def _with_first(replicas: tuple[int, ...], leader: int, alive: tuple[int, ...]) -> tuple[int, ...]:
-    """The replicas with a live one first. If none is alive, this leader replaces the last one."""
+    """Return the replicas with a live one first. If none is alive, this leader replaces the last one."""
     first = next((replica for replica in replicas if replica in alive), None)
     if first is None:
         return (leader, *replicas[:-1])
@@ -410,7 +425,7 @@ _UNCLEAN = "Unable to revert partition assignment for {}:{} because it would req
 
 
 def _may_be_cancelled(cluster: Cluster, topic: str, partition: Partition) -> bool:
-    """Whether a replica of before is in sync, or one may lead that is not (ReplicationControlManager)."""
+    """Return whether a replica of before is in sync, or one may lead that is not (ReplicationControlManager)."""
     key, alive = "unclean.leader.election.enable", sorted(cluster.state.alive())[:1]
     has_old = bool(set(partition.isr) & (set(partition.replicas) - set(partition.adding)))
     return has_old or any(topic_config(cluster, each, topic, key) == "true" for each in alive)
@@ -443,6 +458,7 @@ async def _copied(cluster: Cluster, name: str, topic_id: UUID, index: int, addin
         if cluster.copies.get(place) is copy:
             del cluster.copies[place]
     topic = state.topics.get(name)
+    # The topic was deleted, perhaps created again by this name, or another reassignment has replaced this one.
     if topic is None or topic.id != topic_id or topic.partitions[index].adding != adding:
         return
     alive = frozenset(state.alive())
@@ -455,7 +471,7 @@ async def _copied(cluster: Cluster, name: str, topic_id: UUID, index: int, addin
 
 
 def copied_share(cluster: Cluster, name: str, index: int, replica: int) -> float:
-    """The share of its bytes that a replica has: 1 unless it is being copied."""
+    """Return the share of its bytes that a replica has: 1 unless it is being copied."""
     copy = cluster.copies.get((name, index, replica))
     if copy is None:
         return 1.0
@@ -464,10 +480,13 @@ def copied_share(cluster: Cluster, name: str, index: int, replica: int) -> float
 
 
 def _seconds(cluster: Cluster, name: str, size: int, replica: int) -> float:
-    """Seconds that a broker takes to copy so many bytes of a topic. A replication throttle limits it (KIP-73)."""
+    """Return the seconds that a broker takes to copy so many bytes of a topic. A replication throttle limits it
+    (KIP-73)."""
     state = cluster.state
     throttled = state.configs.get(topic_resource(name), {}).get(_THROTTLED_REPLICAS)
     rate = state.configs.get(broker_resource(replica), {}).get(_THROTTLED_RATE)
+    # A throttle applies only where the topic lists its replicas and the broker has a rate (KIP-73);
+    # kafka-reassign-partitions sets both.
     if throttled and rate and rate.isdigit() and int(rate) < _COPIED_EACH_SECOND:
         return max(size / max(int(rate), 1), _AT_LEAST)
     return min(max(size / _COPIED_EACH_SECOND, _AT_LEAST), _AT_MOST)

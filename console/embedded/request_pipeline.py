@@ -109,7 +109,7 @@ class Counters:
         self._counts[key] = Count(was.requests + 1, was.bytes_in + bytes_in, was.bytes_out + bytes_out)
 
     def total(self, api: str | None = None, broker: int | None = None, client: str | None = None) -> Count:
-        """The sum of all counts that match; None matches all."""
+        """Return the sum of all counts that match; None matches all."""
         requests = bytes_in = bytes_out = 0
         for key, count in self._counts.items():
             if api in (None, key.api) and broker in (None, key.broker) and client in (None, key.client):
@@ -119,7 +119,7 @@ class Counters:
         return Count(requests, bytes_in, bytes_out)
 
     def by_api(self, client: str | None = None) -> Counter[str]:
-        """Requests by API, of one client or of all clients."""
+        """Count requests by API, of one client or of all clients."""
         result: Counter[str] = Counter()
         for key, count in self._counts.items():
             if client in (None, key.client):
@@ -137,14 +137,14 @@ class Counters:
 
 @cache
 def handled_apis() -> frozenset[str]:
-    """kio's names of the APIs that have a handler."""
+    """Return kio's names of the APIs that have a handler."""
     modules = {module.name for module in pkgutil.iter_modules(handlers.__path__)}
     return frozenset(modules & set(api_key_map.values()))
 
 
 @cache
 def handler(api: str, proposed: bool) -> Handle:
-    """The function that answers an API: `handle` of the API's module, or a function of its proposal's module."""
+    """Return the function that answers an API: `handle` of the API's module, or a function of its proposal's module."""
     handle: Handle
     if not proposed:
         handle = import_module(f"console.embedded.handlers.{api}").handle
@@ -156,13 +156,17 @@ def handler(api: str, proposed: bool) -> Handle:
 
 
 def handler_of(messages: Messages) -> Handle:
-    """The function that answers requests of these messages."""
+    """Return the function that answers requests of these messages."""
     return handler(messages.api, messages.proposed)
 
 
 def advertised(release: Release, *, proposals: bool, only: Mapping[str, Range] | None = None) -> dict[int, Range]:
-    """API key -> versions for ApiVersions: those of the release that are implemented here, and the proposals' own.
-    only: the APIs that another server has of them, by kio's names, with its versions."""
+    """Return API key -> versions for ApiVersions: those of the release that are implemented here, and the proposals'
+    own.
+
+    Args:
+        only: the APIs that another server has of them, by kio's names, with its versions; None for all.
+    """
     result: dict[int, Range] = {}
     for key, (low, high) in release.apis.items():
         readable = readable_versions(key)
@@ -220,7 +224,18 @@ class RequestPipeline:
         correlation_id: int,
         handled: Handled,
     ) -> bytes | None:
-        """The response frame, or None for a request without a response. Raises CloseConnection."""
+        """Answer one request, with its faults, quotas and counts.
+
+        Args:
+            frame: the request as it was on the wire, without its length.
+            handled: answers a request by its handler.
+
+        Returns:
+            The response frame, or None for a request without a response.
+
+        Raises:
+            CloseConnection: by a fault, or where the handler closes.
+        """
         effects = self._faults.meet(found.api, context.broker_id, context.client_id)
         data = None
         try:
@@ -328,7 +343,7 @@ def _error(request: Any, found: Messages, code: int, message: str | None = None)
 
 
 def _texts(part: Any) -> Iterator[str]:
-    """All texts in a request."""
+    """Yield all texts in a request."""
     if isinstance(part, str):
         yield part
     elif isinstance(part, tuple):
@@ -340,7 +355,7 @@ def _texts(part: Any) -> Iterator[str]:
 
 
 def _decoded(payload: Any, found: Messages) -> Any:
-    """The response as kio's entity, also if the handler returned bytes."""
+    """Return the response as kio's entity, also if the handler returned bytes."""
     return decode_body(found.response, payload.data) if isinstance(payload, EncodedBody) else payload
 
 
@@ -367,7 +382,14 @@ class Dispatcher:
         self.clock = cluster.clock
 
     async def answer(self, session: Session, frame: bytes) -> bytes | None:
-        """The response frame, or None for a request without a response. Raises CloseConnection."""
+        """Decode a frame and answer it.
+
+        Returns:
+            The response frame, or None for a request without a response.
+
+        Raises:
+            CloseConnection: the frame can't be read, or the API or its version is not served.
+        """
         if session.raw_tokens:
             return self._raw_token(session, frame)
         try:
@@ -412,7 +434,7 @@ class Dispatcher:
         )
 
     async def _handled(self, request: Any, context: RequestContext, found: Messages) -> Any:
-        """The handler's response. A handler that raises is answered with UNKNOWN_SERVER_ERROR, as in Kafka."""
+        """Return the handler's response. A handler that raises is answered with UNKNOWN_SERVER_ERROR, as in Kafka."""
         session = context.session
         if not session.authenticated and session.mechanism is not None and found.key != _SASL_AUTHENTICATE:
             session.ending = f"{found.api} came during authentication"

@@ -40,21 +40,22 @@ class ScramHash(IntEnum):
 def credential_of(
     password: str, mechanism: ScramHash, iterations: int = MIN_ITERATIONS, salt: bytes | None = None
 ) -> ScramCredential:
-    """The credential of a password (RFC 5802, section 3; ScramFormatter). Without a salt it gets a random one."""
+    """Return the credential of a password (RFC 5802, section 3; ScramFormatter). Without a salt it gets a random
+    one."""
     salt = secrets.token_bytes(24) if salt is None else salt
     salted = hashlib.pbkdf2_hmac(mechanism.digest, password.encode(), salt, iterations)
     return credential_of_salted(salted, mechanism, iterations, salt)
 
 
 def credential_of_salted(salted: bytes, mechanism: ScramHash, iterations: int, salt: bytes) -> ScramCredential:
-    """The credential of a salted and hashed password, as AlterUserScramCredentials sends it."""
+    """Return the credential of a salted and hashed password, as AlterUserScramCredentials sends it."""
     client_key = mac(salted, b"Client Key", mechanism)
     stored_key = hashlib.new(mechanism.digest, client_key).digest()
     return ScramCredential(salt, iterations, stored_key, mac(salted, b"Server Key", mechanism))
 
 
 def mac(key: bytes, message: bytes, mechanism: ScramHash) -> bytes:
-    """HMAC with the mechanism's hash."""
+    """Compute an HMAC with the mechanism's hash."""
     return hmac.digest(key, message, mechanism.digest)
 
 
@@ -69,7 +70,7 @@ class SaslFailure(Exception):
 
 
 def enabled_mechanisms(spec: SaslSpec | None) -> tuple[str, ...]:
-    """The mechanisms that clients may choose; none without SASL."""
+    """Return the mechanisms that clients may choose; none without SASL."""
     if spec is None:
         return ()
     return (PLAIN, *(mechanism.label for mechanism in ScramHash)) if spec.plain else tuple(m.label for m in ScramHash)

@@ -47,18 +47,19 @@ class AlterConfigPolicy(Protocol):
     """Refuses config changes by rules of its own (org.apache.kafka.server.policy.AlterConfigPolicy)."""
 
     def configure(self, configs: Mapping[str, str]) -> None:
-        """Called once before the cluster starts, with the configs of the brokers' files."""
+        """Take the configs of the brokers' files. Called once before the cluster starts."""
         ...
 
     def validate(self, resource: ConfigResource, configs: Mapping[str, str | None]) -> None:
-        """Called with the changed keys of a resource, None for a deleted one, after all other checks have passed.
+        """Check the changed keys of a resource, None for a deleted one. Called after all other checks have passed.
 
-        Raises PolicyViolation.
+        Raises:
+            PolicyViolation: the change is against a rule.
         """
         ...
 
     def close(self) -> None:
-        """Called once when the cluster has stopped."""
+        """Release what the policy holds. Called once when the cluster has stopped."""
         ...
 
 
@@ -105,7 +106,7 @@ class ClusterSpec:
     profile: str | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a number out of range."""
+        """Check the numbers. Raises ValueError for one out of range."""
         if not 1 <= self.brokers <= 100:
             raise ValueError(f"a cluster has 1 to 100 brokers, not {self.brokers}")
         if self.port and not 0 < self.port <= 65536 - self.brokers:
@@ -135,20 +136,22 @@ class Release:
 
 
 def release_number(name: str) -> tuple[int, int]:
-    """The name of a release as numbers, for comparing: ``(4, 3)``."""
+    """Return the name of a release as numbers, for comparing: ``(4, 3)``."""
     major, _, minor = name.partition(".")
     return int(major), int(minor)
 
 
 def since(table: Mapping[str, T], name: str) -> T:
-    """What is so in a release, of a table by the releases since which something is so. Raises ValueError where the
-    release is older than all of them."""
+    """Return what a table has for a release: its entry of the latest release that is not newer.
+
+    Raises ValueError where the release is older than all of them.
+    """
     return table[max((each for each in table if release_number(each) <= release_number(name)), key=release_number)]
 
 
 @cache
 def release(name: str) -> Release:
-    """The release of this name, from data/releases.json. Raises ValueError for a name not in RELEASE_NAMES."""
+    """Read the release of this name from data/releases.json. Raises ValueError for a name not in RELEASE_NAMES."""
     from importlib.resources import files
 
     if name not in RELEASE_NAMES:
@@ -164,7 +167,7 @@ def release(name: str) -> Release:
 
 
 def scenario_module(name: str) -> str:
-    """The module in `scenarios` for one cluster's scenario. Raises ValueError for an unknown name."""
+    """Return the module in `scenarios` for one cluster's scenario. Raises ValueError for an unknown name."""
     module = _SCENARIO_MODULES.get(name)
     if module is None:
         raise ValueError(f"unknown scenario {name}; known: {', '.join(SCENARIO_NAMES)}")
@@ -172,7 +175,8 @@ def scenario_module(name: str) -> str:
 
 
 def clusters_of(name: str, spec: ClusterSpec) -> dict[str, ClusterSpec]:
-    """The clusters of a scenario, by name, each like the given specification. Raises ValueError for an unknown name.
+    """Return the clusters of a scenario, by name, each like the given specification. Raises ValueError for an unknown
+    name.
 
     The clusters of `fleet` differ: production has an incident, staging is like Kafka 3.9, and old is like 2.8 with one
     broker. Their first ports are 100 apart, and each has a state file of its own.

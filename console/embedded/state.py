@@ -73,18 +73,18 @@ class Tables:
     controller: Table[int, int] = field(default_factory=lambda: Table("controller"))
 
     def named(self, name: str) -> Table[Any, Any]:
-        """The table of this name. Raises KeyError."""
+        """Return the table of this name. Raises KeyError."""
         if name not in TABLE_NAMES:
             raise KeyError(name)
         table: Table[Any, Any] = getattr(self, name)
         return table
 
     def now(self, offset: int) -> View:
-        """The tables as they are."""
+        """Return the tables as they are."""
         return View(**{name: getattr(self, name) for name in TABLE_NAMES}, offset=offset)
 
     def before(self, changes: Iterable[Change], offset: int) -> View:
-        """The tables as they were before these changes: all that were made since, in any order."""
+        """Return the tables as they were before these changes: all that were made since, in any order."""
         undone: dict[str, dict[Hashable, Any]] = {}
         for change in sorted(changes, key=lambda made: made.offset, reverse=True):
             undone.setdefault(change.table, {})[change.key] = change.before
@@ -101,7 +101,7 @@ TABLE_NAMES = tuple(part.name for part in fields(Tables))
 
 
 def unified(name: str) -> str:
-    """The name in metrics (Topic.unifyCollisionChars). Two topics must not share it."""
+    """Return the name as metrics have it (Topic.unifyCollisionChars). Two topics must not share it."""
     return name.replace(".", "_")
 
 
@@ -115,6 +115,7 @@ class TopicIndex:
     def add(self, topic: Topic) -> None:
         """Add a topic."""
         self._names[topic.id] = topic.name
+        # Other names equal only themselves, and most topics' names are so.
         if "_" in unified(topic.name):
             self._alike.setdefault(unified(topic.name), {})[topic.name] = None
 
@@ -134,11 +135,11 @@ class TopicIndex:
             self.add(topic)
 
     def name_of(self, topic_id: UUID) -> str | None:
-        """The name of the topic with this id."""
+        """Return the name of the topic with this id."""
         return self._names.get(topic_id)
 
     def alike(self, name: str) -> str | None:
-        """The first topic whose name equals this one but for ``.`` and ``_``."""
+        """Return the first topic whose name equals this one but for ``.`` and ``_``."""
         return next(iter(self._alike.get(unified(name), ())), None)
 
 
@@ -182,10 +183,15 @@ class ClusterState:
         return self.tables.now(self.log.end)
 
     def view_at(self, offset: int) -> View:
-        """Everything as it was at an offset, as far back as the log goes."""
+        """Return everything as it was at an offset, as far back as the log goes.
+
+        Args:
+            offset: of the last change that is seen; from the log's end on the view follows the state.
+        """
         if offset >= self.log.end:
             return self.view
         which = (offset, self.log.end)
+        # Brokers that lag behind by the same delay ask for the same offset again and again: the last answer is kept.
         if self._past is None or self._past[0] != which:
             self._past = which, self.tables.before(self.log.after(offset), offset)
         return self._past[1]
@@ -231,21 +237,22 @@ class ClusterState:
         return self.tables.controller[0]
 
     def alive(self) -> tuple[int, ...]:
-        """The ids of the brokers that are alive, sorted."""
+        """Return the ids of the brokers that are alive, sorted."""
         return tuple(sorted(broker.id for broker in self.brokers.values() if broker.alive))
 
     def topic_name(self, topic_id: UUID) -> str | None:
-        """The name of the topic with this id."""
+        """Return the name of the topic with this id, None for an unknown one."""
         name = self._index.name_of(topic_id)
         if name is None:
             source = self.tables.topics.source
             by_id: Callable[[UUID], str | None] | None = getattr(source, "name_of", None)
             name = by_id(topic_id) if by_id else None
         topic = self.topics.get(name) if name is not None else None
+        # A topic that was deleted and created again has another id, and the index may still know the old one.
         return name if topic is not None and topic.id == topic_id else None
 
     def topic_like(self, name: str) -> str | None:
-        """A topic whose name equals this one but for ``.`` and ``_``."""
+        """Return a topic whose name equals this one but for ``.`` and ``_``."""
         found = self._index.alike(name)
         source = self.tables.topics.source
         by_name: Callable[[str], str | None] | None = getattr(source, "name_like", None)
@@ -256,26 +263,45 @@ class ClusterState:
     # Changing.
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call a function after every change. Returns a function that ends it."""
+        """Call a function after every change of a table.
+
+        Args:
+            listener: called in the middle of the change: it must neither await nor raise.
+
+        Returns:
+            A function that ends the subscription.
+        """
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def touch(self) -> None:
         """Report a change of groups, records or directories, which the log does not hold."""
+        # A copy: a listener may end its own subscription.
         for listener in tuple(self._touched):
             listener()
 
     def when_touched(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call a function after every `touch`. Returns a function that ends it."""
+        """Call a function after every `touch`, and return a function that ends it."""
         self._touched.append(listener)
         return lambda: self._touched.remove(listener)
 
     def put(self, table: str, key: Hashable, value: Any) -> int:
-        """Set a key of a table. Writing the same value again is a change too."""
+        """Set a key of a table, and return the change's offset. Writing the same value again is a change too.
+
+        Args:
+            table: one of TABLE_NAMES.
+
+        Raises:
+            KeyError: there is no such table.
+        """
         return self._write(table, key, value)
 
     def remove(self, table: str, key: Hashable) -> int:
-        """Remove a key of a table. Does nothing if it is missing."""
+        """Remove a key of a table, and return the change's offset; the log's end if the key is missing.
+
+        Raises:
+            KeyError: there is no such table.
+        """
         return self._write(table, key, ABSENT) if key in self.tables.named(table) else self.log.end
 
     def _write(self, name: str, key: Hashable, value: Any) -> int:
@@ -285,6 +311,7 @@ class ClusterState:
             table.remove(key)
         else:
             table.put(key, value)
+        # Offsets count from 1, so 0 is the state of a cluster that has just been formatted.
         change = Change(self.log.end + 1, self.clock.time(), name, key, before, value)
         self.log.append(change)
         for listener in tuple(self._listeners):
@@ -292,7 +319,7 @@ class ClusterState:
         return change.offset
 
     def put_topic(self, topic: Topic) -> int:
-        """Create or replace a topic."""
+        """Create or replace a topic, and return the change's offset."""
         self._index.add(topic)
         return self.put("topics", topic.name, topic)
 
@@ -301,33 +328,50 @@ class ClusterState:
         self._index.replace(self.tables.topics.own.values())
 
     def remove_topic(self, name: str) -> int:
-        """Delete a topic, its configs and its records."""
+        """Delete a topic, its configs and its records, and return the offset of the last change.
+
+        Returns:
+            The log's end, without a change, if the topic is missing.
+        """
         topic = self.topics.get(name)
         if topic is None:
             return self.log.end
         self._index.remove(topic)
         for partition in range(len(topic.partitions)):
             self.logs.pop((name, partition), None)
+        # Before the topic itself, so that a broker that lags behind never has configs of a topic that is gone.
         self.remove("configs", topic_resource(name))
         return self.remove("topics", name)
 
     def alter_config(self, resource: ConfigResource, changes: Mapping[str, str | None]) -> int:
-        """Set configs of a resource; None deletes a key."""
+        """Set and delete configs of a resource, and return the change's offset.
+
+        Args:
+            changes: key -> value, None to delete it. The values are not checked.
+        """
         return self.replace_config(resource, _altered(self.configs.get(resource, {}), changes))
 
     def replace_config(self, resource: ConfigResource, overrides: Mapping[str, str]) -> int:
-        """Replace all overrides of a resource."""
+        """Replace all overrides of a resource, and return the change's offset.
+
+        Args:
+            overrides: empty to remove the resource from the table.
+        """
         if overrides:
             return self.put("configs", resource, dict(overrides))
         return self.remove("configs", resource)
 
     def alter_quota(self, entity: QuotaEntity, changes: Mapping[str, float | None]) -> int:
-        """Set quota keys of an entity; None deletes a key."""
+        """Set and delete quotas of an entity, and return the change's offset.
+
+        Args:
+            changes: quota key -> bytes per second, percent, or mutations per second; None to delete it.
+        """
         values = _altered(self.quotas.get(entity, {}), changes)
         return self.put("quotas", entity, values) if values else self.remove("quotas", entity)
 
     def add_acl(self, acl: Acl) -> int:
-        """Add an ACL. An existing one keeps its id."""
+        """Add an ACL with a random id, and return the change's offset. An existing one keeps its id."""
         return self.log.end if acl in self.acls else self.put("acls", acl, uuid4())
 
     def remove_acl(self, acl: Acl) -> int:
@@ -343,7 +387,11 @@ class ClusterState:
         return self.remove("scram", key)
 
     def set_feature(self, name: str, level: int) -> int:
-        """Finalize a feature at a level; 0 deletes it."""
+        """Finalize a feature, and return the change's offset.
+
+        Args:
+            level: 0 deletes the feature, as a level of 0 means that it is off.
+        """
         return self.put("features", name, level) if level else self.remove("features", name)
 
     def put_broker(self, broker: BrokerNode) -> int:
@@ -351,7 +399,12 @@ class ClusterState:
         return self.put("brokers", broker.id, broker)
 
     def move_controller(self, broker_id: int) -> int:
-        """Make another broker the active controller."""
+        """Make another broker the active controller, and return the change's offset.
+
+        Args:
+            broker_id: -1 for none.
+        """
+        # A quorum's new leader has a new epoch, also where the same broker is elected again.
         self.controller_epoch += 1
         return self.put("controller", 0, broker_id)
 
@@ -377,19 +430,20 @@ class Propagation:
         self._stopped_at: dict[int, int] = {}
 
     def stopped(self, broker_id: int) -> None:
-        """A broker is down: it applies nothing more."""
+        """Record that a broker is down: it applies nothing more."""
+        # A broker that is down knows what it knew: its answers after a restart begin there.
         self._stopped_at.setdefault(broker_id, self.applied(broker_id))
 
     def resumed(self, broker_id: int) -> None:
-        """A broker is up again and has applied everything."""
+        """Record that a broker is up again and has applied everything."""
         self._stopped_at.pop(broker_id, None)
 
     def delay_of(self, broker_id: int) -> float:
-        """Seconds until a change reaches this broker."""
+        """Return seconds until a change reaches this broker."""
         return 0.0 if broker_id == self._state.controller_id else self.delays.get(broker_id, self.delay)
 
     def applied(self, broker_id: int) -> int:
-        """The offset up to which this broker has applied the log."""
+        """Return the offset up to which this broker has applied the log."""
         if broker_id in self._stopped_at:
             return self._stopped_at[broker_id]
         delay = self.delay_of(broker_id)
@@ -398,11 +452,18 @@ class Propagation:
         return self._state.log.applied_at(self._state.clock.time() - delay)
 
     def view(self, broker_id: int) -> View:
-        """The state as this broker knows it."""
+        """Return the state as this broker knows it."""
         return self._state.view_at(self.applied(broker_id))
 
     async def visible(self, offset: int, within: float | None) -> bool:
-        """Wait until every live broker has applied the log up to an offset. False if `within` seconds are too few."""
+        """Wait until every live broker has applied the log up to an offset.
+
+        Args:
+            within: seconds, None to wait without an end.
+
+        Returns:
+            False if `within` was too short.
+        """
         wait = max((self.delay_of(broker) for broker in self._behind(offset)), default=0.0)
         if wait <= 0:
             return True

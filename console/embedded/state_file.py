@@ -117,7 +117,7 @@ KEPT_TOTAL = 4 * 2**20
 
 
 def encode_unlogged(state: ClusterState) -> dict[str, Any]:
-    """Groups, logs, transactions and the directories of replicas, which are not in the tables.
+    """Encode groups, logs, transactions and the directories of replicas, which are not in the tables.
 
     Of a log the newest records and its offsets are stored; of a group its offsets and the members without a client. A
     real member joins again by itself.
@@ -238,7 +238,7 @@ def _read_group(fields: dict[str, Any]) -> Group:
 
 
 def _read_newer(fields: Any) -> NewerGroup | None:
-    """Raises ValueError for another form."""
+    """Parse a group of a newer protocol. Raises ValueError for another form."""
     try:
         return msgspec.convert(fields, NewerGroup | None)
     except msgspec.ValidationError as error:
@@ -273,7 +273,7 @@ class StateFileError(Exception):
 
 
 def encode_state(state: ClusterState, scenario: str | None) -> bytes:
-    """The whole state as JSON. Of a table with a source only its changes."""
+    """Encode the whole state as JSON. Of a table with a source only its changes."""
     tables = {}
     for name, codec in CODECS.items():
         table = state.tables.named(name)
@@ -304,7 +304,7 @@ def write_state(path: Path, content: bytes) -> None:
 
 
 def read_state(path: Path, scenario: str | None) -> dict[str, Any] | None:
-    """The content that `write_state` wrote; None without a file. Raises StateFileError."""
+    """Read the content that `write_state` wrote; None without a file. Raises StateFileError."""
     try:
         content = json.loads(path.read_bytes())
     except FileNotFoundError:

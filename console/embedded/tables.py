@@ -27,15 +27,15 @@ class Source(Protocol[K, V_co]):
     """A table's initial content, computed from the key, so that it takes no memory."""
 
     def find(self, key: K) -> V_co | None:
-        """The value of a key, None for an unknown key."""
+        """Return the value of a key, None for an unknown key."""
         ...
 
     def __iter__(self) -> Iterator[K]:
-        """All keys, always in the same order."""
+        """Iterate over all keys, always in the same order."""
         ...
 
     def items(self) -> Iterator[tuple[K, V_co]]:
-        """All keys with their values, in that order."""
+        """Return all keys with their values, in that order."""
         ...
 
     def __len__(self) -> int: ...
@@ -53,7 +53,7 @@ class Table(Mapping[K, V], Generic[K, V]):
         self._gone: set[K] = set()
 
     def find(self, key: K) -> V | Absent:
-        """The value, or ABSENT."""
+        """Return the value, or ABSENT."""
         value = self._own.get(key, ABSENT)
         if value is ABSENT and self.source is not None and key not in self._gone:
             made = self.source.find(key)
@@ -72,11 +72,11 @@ class Table(Mapping[K, V], Generic[K, V]):
             self._gone.add(key)
 
     def items(self) -> ItemsView[K, V]:
-        """Keys with their values. Each value of the source is computed once."""
+        """Return keys with their values. Each value of the source is computed once."""
         return self._own.items() if self.source is None else _Items(self)
 
     def values(self) -> ValuesView[V]:
-        """The values. Each value of the source is computed once."""
+        """Return the values. Each value of the source is computed once."""
         return self._own.values() if self.source is None else _Values(self)
 
     @property
@@ -104,13 +104,13 @@ class Table(Mapping[K, V], Generic[K, V]):
         return self._merged()
 
     def frozen(self) -> Table[K, V]:
-        """A copy that later changes do not affect, for iterating while others write."""
+        """Return a copy that later changes do not affect, for iterating while others write."""
         result = Table(self.name, self.source)
         result._own, result._gone = dict(self._own), set(self._gone)
         return result
 
     def pairs(self) -> Iterator[tuple[K, V]]:
-        """Keys with their values. Each value of the source is computed once."""
+        """Yield keys with their values. Each value of the source is computed once."""
         if self.source is None:
             yield from self._own.items()
             return
@@ -174,11 +174,11 @@ class PastTable(Mapping[K, V], Generic[K, V]):
         return self._now
 
     def restored(self) -> Iterator[K]:
-        """The changed keys that existed before the changes."""
+        """Return the changed keys that existed before the changes."""
         return (key for key, value in self._undone.items() if not isinstance(value, Absent))
 
     def frozen(self) -> PastTable[K, V]:
-        """A copy that later changes of the table do not affect."""
+        """Return a copy that later changes of the table do not affect."""
         return PastTable(self._now.frozen(), self._undone)
 
     def __getitem__(self, key: K) -> V:
@@ -206,7 +206,7 @@ class PastTable(Mapping[K, V], Generic[K, V]):
 
 
 def frozen(mapping: Mapping[K, V]) -> Mapping[K, V]:
-    """A copy of a view's table that later changes do not affect, for iterating while others write."""
+    """Return a copy of a view's table that later changes do not affect, for iterating while others write."""
     return mapping.frozen() if isinstance(mapping, Table | PastTable) else dict(mapping)
 
 
@@ -303,7 +303,7 @@ class ChangeLog:
             self._entries.popleft()
 
     def after(self, offset: int) -> Iterator[Change]:
-        """The changes with a higher offset, oldest first."""
+        """Return the changes with a higher offset, oldest first."""
         return reversed(list(self._newer(offset)))
 
     def _newer(self, offset: int) -> Iterator[Change]:
@@ -313,7 +313,7 @@ class ChangeLog:
             yield change
 
     def applied_at(self, moment: float) -> int:
-        """The highest offset written at or before a time."""
+        """Return the highest offset written at or before a time."""
         for change in reversed(self._entries):
             if change.at <= moment:
                 return change.offset

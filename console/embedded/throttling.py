@@ -47,18 +47,18 @@ class Rate:
             self._windows.popleft()
 
     def measure(self, now: float) -> float:
-        """The amount per second."""
+        """Return the amount per second."""
         self._forget(now)
         return sum(amount for _, amount in self._windows) / self._elapsed(now)
 
     def _elapsed(self, now: float) -> float:
-        """Seconds since the oldest window began, but at least ten full windows (Rate.windowSize)."""
+        """Return the seconds since the oldest window began, but at least ten full windows (Rate.windowSize)."""
         passed = now - self._windows[0][0] if self._windows else 0.0
         full = passed // WINDOW
         return passed + max(SPAN - full * WINDOW, 0.0)
 
     def wait(self, limit: float, now: float) -> float:
-        """Seconds until the rate is at the limit, if nothing more is recorded (QuotaUtils.throttleTime).
+        """Return the seconds until the rate is at the limit, if nothing more is recorded (QuotaUtils.throttleTime).
 
         A limit of 0, which 2.8 accepts, is reached when all windows are empty.
         """
@@ -87,7 +87,7 @@ class TokenBucket:
         return self._quota * WINDOWS * WINDOW
 
     def fill(self, quota: float, now: float) -> float:
-        """Refill by a quota, which may have changed. Returns the tokens."""
+        """Refill by a quota, which may have changed, and return the tokens."""
         self._quota = quota
         self._tokens = min(self._most, self._tokens + quota * (now - self._at))
         self._at = now
@@ -98,7 +98,8 @@ class TokenBucket:
         self._tokens = min(self._most, self._tokens - amount)
 
     def wait(self) -> float:
-        """Seconds until the tokens are not negative. With a quota of 0, which 2.8 accepts, eleven windows."""
+        """Return the seconds until the tokens are not negative. With a quota of 0, which 2.8 accepts, eleven
+        windows."""
         if self._tokens >= 0:
             return 0.0
         return -self._tokens / self._quota if self._quota > 0 else WINDOWS * WINDOW
@@ -202,7 +203,7 @@ class Throttling:
         self._limits_of = -1
 
     def limit(self, context: Request, key: str) -> Effective | None:
-        """The quota for the client, as the broker that was asked knows it; None for none."""
+        """Return the quota for the client, as the broker that was asked knows it; None for none."""
         view = context.view
         if view.offset != self._limits_of or len(self._limits) > _MAX_CACHED:
             self._limits.clear()
@@ -217,6 +218,7 @@ class Throttling:
 
         size: bytes of the request. ran: seconds of work.
         """
+        # There is no user yet whose quota could count.
         if not context.principal or api in _EXEMPT:
             return payload, 0.0
         # The request quota never throttles for longer than a window.
@@ -227,17 +229,19 @@ class Throttling:
             carried = sum(len(part.records or b"") for topic in payload.responses for part in topic.partitions)
             wait = max(wait, self._record(context, CONSUMER_BYTE_RATE, carried))
             if wait:  # an empty answer with the throttle time; its records do not count
+                # Kafka measures before it sends: a throttled client gets no records, and its next request must not pay
+                # for them again.
                 self._record(context, CONSUMER_BYTE_RATE, -carried)
                 payload = replace(payload, responses=())
         return payload, wait
 
     def most_to_fetch(self, context: Request) -> int | None:
-        """Most bytes of one Fetch that the quota allows at all; None for no limit."""
+        """Return the most bytes of one Fetch that the quota allows at all; None for no limit."""
         found = self.limit(context, CONSUMER_BYTE_RATE)
         return None if found is None else int(found.value * SPAN)
 
     def mutations_allowed(self, context: Request) -> float:
-        """Seconds until further partition changes are accepted (THROTTLING_QUOTA_EXCEEDED); 0 for now."""
+        """Return the seconds until further partition changes are accepted (THROTTLING_QUOTA_EXCEEDED); 0 for now."""
         bucket = self._bucket(context)
         return 0.0 if bucket is None else bucket.wait()
 

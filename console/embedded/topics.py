@@ -30,12 +30,12 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def is_legal(name: str) -> bool:
-    """Whether a topic may have this name (org.apache.kafka.common.internals.Topic)."""
+    """Return whether a topic may have this name (org.apache.kafka.common.internals.Topic)."""
     return name not in (".", "..") and len(name) <= MAX_LENGTH and _LEGAL.fullmatch(name) is not None
 
 
 def name_refusal(name: str, state: ClusterState) -> Refusal | None:
-    """Why no topic may have this name, None for a valid one; it may be in use (Topic.validate)."""
+    """Return why no topic may have this name, None for a valid one; it may be in use (Topic.validate)."""
     texts = topic_messages(state.release)
     if not name:
         return Refusal(ErrorCode.invalid_topic_exception, texts.name_empty)
@@ -66,7 +66,7 @@ class WantedTopic:
     configs: Mapping[str, str | None] = field(default_factory=dict)
 
     def partition_count(self, default: int) -> int:
-        """The number of partitions, before any check."""
+        """Return the number of partitions, before any check."""
         if self.assignments:
             return len(self.assignments)
         return default if self.partitions == DEFAULT else max(self.partitions, 0)
@@ -99,13 +99,13 @@ class Planner:
         self._inherited = cache(self._of_controller)
 
     def plan(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
-        """The topic as it would be created, or the first error."""
+        """Return the topic as it would be created, or the first error."""
         if self._cluster.release.kraft:
             return self._with_kraft(wanted)
         return self._existing(wanted) or self._with_zookeeper(wanted)
 
     def refusal(self, wanted: WantedTopic) -> Refusal | None:
-        """The first error that does not depend on the replicas."""
+        """Return the first error that does not depend on the replicas."""
         return self._existing(wanted) or name_refusal(wanted.name, self._state) or self._config_refusal(wanted)
 
     def _existing(self, wanted: WantedTopic) -> Refusal | None:
@@ -172,12 +172,12 @@ class Planner:
         return inherited_configs(configs, layers)
 
     def assigned(self, wanted: WantedTopic) -> PlannedTopic:
-        """The topic with the replicas that the client asks for, which are not checked."""
+        """Return the topic with the replicas that the client asks for, which are not checked."""
         parts = dict(wanted.assignments)
         return PlannedTopic(wanted.name, tuple(parts[number] for number in sorted(parts)), _set(wanted))
 
     def counted(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
-        """The topic with replicas that the cluster places, or why there are too few brokers."""
+        """Return the topic with replicas that the cluster places, or why there are too few brokers."""
         partitions, replication = self._cluster.topic_defaults
         partitions = partitions if wanted.partitions == DEFAULT else wanted.partitions
         replication = replication if wanted.replication == DEFAULT else wanted.replication
@@ -201,7 +201,7 @@ def create(state: ClusterState, planned: PlannedTopic, topic_id: UUID | None = N
 
 
 def has_leaders(state: ClusterState, name: str) -> bool:
-    """Whether the topic exists and all its partitions have a leader."""
+    """Return whether the topic exists and all its partitions have a leader."""
     topic = state.topics.get(name)
     return topic is not None and all(partition.leader != NO_LEADER for partition in topic.partitions)
 

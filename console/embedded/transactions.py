@@ -33,7 +33,7 @@ _NONE = -1
 
 
 def coordinated(context: RequestContext, id_: str) -> Transaction | int | None:
-    """The transactional id as this broker coordinates it, None for an unknown one; or an error code."""
+    """Return the transactional id as this broker coordinates it, None for an unknown one; or an error code."""
     if not id_:
         return int(ErrorCode.invalid_request)
     ensure_topic(context.state, TRANSACTION_TOPIC)
@@ -44,7 +44,7 @@ def coordinated(context: RequestContext, id_: str) -> Transaction | int | None:
 
 
 def asked(context: RequestContext, id_: str, producer_id: int, epoch: int) -> Transaction | int:
-    """The transactional id of a request of its producer, or an error code (TransactionCoordinator's checks)."""
+    """Return the transactional id of a request of its producer, or an error code (TransactionCoordinator's checks)."""
     if not context.allowed("WRITE", "TRANSACTIONAL_ID", id_):
         return int(ErrorCode.transactional_id_authorization_failed)
     found = coordinated(context, id_)
@@ -56,7 +56,7 @@ def asked(context: RequestContext, id_: str, producer_id: int, epoch: int) -> Tr
 
 
 def own(cluster: Cluster, id_: str, producer_id: int, epoch: int) -> Transaction | int:
-    """The transactional id with this producer, or an error code."""
+    """Return the transactional id with this producer, or an error code."""
     found = cluster.state.transactions.get(id_)
     if found is None or found.producer_id != producer_id:
         return int(ErrorCode.invalid_producer_id_mapping)
@@ -64,8 +64,10 @@ def own(cluster: Cluster, id_: str, producer_id: int, epoch: int) -> Transaction
 
 
 def begin(context: RequestContext, id_: str, timeout_ms: int) -> tuple[int, int, int]:
-    """Error code, producer id and epoch for a producer that starts (handleInitProducerId). The one before it is fenced:
-    what it left open is aborted, and the next call succeeds."""
+    """Return error code, producer id and epoch for a producer that starts (handleInitProducerId).
+
+    The one before it is fenced: what it left open is aborted, and the next call succeeds.
+    """
     found = coordinated(context, id_)
     if isinstance(found, int):
         return found, _NONE, _NONE
@@ -90,7 +92,7 @@ def begin(context: RequestContext, id_: str, timeout_ms: int) -> tuple[int, int,
 
 
 def new_producer(cluster: Cluster) -> int:
-    """A producer id that no transactional id has; a state file may have brought some."""
+    """Return a producer id that no transactional id has; a state file may have brought some."""
     taken = {each.producer_id for each in cluster.state.transactions.values()}
     return next(id_ for id_ in cluster.producer_ids if id_ not in taken)
 
@@ -99,6 +101,7 @@ def add(cluster: Cluster, found: Transaction, places: set[Place]) -> None:
     """Add partitions to a transaction, which starts with the first ones."""
     if found.state != ONGOING:
         found.state, found.started = ONGOING, int(cluster.clock.time() * 1000)
+        # What is left belongs to the last transaction, whose markers are all written.
         found.partitions.clear()
     found.partitions |= places
 
@@ -112,8 +115,10 @@ def end(cluster: Cluster, found: Transaction, *, commit: bool) -> None:
 def write_markers(cluster: Cluster, found: Transaction) -> None:
     """Write the markers that are missing, where the partition has a leader."""
     commit = found.state == PREPARE[True]
+    # A topic that was deleted meanwhile needs no marker.
     for place in sorted(found.partitions):
         topic = cluster.state.topics.get(place[0])
+        # A partition without a leader keeps its place: its marker is written when there is one again (`expire`).
         if topic is not None and place[1] < len(topic.partitions) and topic.partitions[place[1]].leader == NO_LEADER:
             continue
         if topic is not None and place[1] < len(topic.partitions):
@@ -131,13 +136,15 @@ def append_marker(
     """Append a marker to a partition. Raises FencedProducer, FencedCoordinator."""
     log = cluster.state.logs.setdefault(place, PartitionLog())
     batch = marker_batch(producer_id, epoch, coordinator_epoch, int(cluster.clock.time() * 1000), commit=commit)
+    # Before anything is appended: a coordinator that has lost its partition must not end a transaction of its
+    # successor.
     log.producers.check_marker(batch)
     log.append(batch, cluster.state.topics[place[0]].partitions[place[1]].leader_epoch)
     cluster.state.touch()
 
 
 def coordinator_epoch(cluster: Cluster, id_: str) -> int:
-    """The epoch of the coordinator of a transactional id: that of its partition's leader."""
+    """Return the epoch of the coordinator of a transactional id: that of its partition's leader."""
     topic = cluster.state.topics[TRANSACTION_TOPIC]
     return topic.partitions[partition_of(id_, len(topic.partitions))].leader_epoch
 
@@ -155,7 +162,7 @@ def expire(cluster: Cluster) -> None:
 
 
 def of_broker(context: RequestContext) -> Iterator[Transaction]:
-    """The transactional ids that this broker coordinates."""
+    """Yield the transactional ids that this broker coordinates."""
     expire(context.cluster)
     topics = context.view.topics
     for found in context.state.transactions.values():
@@ -164,8 +171,11 @@ def of_broker(context: RequestContext) -> Iterator[Transaction]:
 
 
 def verified(context: RequestContext, id_: str, producer_id: int, epoch: int, place: Place) -> bool:
-    """Whether transactional records may be written: the coordinator has the partition in the producer's ongoing
-    transaction (KIP-890). Brokers before 3.6, and with verification turned off, take all."""
+    """Return whether transactional records may be written: the coordinator has the partition in the producer's
+    transaction.
+
+    KIP-890. Brokers before 3.6, and with verification turned off, take all.
+    """
     cluster = context.cluster
     if cluster.release.number < _VERIFIES_FROM or not _verifies(context):
         return True

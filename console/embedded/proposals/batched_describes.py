@@ -21,7 +21,7 @@ from console.wire.proposals import batched_describes as wire
 
 
 async def describe_acls(request: wire.DescribeAclsRequest, context: RequestContext) -> EncodedBody:
-    """DescribeAcls v4: a result or an error for each filter, in order. Needs DESCRIBE on the cluster."""
+    """Answer DescribeAcls v4: a result or an error for each filter, in order. Needs DESCRIBE on the cluster."""
     results = [await _acls_result(wanted, context) for wanted in request.filters]
     empty = wire.DescribeAclsResponse(throttle_time_ms=0, filter_results=())
     return await long_answer(wire.DescribeAclsResponse, empty, results)
@@ -51,9 +51,10 @@ def _empty_acls_result(code: int, message: str | None) -> wire.DescribeAclsFilte
 
 
 async def describe_client_quotas(request: wire.DescribeClientQuotasRequest, context: RequestContext) -> EncodedBody:
-    """DescribeClientQuotas v2: a result or an error for each filter, in order. strict applies to all of them.
+    """Answer DescribeClientQuotas v2: a result or an error for each filter, in order. Needs DESCRIBE_CONFIGS on the
+    cluster.
 
-    Needs DESCRIBE_CONFIGS on the cluster.
+    strict applies to all filters.
     """
     results = [await _quotas_result(part, request.strict, context) for part in request.filters]
     empty = wire.DescribeClientQuotasResponse(throttle_time_ms=0, filter_results=())

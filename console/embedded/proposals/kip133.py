@@ -36,18 +36,18 @@ _DEFAULT = "<default>"
 
 
 def config_resource(type_: int, name: str) -> ConfigResource | None:
-    """The resource with configs; None for another type."""
+    """Return the resource with configs; None for another type."""
     known = _CONFIG_TYPES.get(type_)
     return None if known is None else ConfigResource(known, name)
 
 
 def is_registered(broker: str, view: View) -> bool:
-    """Whether a broker with this id is registered."""
+    """Return whether a broker with this id is registered."""
     return broker.isdecimal() and str(int(broker)) == broker and int(broker) in view.brokers
 
 
 def quota_entity(type_: int, name: str) -> QuotaEntity:
-    """The client or user. Raises KeyError for another type."""
+    """Return the client or user. Raises KeyError for another type."""
     return QuotaEntity.of({QUOTA_PARTS[type_]: None if name == _DEFAULT else name})
 
 
@@ -63,13 +63,15 @@ class _AllRights(RequestContext):
         resource: str = "CLUSTER",  # noqa: ARG002
         name: str = CLUSTER_NAME,  # noqa: ARG002
     ) -> bool:
-        """True: the proposal's own permission was checked before."""
+        """Return True: the proposal's own permission was checked before."""
         return True
 
 
 def _delegated_context(context: RequestContext, api: str, version: int, resource: ConfigResource) -> _AllRights:
-    """A context with all permissions, of the broker that the resource names: the proposals' requests may go to any
-    broker."""
+    """Return a context with all permissions, of the broker that the resource names.
+
+    The proposals' requests may go to any broker.
+    """
     values = {part.name: getattr(context, part.name) for part in fields(RequestContext)}
     values |= {"version": version, "schema": import_module(f"kio.schema.{api}.v{version}.response")}
     if resource.type == BROKER:
@@ -80,7 +82,7 @@ def _delegated_context(context: RequestContext, api: str, version: int, resource
 def described_configs(
     resource: ConfigResource, keys: Sequence[str] | None, context: RequestContext
 ) -> list[ConfigEntry]:
-    """A resource's entries, or those with the given keys. Raises ConfigProblem."""
+    """Return a resource's entries, or those with the given keys. Raises ConfigProblem."""
     broker_id = int(resource.name) if resource.type == BROKER else context.broker_id
     entries = describe(context.cluster, broker_id, resource)
     return entries if keys is None else [entry for entry in entries if entry.name in keys]
@@ -89,7 +91,7 @@ def described_configs(
 async def replace_overrides(
     resource: ConfigResource, configs: Mapping[str, str], context: RequestContext, *, validate_only: bool
 ) -> Any:
-    """kio's result of AlterConfigs with these configs."""
+    """Replace a resource's overrides, and return kio's result of AlterConfigs."""
     kio = import_module(f"kio.schema.alter_configs.v{REPLACE_VERSION}.request")
     request = kio.AlterConfigsRequest(
         resources=(
@@ -110,7 +112,7 @@ async def replace_overrides(
 async def alter_overrides(
     resource: ConfigResource, added: Mapping[str, str], deleted: Iterable[str], context: RequestContext
 ) -> Any:
-    """kio's result of IncrementalAlterConfigs."""
+    """Add and delete overrides, and return kio's result of IncrementalAlterConfigs."""
     kio = import_module(f"kio.schema.incremental_alter_configs.v{INCREMENTAL_VERSION}.request")
     operations: list[tuple[str, AlterOp, str | None]] = [(key, SET, value) for key, value in added.items()]
     operations += [(key, AlterOp.parse("DELETE"), None) for key in deleted]
@@ -139,7 +141,7 @@ Answer = wire.ListConfigsResponse | wire.ListConfigsResponseV1
 
 
 async def list_configs(request: wire.ListConfigsRequest | wire.ListConfigsRequestV1, context: RequestContext) -> Answer:
-    """ListConfigs: each resource once, with its configs or its error. v1 can name the wanted keys."""
+    """Answer ListConfigs: each resource once, with its configs or its error. v1 can name the wanted keys."""
     response = wire.ListConfigsResponseV1 if context.version else wire.ListConfigsResponse
     if not context.allowed(READ_CONFIGS):
         return response(error_code=ErrorCode.cluster_authorization_failed, entities=())
@@ -173,7 +175,7 @@ async def _entity(type_: int, name: str, keys: tuple[str, ...] | None, context: 
 
 
 def _config(entry: ConfigEntry, is_broker: bool) -> wire.Config:
-    """is_default: of a broker, a key that is nowhere set; of a topic, a key without an override."""
+    """Return a config. is_default: of a broker, a key that is nowhere set; of a topic, a key without an override."""
     return wire.Config(
         config_name=entry.name,
         config_value=entry.value or "",
@@ -208,7 +210,7 @@ _MISSING = "There is no such topic."
 
 
 async def alter_configs(request: wire.AlterConfigsRequest, context: RequestContext) -> wire.AlterConfigsResponse:
-    """AlterConfigs: replaces the overrides of each resource with valid configs; the others stay unchanged."""
+    """Answer AlterConfigs: replace the overrides of each resource with valid configs; the others stay unchanged."""
     twice = repeated_keys(request.resources, _key)
     allowed = context.allowed(WRITE_CONFIGS)
     results: dict[tuple[int, str], Result] = {}

@@ -23,7 +23,7 @@ _DEFAULT = "<default>"
 
 
 def entity(type_: str, name: str, view: View) -> ConfigResource | QuotaEntity | None:
-    """The entity of this type and name; None if one of them is wrong (InvalidEntity)."""
+    """Return the entity of this type and name; None if one of them is wrong (InvalidEntity)."""
     if type_ == wire.TOPIC and name in view.topics:
         return ConfigResource(TOPIC, name)
     if type_ == wire.BROKER and is_registered(name, view):
@@ -37,8 +37,11 @@ Result = tuple[int, dict[str, str]]
 
 
 async def describe_config(request: wire.DescribeConfigRequest, context: RequestContext) -> wire.DescribeConfigResponse:
-    """DescribeConfig: the values that apply for each entity: dynamic, else of the broker's file, else the default.
-    Without secrets."""
+    """Answer DescribeConfig: the values that apply for each entity: dynamic, else of the broker's file, else the
+    default.
+
+    Without secrets.
+    """
     return wire.DescribeConfigResponse(entities=tuple([await _described(item, context) for item in request.entities]))
 
 
@@ -72,7 +75,7 @@ Changes = dict[str, str | None]
 
 
 async def alter_config(request: wire.AlterConfigRequest, context: RequestContext) -> wire.AlterConfigResponse:
-    """AlterConfig: adds and deletes entries, all of one entity or none. A deleted entry gets its default back."""
+    """Answer AlterConfig: add and delete entries, all of one entity or none. A deleted entry gets its default back."""
     results = [
         wire.EntityErrorCode(
             entity_type=item.entity_type, entity_name=item.entity_name, error_code=await _altered(item, context)
@@ -103,7 +106,7 @@ async def _altered(item: wire.AlteredEntity, context: RequestContext) -> int:
 
 
 def _alter_quotas(known: QuotaEntity, added: dict[str, str], deleted: tuple[str, ...], context: RequestContext) -> int:
-    """Empty values are invalid here: a deletion is listed as such."""
+    """Alter quotas. Empty values are invalid here: a deletion is listed as such."""
     try:
         values = {key: parsed_quota(key, added.get(key, "")) for key in (*added, *deleted)}
     except ValueError:
@@ -132,7 +135,7 @@ class Notification(NamedTuple):
 
 
 def notifications(state: ClusterState, after: int = 0) -> Iterator[Notification]:
-    """The notifications with a higher sequence, oldest first, of the last 15 minutes.
+    """Yield the notifications with a higher sequence, oldest first, of the last 15 minutes.
 
     They are read from the metadata log, which each broker applies in order (`Propagation`).
     """
@@ -144,13 +147,12 @@ def notifications(state: ClusterState, after: int = 0) -> Iterator[Notification]
 
 
 def missed(state: ClusterState, applied: int) -> tuple[Notification, ...]:
-    """The notifications that a broker has not applied, if it has applied the log up to an offset."""
+    """Return the notifications that a broker has not applied, if it has applied the log up to an offset."""
     return tuple(notifications(state, applied))
 
 
 def _changed_entity(change: Change) -> tuple[str, str] | None:
-    """Type and name of the entity that changed; None for other changes, and for entities that the proposal does not
-    have."""
+    """Return type and name of the entity that changed; None for what the proposal has no entity for."""
     key = change.key
     if change.table == "configs" and isinstance(key, ConfigResource) and key.type in _NOTIFIED_TYPES:
         return _NOTIFIED_TYPES[key.type], key.name

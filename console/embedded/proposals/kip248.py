@@ -47,8 +47,10 @@ _PARTS = {ResourceType.USER: USER, ResourceType.CLIENT: CLIENT_ID}
 
 
 def entity_of(parent: QuotaConfigResource, child: QuotaConfigResource) -> QuotaEntity:
-    """The entity of a resource and its child: a user, a client, or a user's client. Raises ValueError for
-    another pair."""
+    """Return the entity of a resource and its child: a user, a client, or a user's client.
+
+    Raises ValueError for another pair.
+    """
     if child.type == ResourceType.UNKNOWN and child.name is None:
         resources = [parent]
     elif (parent.type, child.type) == (ResourceType.USER, ResourceType.CLIENT):
@@ -68,7 +70,7 @@ def _part(resource: QuotaConfigResource) -> tuple[str, str | None]:
 
 
 def entity_names(resource: QuotaConfigResource, entities: Iterable[QuotaEntity]) -> tuple[str, ...]:
-    """The names of one type, or a user's clients. A client has no children.
+    """Return the names of one type, or a user's clients. A client has no children.
 
     Users are listed if only one of their clients has quotas. Raises ValueError for a type without quotas.
     """
@@ -100,7 +102,7 @@ READ_ONLY = frozenset(_MECHANISMS)
 
 
 def described_quotas(entity: QuotaEntity, view: View, wanted: tuple[str, ...] | None) -> tuple[ConfigEntry, ...]:
-    """The entries of an entity, or those with the wanted keys. A key that is not set has its default."""
+    """Return the entries of an entity, or those with the wanted keys. A key that is not set has its default."""
     entries = [_entry(entity, key, view) for key in CLIENT_KEYS]
     if entity.has(USER) and not entity.has(CLIENT_ID) and (user := entity.name_of(USER)) is not None:
         entries += [
@@ -124,18 +126,18 @@ def _entry(entity: QuotaEntity, key: str, view: View) -> ConfigEntry:
 
 
 def _inherited(entity: QuotaEntity, key: str, view: View) -> float:
-    """The value of a key that the entity does not set: the default entity's, else no limit (KIP-21)."""
+    """Return the value of a key that the entity does not set: the default entity's, else no limit (KIP-21)."""
     default = QuotaEntity.of(dict.fromkeys(entity.as_dict()))
     return view.quotas.get(default, {}).get(key, _UNLIMITED[key])
 
 
 def quota_text(key: str, value: float) -> str:
-    """A quota as text; byte rates without a fraction."""
+    """Return a quota as text; byte rates without a fraction."""
     return str(min(int(value), _LARGEST)) if key in _WHOLE else repr(value)
 
 
 def parsed_quota(key: str, value: str) -> float | None:
-    """The quota in a text; None for an empty one, which restores the default.
+    """Parse a quota; None for an empty text, which restores the default.
 
     Raises ValueError for an invalid key or value, with the reason.
     """
@@ -155,7 +157,7 @@ def parsed_quota(key: str, value: str) -> float | None:
 
 
 async def list_quotas(request: ListQuotasRequest, context: RequestContext) -> ListQuotasResponse:
-    """ListQuotas: the names, with ``<default>`` for the default. Needs DESCRIBE on the cluster."""
+    """Answer ListQuotas: the names, with ``<default>`` for the default. Needs DESCRIBE on the cluster."""
     if not context.allowed("DESCRIBE"):
         return _answer(ErrorCode.cluster_authorization_failed, CLUSTER_REFUSED)
     try:
@@ -171,7 +173,7 @@ def _answer(code: int, message: str | None, found: tuple[str, ...] = ()) -> List
 
 
 async def describe_quotas(request: DescribeQuotasRequest, context: RequestContext) -> DescribeQuotasResponse:
-    """DescribeQuotas: the quotas or the error of each resource. Needs DESCRIBE_CONFIGS on the cluster."""
+    """Answer DescribeQuotas: the quotas or the error of each resource. Needs DESCRIBE_CONFIGS on the cluster."""
     allowed = context.allowed("DESCRIBE_CONFIGS")
     return DescribeQuotasResponse(
         throttle_time_ms=0,
@@ -204,7 +206,8 @@ def _described_error(code: int, message: str) -> DescribedConfig:
 
 
 async def alter_quotas(request: AlterQuotasRequest, context: RequestContext) -> AlterQuotasResponse:
-    """AlterQuotas: sets each valid key, and answers when all live brokers know. Needs ALTER_CONFIGS on the cluster."""
+    """Answer AlterQuotas: set each valid key, and wait until all live brokers have it. Needs ALTER_CONFIGS on the
+    cluster."""
     allowed = context.allowed("ALTER_CONFIGS")
     results = tuple(
         AlteredQuotasResult(

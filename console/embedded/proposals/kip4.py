@@ -28,7 +28,7 @@ from console.wire.proposals.kip4 import (
 
 
 async def create_topics(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
-    """CreateTopics: creates the valid topics, and waits until all live brokers know them and they have leaders.
+    """Answer CreateTopics: create the valid topics, and wait until all live brokers know them and they have leaders.
 
     A topic for which the timeout was too short has REQUEST_TIMED_OUT, but its creation goes on.
     """
@@ -54,7 +54,7 @@ async def create_topics(request: CreateTopicsRequest, context: RequestContext) -
 
 
 def _planned(item: CreateTopicRequest, context: RequestContext, planner: Planner) -> PlannedTopic | int:
-    """The topic to create, or the error code."""
+    """Return the topic to create, or the error code."""
     if _is_misrouted(context):
         return ErrorCode.not_controller
     if not context.allowed("CREATE"):
@@ -77,7 +77,7 @@ def _planned(item: CreateTopicRequest, context: RequestContext, planner: Planner
 
 
 def _placement_refusal(item: CreateTopicRequest, context: RequestContext) -> int:
-    """Either counts or an assignment is required. An assignment may name brokers that are down."""
+    """Check that there are either counts or an assignment. An assignment may name brokers that are down."""
     counted = (item.num_partitions, item.replication_factor) != (NOT_GIVEN, NOT_GIVEN)
     if counted == bool(item.replica_assignment):
         return ErrorCode.invalid_request
@@ -89,7 +89,7 @@ def _placement_refusal(item: CreateTopicRequest, context: RequestContext) -> int
 
 
 def _is_assignment(item: CreateTopicRequest, context: RequestContext) -> bool:
-    """Whether partitions are numbered from 0, with equal numbers of distinct registered brokers."""
+    """Return whether partitions are numbered from 0, with equal numbers of distinct registered brokers."""
     partitions = sorted(part.partition_id for part in item.replica_assignment)
     replicas = [part.replicas for part in item.replica_assignment]
     return (
@@ -101,7 +101,7 @@ def _is_assignment(item: CreateTopicRequest, context: RequestContext) -> bool:
 
 
 async def delete_topics(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopicsResponse:
-    """DeleteTopics: deletes the topics that may be deleted, and waits until no live broker knows them.
+    """Answer DeleteTopics: delete the topics that may be deleted, and wait until no live broker knows them.
 
     A repeated name counts once. The deletion of a topic that is being deleted already is waited for too.
     """
@@ -121,7 +121,8 @@ async def delete_topics(request: DeleteTopicsRequest, context: RequestContext) -
 
 
 def _delete_refusal(name: str, context: RequestContext) -> int:
-    """Why a topic can't be deleted, as an error code. A topic that may not be described is reported as missing."""
+    """Return why a topic can't be deleted, as an error code. A topic that may not be described is reported as
+    missing."""
     if _is_misrouted(context):
         return ErrorCode.not_controller
     if not context.allowed("DELETE", "TOPIC", name):
@@ -138,12 +139,12 @@ def _delete_refusal(name: str, context: RequestContext) -> int:
 
 
 def _is_being_deleted(name: str, context: RequestContext) -> bool:
-    """Whether the controller has deleted the topic and another live broker still has it."""
+    """Return whether the controller has deleted the topic and another live broker still has it."""
     return any(name in context.cluster.view_of(broker).topics for broker in context.state.alive())
 
 
 def _removed_at(name: str, context: RequestContext) -> int:
-    """The log's offset at which a topic was deleted."""
+    """Return the log's offset at which a topic was deleted."""
     log = context.state.log
     return max(
         (change.offset for change in log.after(0) if (change.table, change.key) == ("topics", name)), default=log.end
@@ -154,7 +155,7 @@ _ALLOW = Permission.parse("ALLOW")
 
 
 async def list_acls(request: wire.ListAclsRequest, context: RequestContext) -> wire.ListAclsResponse:
-    """ListAcls: the ACLs of a principal or of all, on a resource or on all.
+    """Answer ListAcls: the ACLs of a principal or of all, on a resource or on all.
 
     A principal without permission for ALL on the cluster sees its own Allow entries. The format has no pattern types,
     so ACLs on prefixes are left out: they would look like ACLs on a name.
@@ -199,7 +200,7 @@ _PERMISSIONS = frozenset(wire.PermissionType)
 
 
 async def alter_acls(request: wire.AlterAclsRequest, context: RequestContext) -> wire.AlterAclsResponse:
-    """AlterAcls: deletes first, then adds, with a result for each action.
+    """Answer AlterAcls: delete first, then add, with a result for each action.
 
     A repeated resource is answered once, and nothing of it is done. Deleting a missing ACL and adding an existing one
     succeed.
@@ -239,7 +240,7 @@ def _key(resource: wire.Resource) -> tuple[int, str]:
 
 
 def _alter_refusal(context: RequestContext) -> int:
-    """The error of the whole request, 0 for none."""
+    """Return the error of the whole request, 0 for none."""
     if _is_misrouted(context):
         return ErrorCode.not_controller
     if context.cluster.authorizer is None:
@@ -277,12 +278,12 @@ def _binding(resource: wire.Resource, acl: wire.Acl) -> Acl:
 
 
 def _is_misrouted(context: RequestContext) -> bool:
-    """Whether the broker must answer NOT_CONTROLLER: it is not the controller and does not forward."""
+    """Return whether the broker must answer NOT_CONTROLLER: it is not the controller and does not forward."""
     return not context.cluster.forwarding and context.broker_id != context.state.controller_id
 
 
 async def _applied(context: RequestContext, offsets: Sequence[int], timeout_ms: int) -> list[bool]:
-    """For each offset of the log, whether all live brokers apply it before the timeout.
+    """Return for each offset of the log whether all live brokers apply it before the timeout.
 
     With a timeout of 0 ms or less all are False, though the changes are under way (KIP-4).
     """
@@ -292,7 +293,7 @@ async def _applied(context: RequestContext, offsets: Sequence[int], timeout_ms: 
 
 
 async def _applied_in_time(context: RequestContext, offset: int, within: float) -> bool:
-    """Checks once more after the timeout, because the offset may be older than the request."""
+    """Wait for an offset, and check once more after the timeout, because the offset may be older than the request."""
     cluster = context.cluster
     return await cluster.visible(offset, within) or all(
         cluster.propagation.applied(broker) >= offset for broker in cluster.state.alive()

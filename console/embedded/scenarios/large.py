@@ -59,22 +59,22 @@ class LargeTopics:
         self._laid: tuple[tuple[int, ...], tuple[tuple[Partition, ...], ...]] | None = None
 
     def name_at(self, index: int) -> str:
-        """The name of the topic with this number."""
+        """Return the name of the topic with this number."""
         return f"{_TEAMS[index % len(_TEAMS)]}.{_KINDS[index // len(_TEAMS) % len(_KINDS)]}.{index:06}"
 
     def index_of(self, name: str) -> int | None:
-        """The number of the topic with this name."""
+        """Return the number of the topic with this name."""
         match = _NAME.fullmatch(name)
         index = int(match[1]) if match else self._size
         return index if index < self._size and self.name_at(index) == name else None
 
     def name_of(self, topic_id: UUID) -> str | None:
-        """The name of the topic with this id."""
+        """Return the name of the topic with this id."""
         index = topic_id.int - _TOPIC_IDS
         return self.name_at(index) if 0 <= index < self._size else None
 
     def name_like(self, name: str) -> str | None:
-        """The topic whose name equals this one but for ``.`` and ``_``."""
+        """Return the topic whose name equals this one but for ``.`` and ``_``."""
         digits = name[-6:]
         if not (digits.isascii() and digits.isdigit()) or int(digits) >= self._size:
             return None
@@ -82,7 +82,7 @@ class LargeTopics:
         return found if unified(found) == unified(name) else None
 
     def find(self, key: str) -> Topic | None:
-        """The topic with this name."""
+        """Return the topic with this name."""
         index = self.index_of(key)
         return None if index is None else self._made(index, key, self._places())
 
@@ -90,7 +90,7 @@ class LargeTopics:
         return Topic(name, UUID(int=_TOPIC_IDS + index), places[index % len(places)])
 
     def items(self) -> Iterator[tuple[str, Topic]]:
-        """All topics by name, in order."""
+        """Yield all topics by name, in order."""
         places = self._places()
         for index in range(self._size):
             name = self.name_at(index)
@@ -103,7 +103,8 @@ class LargeTopics:
         return self._size
 
     def _places(self) -> tuple[tuple[Partition, ...], ...]:
-        """The possible partitions of a topic, by its number modulo the number of brokers; equal ones are one object."""
+        """Return the possible partitions of a topic, by its number modulo the number of brokers; equal ones are one
+        object."""
         alive = self._state.alive()
         if self._laid is None or self._laid[0] != alive:
             self._laid = (alive, tuple(self._place(start, alive) for start in range(len(self._brokers))))
@@ -131,12 +132,12 @@ class LargeConfigs:
         return None if index % 10 < _PLAIN_OF_TEN else _SETS[index // 10 % len(_SETS)]
 
     def find(self, key: ConfigResource) -> Mapping[str, str] | None:
-        """The overrides of a topic."""
+        """Return the overrides of a topic."""
         index = self._topics.index_of(key.name) if key.type == TOPIC else None
         return None if index is None else self._of(index)
 
     def items(self) -> Iterator[tuple[ConfigResource, Mapping[str, str]]]:
-        """The topics with overrides, and these."""
+        """Yield the topics that have overrides, with their overrides."""
         for index in range(len(self._topics)):
             overrides = self._of(index)
             if overrides is not None:
@@ -185,7 +186,7 @@ class LargeQuotas:
         self._users = users
 
     def find(self, key: QuotaEntity) -> QuotaValues | None:
-        """The quotas of an entity."""
+        """Return the quotas of an entity."""
         if not key.has(USER):
             return None
         number = _number(key.name_of(USER), self._users)
@@ -197,7 +198,7 @@ class LargeQuotas:
         return None
 
     def of_part(self, part: QuotaPart) -> Iterator[QuotaEntity]:
-        """The entities with this component."""
+        """Yield the entities with this component."""
         if part.type == USER:
             number = _number(part.name, self._users)
             if number is not None:
@@ -207,7 +208,7 @@ class LargeQuotas:
                 yield QuotaEntity((QuotaPart(USER, _user(number)), part))
 
     def of_types(self, types: frozenset[str]) -> Iterator[tuple[QuotaEntity, QuotaValues]]:
-        """The users alone, or their clients."""
+        """Yield the users alone, or their clients."""
         if types == {USER}:
             for number in range(self._users):
                 yield QuotaEntity((QuotaPart(USER, _user(number)),)), self._values(number, 0)
@@ -225,7 +226,7 @@ class LargeQuotas:
         return _VALUES[(number * EACH + place) % len(_VALUES)]
 
     def items(self) -> Iterator[tuple[QuotaEntity, QuotaValues]]:
-        """All entities with their quotas."""
+        """Yield all entities with their quotas."""
         for number in range(self._users):
             for place, entity in enumerate(self._entities(number)):
                 yield entity, self._values(number, place)
@@ -263,7 +264,7 @@ class LargeAcls:
         return Acl(_TOPIC, f"team-{index % _ACL_TEAMS:03}.", _PREFIXED, f"User:{user}", "*", operation, permission)
 
     def find(self, key: Acl) -> UUID | None:
-        """The id of an ACL."""
+        """Return the id of an ACL."""
         number = _number(key.principal.removeprefix("User:"), (self._size + 1) // 2)
         if number is not None:
             for index in (2 * number, 2 * number + 1):
@@ -272,13 +273,13 @@ class LargeAcls:
         return None
 
     def of_principal(self, principal: str) -> Iterator[Acl]:
-        """The ACLs of a principal."""
+        """Yield the ACLs of a principal."""
         number = _number(principal.removeprefix("User:"), (self._size + 1) // 2)
         if number is not None and principal.startswith("User:"):
             yield from (self._at(index) for index in (2 * number, 2 * number + 1) if index < self._size)
 
     def on(self, pattern: Pattern) -> Iterator[Acl]:
-        """The ACLs with exactly this pattern."""
+        """Yield the ACLs with exactly this pattern."""
         indexes: Iterable[int] = ()
         if match := _TEAM.fullmatch(pattern.name):
             indexes = range(int(match[1]), self._size, _ACL_TEAMS)
@@ -287,7 +288,7 @@ class LargeAcls:
         yield from (acl for acl in map(self._at, indexes) if pattern_of(acl) == pattern)
 
     def items(self) -> Iterator[tuple[Acl, UUID]]:
-        """All ACLs with their ids."""
+        """Yield all ACLs with their ids."""
         for index in range(self._size):
             yield self._at(index), UUID(int=_ACL_IDS + index)
 
@@ -312,7 +313,7 @@ _LAGGING_EVERY = 20
 
 
 def add_groups(cluster: Cluster) -> None:
-    """Groups of the consumer protocol, classic ones before 4.0. What equal groups have is one object."""
+    """Add groups of the consumer protocol, classic ones before 4.0. What equal groups have is one object."""
     state, now = cluster.state, cluster.clock.time()
     is_newer = cluster.release.number >= NEWER_FROM
     nothing = Committed(0, at=now)

@@ -48,7 +48,7 @@ class Scenario:
 
 
 def topic_id(name: str) -> UUID:
-    """The id of a scenario's topic, the same in every run."""
+    """Return the id of a scenario's topic, the same in every run."""
     return uuid5(SCENARIO_IDS, name)
 
 
@@ -91,7 +91,7 @@ def scram_user(state: ClusterState, user: str, password: str, *mechanisms: Scram
 
 
 def leave_isr(state: ClusterState, name: str, broker: int) -> None:
-    """A replica leaves the ISR in all partitions of a topic where it is not the last one."""
+    """Remove a replica from the ISR in all partitions of a topic where it is not the last one."""
     topic = state.topics[name]
     alive = frozenset(state.alive())
     state.put_topic(
@@ -106,7 +106,7 @@ def leave_isr(state: ClusterState, name: str, broker: int) -> None:
 
 
 def join_isr(state: ClusterState, name: str, broker: int) -> None:
-    """A replica is in sync again in all partitions of a topic."""
+    """Return a replica to the ISR in all partitions of a topic."""
     topic = state.topics[name]
     state.put_topic(replace(topic, partitions=tuple(joined_isr(partition, broker) for partition in topic.partitions)))
 
@@ -123,7 +123,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def batch_of(values: Sequence[bytes], moment: int, key: bytes, offset: int = 0) -> bytes:
-    """An encoded record batch. moment: timestamp of its last record, milliseconds since 1970. offset: of its first."""
+    """Encode a record batch.
+
+    Args:
+        moment: timestamp of its last record, milliseconds since 1970.
+        offset: of its first record.
+    """
     from kio.records.schema import NewRecordBatch, Record
     from kio.records.writers import write_new_batch
 
@@ -210,7 +215,7 @@ def add_group(
 
 
 def _shares(state: ClusterState, topics: Sequence[str], members: int) -> list[dict[str, tuple[int, ...]]]:
-    """Each member's partitions (RangeAssignor)."""
+    """Assign partitions to members (RangeAssignor)."""
     shares: list[dict[str, tuple[int, ...]]] = [{} for _ in range(members)]
     for topic in topics if members else ():
         each, more = divmod(len(state.topics[topic].partitions), members)
@@ -226,7 +231,7 @@ def _shares(state: ClusterState, topics: Sequence[str], members: int) -> list[di
 def _stand_in(
     group: str, client: str, place: int, topics: Sequence[str], share: Mapping[str, tuple[int, ...]]
 ) -> Member:
-    """A member without a client, which leaves when a real one joins."""
+    """Return a member without a client, which leaves when a real one joins."""
     return Member(
         f"{client}-{uuid5(SCENARIO_IDS, f'{group} {client}')}",
         None,

@@ -57,7 +57,7 @@ def _log(cluster: Cluster, place: tuple[str, int]) -> PartitionLog:
 
 
 def _write(cluster: Cluster, place: tuple[str, int], producer: int, epoch: int, moment: int, sequence: int) -> None:
-    """Two records of a producer's transaction."""
+    """Append two records of a producer's transaction."""
     batch = read_batch(batch_of([b"one", b"two"], moment, b"k"), 0)
     _log(cluster, place).append(transactional_batch(batch, producer, epoch, sequence), 0)
 
