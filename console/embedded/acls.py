@@ -109,6 +109,7 @@ def _chosen(
     if isinstance(acls, AclTable):
         return find(acls)
     if isinstance(acls, PastTable) and isinstance(acls.now, AclTable):
+        # What was added since is not in the view; what was removed since is put back.
         still = [acl for acl in find(acls.now) if acl in acls]
         return [*still, *(acl for acl in acls.restored() if is_wanted(acl) and acl not in acls.now)]
     return [acl for acl in acls if is_wanted(acl)]
@@ -147,6 +148,7 @@ def matching_acls(wanted: AclFilter, acls: Mapping[Acl, UUID]) -> Iterator[Acl]:
 
 
 def _candidates(wanted: AclFilter, acls: Mapping[Acl, UUID]) -> Iterable[Acl]:
+    # The index by pattern first: a name matches few ACLs, a principal may have thousands.
     if wanted.resource_name is not None:
         return (acl for pattern in _patterns(wanted, wanted.resource_name) for acl in acls_on(acls, pattern))
     if wanted.principal is not None:
@@ -232,6 +234,7 @@ class StandardAuthorizer:
             return True
         decision = self._acls_for(principal, view).allows(Request(principal, host, operation, resource, name))
         if decision is None:
+            # allow.everyone.if.no.acl.found counts only for a resource that no ACL of any principal matches.
             return self._open_by_default and not _is_on_anything(view, resource, name)
         return decision
 
@@ -245,6 +248,7 @@ class StandardAuthorizer:
 
     def _acls_for(self, principal: str, view: AclView) -> AclIndex:
         acls = view.acls
+        # A view of the past has no version of its own table, but it never changes: its offset names it.
         version = (True, acls.version) if isinstance(acls, AclTable) else (False, view.offset)
         known = self._known.get(principal)
         if known is not None and known[0] == version:

@@ -53,6 +53,7 @@ def advertised_controller(context: RequestContext) -> int:
     view = context.view
     if not context.cluster.forwarding:
         return view.controller_id
+    # Clients must not learn the quorum's leader: any broker takes their changes and forwards them.
     alive = [broker.id for broker in view.brokers.values() if broker.alive]
     return choice(alive) if alive else -1  # noqa: S311 - not a secret
 
@@ -174,6 +175,7 @@ def _value(field: Field[Any], source: Any, items: Sequence[tuple[str, str]], cod
             if asked:
                 return tuple(_entity(element, item, items, code, message) for item in asked)
             echoed = getattr(source, field.name, None)
+            # Kafka names the entity again in its errors, so that a client finds its own entry.
             if echoed and not _has_error(element):  # a quota's entity
                 return tuple(_entity(element, item, items, code, message) for item in echoed)
         return ()
@@ -322,6 +324,7 @@ async def long_part(entity: type[Any], empty: Any, items: Iterable[bytes]) -> by
     encoded: list[bytes] = []
     await with_pauses(items, encoded.append)
     before = encode_body(entity, empty)
+    # The empty array and, in flexible versions, the tagged fields after it end the structure; the items go in between.
     if entity.__flexible__:
         return b"".join((before[:-2], encode_varint(len(encoded) + 1), *encoded, before[-1:]))
     return b"".join((before[:-4], struct.pack(">i", len(encoded)), *encoded))

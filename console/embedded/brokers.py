@@ -60,19 +60,23 @@ async def serve(
 ) -> None:
     """Answer one connection's requests, one at a time and in their order, until it ends.
 
-    While a request is handled no further one is read, as Kafka mutes a channel. idle_seconds: the limit for receiving
-    one whole request, and for sending one answer (connections.max.idle.ms).
+    While a request is handled no further one is read, as Kafka mutes a channel.
+
+    Args:
+        idle_seconds: the limit for receiving one whole request, and for sending one answer (connections.max.idle.ms).
     """
     login_by = asyncio.get_running_loop().time() + LOGIN_SECONDS
     try:
         while True:
             frame = await _frame(reader, session, login_by, idle_seconds)
             answer = await dispatcher.answer(session, frame)
+            # A request of many megabytes is not kept while its answer waits for a slow client.
             del frame
             if answer is not None:
                 writer.write(answer)
                 async with asyncio.timeout(idle_seconds):
                     await writer.drain()
+            # Kafka answers a throttled client at once and mutes its channel afterwards (KIP-219).
             if session.mute:
                 await dispatcher.clock.sleep(session.mute)
                 session.mute = 0.0
@@ -91,6 +95,7 @@ async def serve(
 
 async def _frame(reader: asyncio.StreamReader, session: Session, login_by: float, idle_seconds: float) -> bytes:
     """Read the next request. Raises CloseConnection if it is too long, or not complete in time."""
+    # An unknown client must not make the broker reserve as much memory as a known one may.
     most = MAX_REQUEST if session.authenticated else MAX_EARLY_REQUEST
     end = asyncio.get_running_loop().time() + idle_seconds
     try:
@@ -105,7 +110,7 @@ async def _frame(reader: asyncio.StreamReader, session: Session, login_by: float
 
 
 async def _listening(listener: Listener, brokers: int) -> None:
-    """Start it. Raises OSError, with what it takes where the process may open no more files."""
+    """Start a listener. Raises OSError, with the number of files needed where the process may open no more."""
     try:
         await listener.start()
     except OSError as error:
@@ -175,6 +180,7 @@ class Listener:
     def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         host, port = writer.get_extra_info("peername")[:2]
         session = Session(self._broker_id, host, port)
+        # Closed at once, as Kafka does beyond max.connections; the limit leaves files for the process itself.
         if len(self._open) >= self._most:
             log.warning("closed the connection of %s: %d are open already", session, self._most)
             writer.transport.abort()
@@ -253,6 +259,7 @@ class EmbeddedCluster(Cluster):
         kept = read_state(path, self.spec.scenario) if path else None
         if self._scenario is not None and self._scenario.sources is not None:
             self._scenario.sources(self.state)
+        # Before the stored state, which has those of the last run, and before the scenario, which counts on them.
         begin_configs(self)
         if path and kept is not None:
             restore_state(self.state, kept, path)
@@ -281,6 +288,7 @@ class EmbeddedCluster(Cluster):
         except BaseException:
             await self.stop()
             raise
+        # Only now: while the state is filled no listener is open that a removed broker could close.
         self.state.subscribe(self._changed)
         resume_moves(self)
         resume_copies(self)
@@ -322,6 +330,7 @@ class EmbeddedCluster(Cluster):
         """Crash a broker: its connections end and other replicas lead. Does nothing if it is down."""
         if not self._is_up(broker_id):
             return
+        # Before the change is written: the broker itself never learns that it was fenced.
         self.propagation.stopped(broker_id)
         self.loggers.forget(broker_id)
         self.reconfigured.discard(broker_id)
@@ -334,6 +343,7 @@ class EmbeddedCluster(Cluster):
         if self._is_up(broker_id):
             return
         listener = self._listeners[broker_id]
+        # Before the state says so: clients that read that the broker is up must be able to connect.
         await listener.start()
         if broker_id not in self.state.brokers:
             self.state.put_broker(replace(_node(self.spec, broker_id, listener.port), alive=False))
@@ -389,7 +399,10 @@ class ThreadedCluster:
     def call(self, function: Callable[[EmbeddedCluster], T], timeout: float = 30.0) -> T:
         """Call a function with the cluster, on the cluster's loop, and return its result.
 
-        No other thread may read or change the cluster in another way. timeout: seconds.
+        No other thread may read or change the cluster in another way.
+
+        Args:
+            timeout: seconds.
         """
 
         async def called() -> T:

@@ -178,6 +178,8 @@ def altered_by_broker(
             if code == SUBTRACT:
                 parts = _without(old, given)
             elif kraft:
+                # Since KRaft an empty list is no list with one empty entry, and a value that is there is not added
+                # twice.
                 old = [part for part in old if part]
                 parts = old + [part for part in given if part not in old]
             else:
@@ -219,6 +221,7 @@ def altered_by_controller(
     Raises ConfigProblem and ControllerFailure.
     """
     result: dict[str, str | None] = {}
+    # In the order of a Java HashMap, which decides which of several errors is reported.
     by_key = {operation.key: operation for operation in operations}
     for key in hash_order(by_key):
         _, code, value = by_key[key]
@@ -233,6 +236,7 @@ def altered_by_controller(
                 raise ConfigProblem(
                     ErrorCode.invalid_config, f"Can't {code.name} to key {key} because its type is not LIST."
                 )
+            # An inherited value does not count: the controller starts from Kafka's default.
             text = now.get(key, definition.default) or ""
             parts = [part for part in text.split(",") if part]
             if code == SUBTRACT:
@@ -245,6 +249,7 @@ def altered_by_controller(
         else:
             raise ControllerFailure
         if len(result[key] or "") > MOST_CHARACTERS:
+            # The record can't be written; older controllers had no check before, and fail as a whole.
             if texts.too_long is None:
                 raise ControllerFailure
             raise ConfigProblem(ErrorCode.invalid_config, texts.too_long)

@@ -66,6 +66,7 @@ def check_broker_values(layers: BrokerLayers, values: Mapping[str, str], texts: 
             + texts.security_keys(bare)
         )
     _check_types(configs, values)
+    # A listener belongs to one broker, so what is dynamic per listener can't be set for all.
     if not own:
         per_broker = configs.per_broker.intersection(values)
         per_listener = [name for name in values if _is_of_one_listener(configs, name)]
@@ -214,6 +215,7 @@ def _check_running(before: BrokerLayers, after: BrokerLayers) -> None:
             )
         )
     listeners = after.value("advertised.listeners")
+    # The addresses are in the broker's registration, which is written when it starts.
     if after.value("process.roles") and listeners != before.value("advertised.listeners"):
         raise ValueError(
             _WRAPPED.format(reason="Advertised listeners cannot be altered when using a Raft-based metadata quorum.")
@@ -244,6 +246,7 @@ def _check_local_retention(before: BrokerLayers, after: BrokerLayers, key: str) 
 def _check_threads(begin: str, old: int, new: int) -> None:
     if new <= 0:
         raise ValueError(_WRAPPED.format(reason=f"{begin} be at least 1"))
+    # The rule of all thread pools: at most half or double the size in one step.
     if new < old // 2:
         raise ValueError(_WRAPPED.format(reason=f"{begin} be at least half the current value {old}"))
     if new > old * 2:
@@ -299,6 +302,7 @@ def check_topic(configs: ReleaseConfigs, own: Mapping[str, str], inherited: Mapp
             ErrorCode.invalid_config,
             f"conflict topic config setting min.compaction.lag.ms ({least}) > max.compaction.lag.ms ({most})",
         )
+    # No broker here has a plugin for remote storage.
     if values.get("remote.storage.enable"):
         raise ValueError(_NO_TIERED_STORAGE)
 
@@ -327,8 +331,10 @@ _SIDES = ("min", "max")
 
 
 def check_group(layers: BrokerLayers, own: Mapping[str, str], *, as_range: bool = False) -> None:
-    """Check a group's configs (GroupConfig). as_range: since 4.4 both bounds are told. Raises ConfigProblem or
-    ValueError for the first error."""
+    """Check a group's configs (GroupConfig). Raises ConfigProblem or ValueError for the first error.
+
+    as_range: since 4.4 a message names both bounds.
+    """
     definitions = layers.configs.group
     unknown = next((key for key in own if key not in definitions), None)
     if unknown is not None:
@@ -358,6 +364,7 @@ def _bounded_keys(layers: BrokerLayers) -> list[str]:
 def _bound_key(layers: BrokerLayers, name: str, side: str) -> str | None:
     """Return the broker's key of a bound: ``group.consumer.max.session.timeout.ms``."""
     kind, _, rest = name.partition(".")
+    # Kafka's names of these bounds are not regular: the upper one leaves out ``num``.
     rest = rest.removeprefix("num.") if side == "max" else rest
     key = f"group.{kind}.{side}.{rest}"
     return key if key in layers.configs.broker else None

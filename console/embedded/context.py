@@ -85,9 +85,13 @@ class Session:
         return self.principal is not None
 
     def authenticate(self, view: View, token: bytes) -> bytes:
-        """Take the client's next token and return the broker's. When the exchange is complete, set the principal.
+        """Take the client's next token, and return the broker's. When the exchange is complete, set the principal.
 
-        Raises SaslFailure.
+        Args:
+            view: holds the SCRAM credentials.
+
+        Raises:
+            SaslFailure: the client is not authenticated; the connection has to close.
         """
         assert self.exchange is not None
         answer = self.exchange.step(view, token)
@@ -169,7 +173,7 @@ class Cluster(ABC):
         """Restart a broker that is down, at its old port. Does nothing if it is up."""
 
     def down_for(self, broker_id: int, seconds: float) -> None:
-        """Crash a broker now and restart it later."""
+        """Crash a broker now, and restart it after so many seconds."""
 
         async def down_and_up() -> None:
             await self.broker_down(broker_id)
@@ -280,5 +284,12 @@ class RequestContext:
         return bits
 
     async def visible(self, within: float | None = None) -> bool:
-        """Wait until all live brokers know all changes so far. False if `within` seconds are too few."""
+        """Wait until all live brokers know all changes so far.
+
+        Args:
+            within: seconds, None to wait without an end.
+
+        Returns:
+            False if `within` was too short.
+        """
         return await self.cluster.visible(self.state.log.end, within)

@@ -190,7 +190,14 @@ class Group:
     # Requests.
 
     def join(self, wish: JoinRequest, now: float) -> Joined | asyncio.Future[Joined]:
-        """Add a member, or take it back. Returns an answer, or a future that ends with the rebalance."""
+        """Add a member, or let a known one join again.
+
+        Args:
+            now: Unix seconds, as in all methods.
+
+        Returns:
+            The answer, or a future that ends with the rebalance.
+        """
         if not self._agrees(wish):
             return Joined(ErrorCode.inconsistent_group_protocol, wish.member_id)
         if not wish.member_id:

@@ -289,6 +289,7 @@ def parsed_filter(components: Sequence[Component], strict: bool, release: Releas
         if release.kraft:
             _check_match(component)
         seen.add(type_)
+    # Limits of an address count connections, before there is a user; no entity has both.
     if IP in seen and len(seen) > 1:
         raise BadFilter(ErrorCode.invalid_request, messages.mixed_filter)
     return QuotaFilter(tuple(QuotaMatch(c.type, Match(c.match), c.name) for c in components), strict)
@@ -340,6 +341,7 @@ def check_quota(key: str, value: float, keys: Container[str], *, finite: bool = 
         article, type_, largest = _WHOLE[key]
         if value > largest:
             raise BadValue(VALUE_TOO_LARGE.format(key=key, article=article, type=type_))
+        # Doubles on the wire carry whole numbers: what rounding left over is accepted.
         if math.fmod(value, 1.0) > _TOLERANCE:
             raise BadValue(FRACTION.format(key=key))
 
@@ -350,6 +352,7 @@ def checked_quotas(ops: Mapping[str, float | None], types: Container[str], *, fi
     finite: as of `check_quota`.
     """
     keys = keys_of(types)
+    # In the order of a Java HashMap, which decides which of several errors is reported.
     for key in sized_hash_order(tuple(ops)):
         value = ops[key]
         if value is not None:

@@ -85,6 +85,7 @@ def produced_batch(data: bytes) -> Batch:
     batch = read_batch(data, 0)
     if len(batch.data) != len(data):
         raise InvalidBatch("Produce requests are only allowed to contain exactly one record batch per partition")
+    # Only producers' batches are dense; compaction leaves gaps later (LogValidator.validateBatch).
     if batch.records <= 0 or batch.records != batch.last_offset - batch.base_offset + 1:
         raise InvalidBatch(
             f"Inconsistent batch offset range [{batch.base_offset}, {batch.last_offset}] and count of records "
@@ -121,6 +122,7 @@ def read_batch(data: bytes, at: int) -> Batch:
     end = at + _AFTER_LENGTH + length
     if length < HEADER_SIZE - _AFTER_LENGTH or end > len(data):
         raise CorruptBatch(f"a record batch of {length} bytes in {len(data) - at - _AFTER_LENGTH}")
+    # The checksum leaves out what the broker writes itself, the offset and the leader's epoch.
     if crc32c(data[at + _CRC_FROM : end]) != crc:
         raise CorruptBatch(f"the checksum {crc} is not that of the batch")
     return Batch(
@@ -182,6 +184,7 @@ def first_since(batch: Batch, timestamp: int) -> tuple[int, int]:
 
     If the records can't be decompressed, those of the first record.
     """
+    # All records have the batch's time then, whatever is encoded with them.
     if batch.attributes & _LOG_APPEND_TIME:
         return batch.max_timestamp, batch.base_offset
     for place, record_time in enumerate(record_times(batch)):

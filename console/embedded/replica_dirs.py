@@ -44,7 +44,10 @@ def cordoned_dirs(state: ClusterState, broker: int) -> frozenset[str]:
 
 
 def start_copy(cluster: Cluster, topic: Topic, number: int, broker: int, path: str) -> None:
-    """Copy a replica into a directory; to the one that it is in: end a copy of it. Another copy of it is dropped."""
+    """Copy a replica into a directory of its broker; if it is there already, end a copy of it.
+
+    Another copy of it is dropped.
+    """
     state, place = cluster.state, (topic.id, number, broker)
     before = state.dir_copies.pop(place, None)
     if before is not None and before[0] == path:

@@ -392,9 +392,14 @@ _THROTTLED_RATE = "follower.replication.throttled.rate"
 def start_move(
     cluster: Cluster, name: str, index: int, target: Replicas | None, *, any_replication: bool = True
 ) -> Refusal:
-    """Start to move a partition to these replicas, or with None cancel its move. Returns DONE, or why not.
+    """Start to move a partition to these replicas, or with None cancel its move.
 
-    any_replication: whether the number of replicas may change.
+    Args:
+        target: the first one is to be the preferred leader.
+        any_replication: whether the number of replicas may change.
+
+    Returns:
+        DONE, or why not.
     """
     state = cluster.state
     found = _found_partition(state, name, index)

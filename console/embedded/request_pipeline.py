@@ -57,6 +57,7 @@ log = logging.getLogger("console.embedded")
 
 MAX_CLIENTS = 1000
 OTHERS = "…others"
+"""The client id under which further clients are counted: a client chooses its id, so there is no limit to them."""
 API_VERSIONS = 18
 _PRODUCE, _SASL_HANDSHAKE, _SASL_AUTHENTICATE = 0, 17, 36
 _BEFORE_AUTHENTICATION = (API_VERSIONS, _SASL_HANDSHAKE)
@@ -64,14 +65,17 @@ _OLDEST_ADVERTISED = frozenset({_PRODUCE})
 """APIs whose lowest versions are advertised though they are not answered, as in Kafka 4: librdkafka compresses only if
 Produce v0 is advertised (KAFKA-18659)."""
 BETWEEN_BROKERS = frozenset({4, 5, 6, 7})
-"""What a controller asks brokers with ZooKeeper, and they it. They advertise it to clients too, who tell them by it."""
+"""APIs between a controller with ZooKeeper and its brokers. They are advertised to clients, too, which recognize
+ZooKeeper by them."""
 _BY_A_FAULT = "a declared fault"
 _HEADER = 8
 """Bytes of length and correlation id at the start of a response frame."""
 _THROTTLE_TIMES = ("throttle_time", "throttle_time_ms")
 
 Handle = Callable[[Any, RequestContext], Awaitable[Any]]
+"""A handler: takes kio's entity of the request and the context, and returns that of the response (see `handlers`)."""
 Handled = Callable[[Any, RequestContext, Messages], Awaitable[Any]]
+"""A handler as the pipeline calls it, for any messages; what it raises is answered already."""
 
 
 class CountedKey(NamedTuple):
@@ -197,7 +201,12 @@ class Recorder(Protocol):
     """Keeps requests and their answers as they were on the wire."""
 
     def add(self, context: RequestContext, messages: Messages, frame: bytes, answer: bytes | None) -> None:
-        """Keep one request, and its answer with its length; None without an answer."""
+        """Keep one request, and its answer as they were on the wire.
+
+        Args:
+            frame: the request without its length.
+            answer: with its length; None without an answer.
+        """
         ...
 
 

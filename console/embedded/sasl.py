@@ -115,6 +115,7 @@ class PlainExchange:
         if not password:
             raise SaslFailure("Authentication failed: password not specified")
         known = self._users.get(user)
+        # Compared in any case and in constant time, so that the time does not disclose which users exist.
         expected = known.reveal() if known is not None else ""
         if not hmac.compare_digest(expected.encode(), password.encode()) or known is None:
             raise SaslFailure("Authentication failed: Invalid username or password")
@@ -165,9 +166,12 @@ class ScramExchange:
         assert self._credential is not None
         before, _, encoded = text.rpartition(",p=")
         attributes = _attributes(before)
+        # The nonce has a part of each side: an exchange that was recorded can't be replayed.
         if attributes["r"] != self._nonce:
             raise self._failure()
         auth_message = f"{self._auth_message},{before}".encode()
+        # The stored key proves the client's, but does not yield it: who reads the metadata log can't log in by it (RFC
+        # 5802).
         signature = mac(self._credential.stored_key, auth_message, self._mechanism)
         proof = b64decode(encoded, validate=True)
         if len(proof) != len(signature):

@@ -125,8 +125,10 @@ def encode_unlogged(state: ClusterState) -> dict[str, Any]:
     left = KEPT_TOTAL
     logs = []
     for (topic, partition), log in sorted(state.logs.items()):
+        # The topic was deleted while records were appended.
         if topic not in state.topics:
             continue
+        # The newest records, as consumers read at the end; what is left out looks as if retention had deleted it.
         kept = _newest(log.batches, min(KEPT_BYTES, left))
         data = b"".join(batch.data for batch in kept)
         left -= len(data)
@@ -289,6 +291,7 @@ def encode_state(state: ClusterState, scenario: str | None) -> bytes:
         "tables": tables,
         **encode_unlogged(state),
     }
+    # Names with lone surrogates must survive a restart, too.
     return json_text(content, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
@@ -340,6 +343,8 @@ def restore_state(state: ClusterState, content: dict[str, Any], path: Path) -> N
                 table.put(key, codec.read_value(key, value))
         restore_unlogged(state, content)
         state.index_topics()
+        # Offsets go on where they were, so that no broker seems to know more than the controller. Last, as the tables
+        # are filled without the log.
         state.log = ChangeLog(content["offset"])
     except (KeyError, TypeError, ValueError) as error:
         raise StateFileError(
@@ -384,7 +389,9 @@ class StateKeeper:
         while True:
             await self._changed.wait()
             await asyncio.sleep(PAUSE)
+            # Before the state is encoded: a change during the write is written by the next one.
             self._changed.clear()
+            # Encoded in the loop, where nothing changes meanwhile; only the file is written in a thread.
             content = encode_state(self._state, self._scenario)
             try:
                 await asyncio.to_thread(write_state, self._path, content)

@@ -137,6 +137,7 @@ class Table(Mapping[K, V], Generic[K, V]):
     def __len__(self) -> int:
         if self.source is None:
             return len(self._own)
+        # An own value may replace one of the source, which counts already.
         fresh = sum(1 for key in self._own if self.source.find(key) is None)
         return len(self.source) - len(self._gone) + fresh
 
@@ -299,6 +300,7 @@ class ChangeLog:
         """Add the change of the next offset, and drop what is too old."""
         self.end = change.offset
         self._entries.append(change)
+        # Brokers lag by seconds, so the log is long enough for each view of the past.
         while len(self._entries) > MAX_ENTRIES or self._entries[0].at < change.at - RETENTION:
             self._entries.popleft()
 
@@ -317,4 +319,5 @@ class ChangeLog:
         for change in reversed(self._entries):
             if change.at <= moment:
                 return change.offset
+        # All changes that are left are younger: the broker is as far as where the log begins.
         return self._entries[0].offset - 1 if self._entries else self.end

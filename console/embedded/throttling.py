@@ -214,9 +214,15 @@ class Throttling:
         return self._limits[wanted]
 
     def charge(self, context: Request, api: str, size: int, payload: Any, ran: float) -> tuple[Any, float]:
-        """Count a request and its answer. Returns the answer to send, and the seconds to throttle the client.
+        """Count a request and its answer against the client's quotas.
 
-        size: bytes of the request. ran: seconds of work.
+        Args:
+            size: bytes of the request.
+            payload: the response; a Fetch that exceeds the quota loses its records.
+            ran: seconds of work, without waiting.
+
+        Returns:
+            The response to send, and the seconds to throttle the client.
         """
         # There is no user yet whose quota could count.
         if not context.principal or api in _EXEMPT:
@@ -246,7 +252,7 @@ class Throttling:
         return 0.0 if bucket is None else bucket.wait()
 
     def count_mutations(self, context: Request, partitions: int) -> float:
-        """Count partition changes. Returns the seconds to throttle the client."""
+        """Count partition changes, and return the seconds to throttle the client."""
         bucket = self._bucket(context)
         if bucket is None:
             return 0.0
@@ -275,7 +281,7 @@ class Throttling:
         return rate.wait(found.value, now)
 
     def _forget(self) -> None:
-        """Drop the older half."""
+        """Drop the half of the rates that was used longest ago."""
         newest = sorted(self._rates.items(), key=lambda entry: entry[1].last)
         self._rates = dict(newest[len(newest) // 2 :])
 

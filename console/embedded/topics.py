@@ -45,6 +45,7 @@ def name_refusal(name: str, state: ClusterState) -> Refusal | None:
         return Refusal(ErrorCode.invalid_topic_exception, texts.name_long.format(name=name, most=MAX_LENGTH))
     if not is_legal(name):
         return Refusal(ErrorCode.invalid_topic_exception, texts.name_illegal.format(name=name))
+    # Metrics replace both characters by one, so that two such topics would share their metrics.
     other = state.topic_like(name) if "_" in unified(name) else None
     if other is not None and other != name:
         return Refusal(ErrorCode.invalid_topic_exception, texts.collides.format(name=name, other=other))
@@ -114,6 +115,7 @@ class Planner:
         return Refusal(ErrorCode.topic_already_exists, self._texts.exists.format(name=wanted.name))
 
     def _with_kraft(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
+        # The order is that of ReplicationControlManager: which of several errors a client gets depends on it.
         refusal = self.refusal(wanted) or self._both(wanted)
         if refusal is not None:
             return refusal
@@ -133,6 +135,7 @@ class Planner:
         if isinstance(planned, Refusal):
             return planned
         refusal = name_refusal(wanted.name, self._state)
+        # With ZooKeeper the name is checked late: Kafka finds the replicas first.
         if refusal is None and wanted.assignments:
             refusal = new_topic_refusal(wanted.assignments, self._state)
         return refusal or self._config_refusal(wanted) or planned
@@ -181,6 +184,7 @@ class Planner:
         partitions, replication = self._cluster.topic_defaults
         partitions = partitions if wanted.partitions == DEFAULT else wanted.partitions
         replication = replication if wanted.replication == DEFAULT else wanted.replication
+        # The first replica starts at another broker for each topic, else broker 1 would lead every small one.
         begun = len(self._state.tables.topics.own)
         replicas = place_replicas(self._state, partitions, replication, begun)
         return replicas if isinstance(replicas, Refusal) else PlannedTopic(wanted.name, replicas, _set(wanted))
@@ -207,7 +211,14 @@ def has_leaders(state: ClusterState, name: str) -> bool:
 
 
 async def wait_for_leaders(state: ClusterState, clock: Clock, names: Collection[str], within: float) -> set[str]:
-    """Wait until all topics have leaders, at most `within` seconds. Returns those that have (KIP-4)."""
+    """Wait until all topics have leaders (KIP-4).
+
+    Args:
+        within: seconds.
+
+    Returns:
+        The names of the topics that have leaders.
+    """
     settled = asyncio.Event()
 
     def look(_change: Change | None = None) -> None:
@@ -237,8 +248,9 @@ class MutationQuota:
         self._wait = 0.0
 
     def take(self, partitions: int) -> Refusal | None:
-        """Count a change of so many partitions. Returns why it is refused, or None."""
+        """Count a change of so many partitions, and return why it is refused, None if it is not."""
         throttling = self._context.cluster.throttling
+        # Refused before it is counted: a client that keeps trying does not dig itself deeper.
         if self._strict:
             wait = throttling.mutations_allowed(self._context)
             if wait > 0:

@@ -21,7 +21,7 @@ LAST_EPOCH = 2**15 - 2
 """The epoch after which a producer gets another id."""
 MAX_TIMEOUT, MAX_TIMEOUT_DEFAULT = "transaction.max.timeout.ms", "900000"
 _CLEANUP_MS = 10_000
-"""Milliseconds between looks for transactions that are over their time
+"""Milliseconds between two checks for transactions that are over their time
 (transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
 _VERIFICATION = "transaction.partition.verification.enable"
 _VERIFIES_FROM = (3, 6)
@@ -133,7 +133,12 @@ def write_markers(cluster: Cluster, found: Transaction) -> None:
 def append_marker(
     cluster: Cluster, place: Place, producer_id: int, epoch: int, coordinator_epoch: int, *, commit: bool
 ) -> None:
-    """Append a marker to a partition. Raises FencedProducer, FencedCoordinator."""
+    """Append a marker to a partition.
+
+    Raises:
+        FencedProducer: the partition knows a newer epoch of the producer.
+        FencedCoordinator: the partition knows a newer epoch of the coordinator.
+    """
     log = cluster.state.logs.setdefault(place, PartitionLog())
     batch = marker_batch(producer_id, epoch, coordinator_epoch, int(cluster.clock.time() * 1000), commit=commit)
     # Before anything is appended: a coordinator that has lost its partition must not end a transaction of its

@@ -193,8 +193,10 @@ def add_group(
 ) -> None:
     """Add a group of consumers that share these topics' partitions as the range assignor does.
 
-    clients: the members' client ids; without any the group is empty. lag: roughly how many records of each partition
-    the group has not read. turn: the generation, by default the number of clients.
+    Args:
+        clients: the members' client ids; without any the group is empty.
+        lag: roughly how many records of each partition the group has not read.
+        turn: the generation, by default the number of clients.
     """
     state = cluster.state
     group = Group(name, generation=turn or len(clients), protocol_type=CONSUMERS, written=True)
