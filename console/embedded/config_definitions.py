@@ -408,8 +408,10 @@ class BrokerLayers:
         return None
 
     def synonyms(self, key: str) -> tuple[Synonym, ...]:
-        """Return all values for a key in order of precedence, from the first with the key's own name on
-        (ConfigHelper.configSynonyms)."""
+        """Return all values for a key in order of precedence (ConfigHelper.configSynonyms).
+
+        They begin with the first one that has the key's own name.
+        """
         names = self.names(key)
         found = [
             Synonym(name, values[name], source) for source, values in self.layers() for name in names if name in values

@@ -107,7 +107,7 @@ class Session:
 class Cluster(ABC):
     """A cluster without its sockets: what handlers, scenarios and the request pipeline work with.
 
-    spec: how it was asked for. state: the controller's state. propagation: which changes each broker knows.
+    spec: its specification. state: the controller's state. propagation: which changes each broker knows.
     forwarding: whether brokers forward requests to the controller. advertised: API key -> versions in ApiVersions.
     authorizer: None without ACLs. loggers: log levels by broker. reconfigured: brokers whose own configs changed since
     they started. mechanisms: enabled SASL mechanisms. copies: since when a replica (topic, partition, broker) copies,

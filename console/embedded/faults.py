@@ -178,6 +178,7 @@ class Faults:
             fault = declared.fault
             if not fault.matches(api, broker, client):
                 continue
+            # Counted where another condition fails, too, so that nth means requests and not effects.
             declared.seen += 1
             if fault.nth not in (None, declared.seen):
                 continue

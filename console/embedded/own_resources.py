@@ -1,4 +1,4 @@
-"""How brokers treat resources that have configs and nothing else: what differs by type."""
+"""Rules of brokers for resources that have configs and nothing else: what differs by type."""
 
 from __future__ import annotations
 

@@ -104,6 +104,7 @@ class Counters:
     def add(self, api: str, broker: int, client: str, bytes_in: int, bytes_out: int) -> None:
         """Count one request and its answer. bytes_out: 0 without an answer."""
         if client not in self._clients:
+            # A client chooses its id: one that sends another with each request must not fill the memory.
             if len(self._clients) < MAX_CLIENTS:
                 self._clients.add(client)
             else:
@@ -245,6 +246,7 @@ class RequestPipeline:
         Raises:
             CloseConnection: by a fault, or where the handler closes.
         """
+        # Met once for the whole request: a fault that happens n times counts requests, not stages.
         effects = self._faults.meet(found.api, context.broker_id, context.client_id)
         data = None
         try:
@@ -254,6 +256,7 @@ class RequestPipeline:
                 data = self._damaged(response_frame(found.response, correlation_id, body), context, effects)
             return data
         finally:
+            # Counted where the handler failed or a fault closed the connection, too: the broker had the work.
             self._counters.add(found.api, context.broker_id, context.client_id, len(frame) + 4, len(data or b""))
             if self.recorder is not None:
                 self.recorder.add(context, found, frame, data)
@@ -277,6 +280,7 @@ class RequestPipeline:
         payload = await answering
         payload, wait = self._cluster.throttling.charge(context, found.api, len(frame) + 4, payload, answering.seconds)
         if wait:
+            # The connection is muted after the answer, so the client sees the throttle time first (KIP-219).
             context.session.mute = max(wait, context.session.mute)
             payload = payload if payload is None else _throttled(payload, found, wait)
         for effect in effects:
@@ -296,6 +300,7 @@ class RequestPipeline:
             if isinstance(effect, FailFor) and not effect.names.isdisjoint(_texts(request)):
                 return _error(request, found, effect.code, effect.message)
         cluster = self._cluster
+        # Checked before the handler, which changes the controller's state, whichever broker was asked.
         if not cluster.forwarding and found.api in CONTROLLER_APIS and context.broker_id != cluster.state.controller_id:
             return not_controller(request, found)
 
@@ -339,6 +344,7 @@ class RequestPipeline:
                 context.session.ending = _BY_A_FAULT
                 return data[: max(len(data) // 2, 1)]
             if isinstance(effect, Garbage):
+                # With the length and the correlation id intact a client reads the body as the answer to its request.
                 kept = 0 if effect.whole_frame else _HEADER
                 return data[:kept] + self._random.randbytes(max(len(data) - kept, 1))
         return data
@@ -399,6 +405,7 @@ class Dispatcher:
         Raises:
             CloseConnection: the frame can't be read, or the API or its version is not served.
         """
+        # After SaslHandshake v0 frames have no headers, so their bytes can only be taken as a token.
         if session.raw_tokens:
             return self._raw_token(session, frame)
         try:
@@ -406,6 +413,7 @@ class Dispatcher:
             if head.key == API_VERSIONS and not self._answers_api_versions(head.version):
                 return await self._unknown_api_versions(head.correlation_id, frame)
             found = self._known(head.key, head.version)
+            # Kafka closes the connection without an answer: it owes none to an unknown client.
             if not session.authenticated and session.mechanism is None and head.key not in _BEFORE_AUTHENTICATION:
                 raise CloseConnection(f"{found.api} came before authentication")
             client_id, offset = read_client_id(frame, flexible=is_flexible(found.request))

@@ -1,4 +1,4 @@
-"""What an embedded cluster is to be like: its specification, the Kafka release, the names of the scenarios."""
+"""The specification of an embedded cluster, the Kafka releases, and the names of the scenarios."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class SaslSpec:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSpec:
-    """How to make a cluster.
+    """The specification of a cluster.
 
     brokers: how many, with ids from 1. versions: the Kafka release, one of RELEASE_NAMES. proposals: whether the
     proposals' own formats are advertised too. port: of the first broker, the others follow; 0 for free ones.

@@ -170,6 +170,7 @@ async def _entity(type_: int, name: str, keys: tuple[str, ...] | None, context: 
     except ConfigProblem as problem:
         return _resource_configs(problem.code, type_, name)
     is_elsewhere = is_broker and int(name) != context.broker_id
+    # Of another broker only what the metadata log has: its file is known to itself alone.
     visible = (entry for entry in entries if not (is_elsewhere and entry.read_only))
     return _resource_configs(ErrorCode.none, type_, name, [_config(entry, is_broker) for entry in visible])
 
@@ -224,6 +225,7 @@ async def alter_configs(request: wire.AlterConfigsRequest, context: RequestConte
             results[key] = ErrorCode.invalid_request, "Each resource must appear at most once."
         else:
             results[key] = await _altered_resource(item, context, request.validate_only)
+    # The proposal answers when all live brokers have applied the change.
     if not request.validate_only:
         await context.visible()
     return wire.AlterConfigsResponse(
@@ -253,6 +255,7 @@ async def _altered_resource(item: wire.AlteredResource, context: RequestContext,
         now = described_configs(resource, list(configs), context)
     except ConfigProblem as problem:
         return problem.code, problem.message or _MISSING
+    # The proposal has an error of its own for them; Kafka's handler would report an invalid config.
     fixed = [entry.name for entry in now if entry.read_only]
     if fixed:
         return UNSUPPORTED_OPERATION, f"Read-only: {', '.join(fixed)}"

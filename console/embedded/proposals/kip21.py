@@ -99,6 +99,8 @@ async def _altered(item: wire.AlteredEntity, context: RequestContext) -> int:
     if isinstance(known, QuotaEntity):
         return _alter_quotas(known, added, item.deleted_configs, context)
     result = await alter_overrides(known, added, item.deleted_configs, context)
+    # A failed validation is INVALID_CONFIG for a topic, and INVALID_REQUEST for a broker, as the broker that was asked
+    # checks it.
     is_config_error = result.error_code == ErrorCode.invalid_config or (
         known.type == BROKER and result.error_code == ErrorCode.invalid_request
     )

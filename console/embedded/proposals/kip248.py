@@ -233,6 +233,7 @@ def _altered(item: AlteredQuotas, context: RequestContext, validate_only: bool) 
     results: list[QuotaResult] = []
     for config in item.configs:
         try:
+            # Each key by itself: one that is invalid does not keep the others from being set.
             changes[config.config_name] = parsed_quota(config.config_name, config.config_value)
             results.append(QuotaResult(error_code=ErrorCode.none, error_message=None, config_name=config.config_name))
         except ValueError as error:

@@ -46,6 +46,7 @@ async def create_topics(request: CreateTopicsRequest, context: RequestContext) -
     deadline = context.clock.time() + request.timeout / 1000
     complete = await _applied(context, list(created.values()), request.timeout)
     known = [name for name, done in zip(created, complete, strict=True) if done]
+    # KIP-4 answers once a client could use the topics: known to every broker, and with leaders.
     leading = await wait_for_leaders(context.state, context.clock, known, deadline - context.clock.time())
     results |= {name: ErrorCode.none if name in leading else ErrorCode.request_timed_out for name in created}
     return CreateTopicsResponse(
@@ -110,6 +111,7 @@ async def delete_topics(request: DeleteTopicsRequest, context: RequestContext) -
     for name in dict.fromkeys(request.topics):
         results[name] = _delete_refusal(name, context)
         if not results[name]:
+            # A second deletion waits for the first one, instead of failing on a topic that other brokers still show.
             present = name in context.state.topics
             started[name] = context.state.remove_topic(name) if present else _removed_at(name, context)
     complete = await _applied(context, list(started.values()), request.timeout)
@@ -212,6 +214,7 @@ async def alter_acls(request: wire.AlterAclsRequest, context: RequestContext) ->
     for key, item in resources.items():
         whole = refusal or (ErrorCode.invalid_request if key in twice else ErrorCode.none)
         codes[key] = [whole or _action_refusal(item.resource, action) for action in item.actions]
+    # Deletions first, so that the answer does not depend on the order of a request that replaces ACLs.
     for wanted, apply in (
         (wire.Action.DELETE, context.state.remove_acl),
         (wire.Action.ADD, context.state.add_acl),

@@ -57,6 +57,7 @@ def add_topic(
 ) -> None:
     """Add a topic with overrides. It has fewer replicas where there are fewer brokers."""
     alive = state.alive()
+    # From another broker for each topic, so that leaders are spread.
     assignments = striped(alive, partitions, min(replication, len(alive)), len(state.topics))
     state.put_topic(new_topic(name, assignments, alive, topic_id=topic_id(name)))
     if configs:
@@ -86,6 +87,7 @@ def allow(state: ClusterState, principal: str, operation: str, type_: str, name:
 def scram_user(state: ClusterState, user: str, password: str, *mechanisms: ScramHash) -> None:
     """Add a user's SCRAM credentials, for both mechanisms or for these."""
     for mechanism in mechanisms or tuple(ScramHash):
+        # The same in every run, so that a scenario's cluster has equal answers; its passwords protect nothing.
         salt = uuid5(SCENARIO_IDS, f"{user} {mechanism.label}").bytes
         state.put_scram(ScramKey(user, mechanism), credential_of(password, mechanism, salt=salt))
 
@@ -166,6 +168,7 @@ def seed_records(cluster: Cluster, topic: str) -> None:
     for partition in range(len(state.topics[topic].partitions)):
         end = _LEAST + crc32(f"{topic}-{partition}".encode()) % (_MOST - _LEAST)
         start = end // 3
+        # The older records count by their bytes only: millions of them would take minutes and gigabytes.
         log = PartitionLog(start, (end - start) * _RECORD_BYTES)
         values = [_value(topic, number) for number in range(end - _READABLE, end)]
         log.keep(read_batch(batch_of(values, now, f"{partition}".encode(), end - _READABLE), 0))
