@@ -63,7 +63,7 @@ class Prediction(Struct, frozen=True):
     only: bool = False
 
     def fits(self, symptom: Symptom) -> bool:
-        """Whether a symptom is one of them."""
+        """Return whether a symptom is one of them."""
         subject, brokers = symptom.subject, self.brokers
         if symptom.name not in self.names or (self.subject is not None and subject != self.subject):
             return False
@@ -85,17 +85,25 @@ def of(
     brokers: frozenset[int] | None = None,
     only: bool = False,
 ) -> tuple[Prediction, ...]:
-    """One prediction of symptoms with these names."""
+    """Return one prediction, of symptoms with these names; the rest as in `Prediction`."""
     return (Prediction(frozenset(names), subject, group, topic, brokers, only),)
 
 
 class Claim(Struct, frozen=True, kw_only=True):
-    """A cause that has its evidence. predicted: the symptoms that it explains. since: UTC, None if it was there at the
-    first look. times: how often, 0 where it is not counted.
-    beside: it explains only what no other cause does, and is named beside the others. fold: what is said of one of many
-    groups, and of many of them, where equal claims are said as one; None where each stands for itself. idle: no one
-    works with it: of two alike it comes after what is at work. latest: when the last of what it adds up happened, UTC,
-    of causes that add up: who muted it before does not know of that."""
+    """A cause that has its evidence.
+
+    Attributes:
+        cause: the name of its `CauseRule`.
+        predicted: the symptoms that it explains. A symptom is explained where any one of them fits.
+        since: UTC, None if it was there at the first look.
+        times: how often it happened, 0 where that is not counted.
+        beside: it explains only what no other cause does, and is named beside the others.
+        fold: what is said of one of many groups, and of many of them, where equal claims are reported as one; None
+            where each stands for itself.
+        idle: no one works with it: of two equally severe causes it comes after the one that is at work.
+        latest: when the last of what it adds up happened, UTC, of causes that add up: who muted it before does not know
+            of that.
+    """
 
     cause: str
     subject: Subject
@@ -113,7 +121,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     latest: datetime | None = None
 
     def predicts(self, symptom: Symptom) -> bool:
-        """Whether it explains a symptom."""
+        """Return whether it explains a symptom."""
         for each in self.predicted:  # noqa: SIM110 - 40,000 symptoms are asked for
             if each.fits(symptom):
                 return True
@@ -121,9 +129,15 @@ class Claim(Struct, frozen=True, kw_only=True):
 
 
 class CauseRule(NamedTuple):
-    """A cause of the vocabulary. claims: those that have their evidence. rules_out: why it is not the cause here, for a
-    cause that would explain some symptom; ``""`` where nothing can be said. hides: what it may be and can't be known
-    from here, each with where to look."""
+    """A cause of the vocabulary. Its functions are pure, and called with each look.
+
+    Attributes:
+        name: as in verdicts and JSON; with the subject it is what is muted.
+        claims: returns the claims that have their evidence.
+        rules_out: returns why it is not the cause here, for a cause that would explain some symptom; ``""`` where
+            nothing can be said. Called only while something is wrong and no claim of this name is part of the verdict.
+        hides: yields what may be the case and can't be known from here, each with where to look.
+    """
 
     name: str
     claims: Callable[[Course], Iterable[Claim]]

@@ -23,8 +23,9 @@ class ConfigDifference(NamedTuple):
 
 
 def own_values(resource: ConfigResource, configs: ConfigSet) -> dict[str, str]:
-    """What a resource sets itself, of a broker also what its file sets: key -> value. What it inherits changes in many
-    places at once, and may differ only because another broker described it."""
+    """Return what a resource sets itself, of a broker also what its file sets: key -> value. What it inherits is left
+    out: it changes in many places at once, and may differ only because another broker described it.
+    """
     return {
         entry.name: HIDDEN if entry.hidden else entry.value or ""
         for entry in configs
@@ -36,7 +37,7 @@ def own_values(resource: ConfigResource, configs: ConfigSet) -> dict[str, str]:
 def config_differences(
     old: Mapping[ConfigResource, ConfigSet], new: Mapping[ConfigResource, ConfigSet]
 ) -> Iterator[ConfigDifference]:
-    """What differs, of the resources that both have: a new topic's configs come with the topic."""
+    """Yield the keys that differ, of the resources that both have: a new topic's configs come with the topic."""
     seen: dict[tuple[int, int, int, bool], dict[str, tuple[str | None, str | None]]] = {}
     for resource, now in new.items():
         was = old.get(resource)

@@ -19,7 +19,7 @@ class ChangedPlace(NamedTuple):
 
 
 def changed_place(resource: ConfigResource, key: str) -> ChangedPlace:
-    """The place of a change."""
+    """Return the owner of a key that was changed."""
     if resource.type == TOPIC:
         return ChangedPlace(Subject(topic=resource.name, key=key), f"topic {resource.name}")
     if resource.type == BROKER and resource.name.isdecimal():
@@ -28,7 +28,7 @@ def changed_place(resource: ConfigResource, key: str) -> ChangedPlace:
 
 
 def undo(change: ConfigChange) -> SetConfig | UnsetConfig:
-    """The edit that puts back what was there."""
+    """Return the edit that restores the value before a change."""
     if change.was is None:
         return UnsetConfig(change.resource, change.key)
     return SetConfig(change.resource, change.key, change.was)

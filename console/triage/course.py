@@ -66,16 +66,20 @@ class Course(Struct, frozen=True):
         return self.last.at - self.began
 
     def since(self, symptom: Symptom) -> datetime | None:
-        """When the present spell of a symptom began; None if it was there at the first look."""
+        """Return when the last spell of a symptom began.
+
+        Returns:
+            UTC; None if it was there at the first look, or was not seen within the course.
+        """
         spells = self.spells.get((symptom.name, symptom.subject))
         return spells[-1].began if spells and spells[-1].began > self.began else None
 
     def of(self, name: str) -> Sequence[Symptom]:
-        """The symptoms of this name."""
+        """Return the symptoms of the last look that have this name."""
         return _by_name(self.seen).get(name, ())
 
     def times(self, key: Key) -> int:
-        """How often a symptom began."""
+        """Return how often a symptom began within the last 30 minutes (`KEPT`), at most 64 times (`MOST_SPELLS`)."""
         return len(self.spells.get(key, ()))
 
 
@@ -88,12 +92,22 @@ def _by_name(seen: Mapping[Key, Symptom]) -> Mapping[str, Sequence[Symptom]]:
 
 
 def begin(look: Look) -> Course:
-    """The course after the first look."""
+    """Return the course after the first look."""
     return _advanced(Course(look.at, look, {}, {}), look)
 
 
 def after(course: Course, look: Look) -> Course:
-    """The course after another look. One that is not later than the last (a clock set back) begins a new course."""
+    """Return the course after another look.
+
+    Args:
+        course: stays as it is.
+        look: later than the last one of the course, by UTC. One that is not (the clock was set back) begins a new
+            course, since rates and durations over it would be negative.
+
+    Returns:
+        What the look shows and what follows from several; `seen` is the same object as before where the symptoms are
+        equal. Spells, elections and events older than 30 minutes (`KEPT`) are dropped.
+    """
     return _advanced(course, look) if look.at > course.last.at else begin(look)
 
 
@@ -110,6 +124,7 @@ def _advanced(course: Course, look: Look) -> Course:
     now = shown(look)
     now.update(((each.name, each.subject), each) for each in _over_time(known))
     spells = _spells(course, now, look.at)
+    # Dropped only after the spells of brokers are known: whether one went or came a moment ago follows from them.
     if not _is_settled(spells, course.began, look.at):
         now = {key: symptom for key, symptom in now.items() if key[0] != LAG_GROWS}
         spells = _spells(course, now, look.at)
@@ -118,14 +133,17 @@ def _advanced(course: Course, look: Look) -> Course:
 
 
 def _is_settled(spells: Mapping[Key, tuple[Spell, ...]], began: datetime, at: datetime) -> bool:
-    """Whether no broker went or came lately."""
+    """Return whether no broker went or came lately."""
     last = [mine[-1] for (name, _), mine in spells.items() if name in (BROKER_GONE, BROKER_SILENT)]
     moments = [spell.ended or spell.began for spell in last]
+    # A broker that was away at the first look left before: nothing has to settle for it.
     return all(moment <= max(began, at - SETTLES) for moment in moments)
 
 
 def _spells(course: Course, now: Mapping[Key, Symptom], at: datetime) -> Mapping[Key, tuple[Spell, ...]]:
-    """The spells with those that begin and end now; what was seen has an open one. Most stay as they are."""
+    """Return the spells after a look: a symptom that is seen has an open one, one that is gone a closed one. Most stay
+    as they are.
+    """
     oldest = at - KEPT
     old = [key for key, mine in course.spells.items() if mine[0].ended is not None and mine[0].ended <= oldest]
     if not old and now.keys() == course.seen.keys():
@@ -148,8 +166,17 @@ def _spells(course: Course, now: Mapping[Key, Symptom], at: datetime) -> Mapping
 
 
 def without_restarts(course: Course, announced: Collection[Subject]) -> Course:
-    """The course without the elections of the quorum that announced restarts make: a controller that ends, or comes
-    back, may hand over."""
+    """Return the course without the elections of the quorum that announced restarts cause: a controller that stops, or
+    comes back, may hand over its leadership.
+
+    Args:
+        course: the course of all symptoms.
+        announced: subjects of announced restarts, such as `Subject(broker=1)`.
+
+    Returns:
+        The same object where no election is excused, or at least 2 (`FEWEST_JUMPS`) are left that the restarts do not
+        explain; elections up to 20 s (`SETTLES`) before and after a broker's absence are excused.
+    """
     spells = [
         spell
         for (name, subject), mine in course.spells.items()
@@ -160,6 +187,7 @@ def without_restarts(course: Course, announced: Collection[Subject]) -> Course:
         return course
     jumps = [
         at
+        # The first epoch was there already: it is no election that was seen.
         for _, at in course.epochs[1:]
         if not any(each.began - SETTLES <= at <= (each.ended or course.last.at) + SETTLES for each in spells)
     ]
@@ -177,6 +205,7 @@ def _over_time(course: Course) -> Iterator[Symptom]:
     for each in dict.fromkeys((loss.jump.topic, loss.jump.partition) for loss in course.past.losses):
         yield Symptom(RECORDS_LOST, Subject(topic=each[0], partition=each[1]))
     fell = {(fall.topic, fall.partition) for fall in course.last.facts.logs.falls}
+    # An election that may have been clean counts only where the end of the log fell: what was cut off proves it.
     led_by_others = [(led.topic, led.was.number) for led in course.past.unclean if led.sure or led.place in fell]
     for place in dict.fromkeys(led_by_others):
         yield Symptom(UNCLEAN_LEADER, Subject(topic=place[0], partition=place[1]))
@@ -184,6 +213,7 @@ def _over_time(course: Course) -> Iterator[Symptom]:
 
 def _epochs(course: Course, look: Look) -> tuple[tuple[int, datetime], ...]:
     quorum = look.snapshot.quorum
+    # The last epoch stays however old it is: the next one is an election only in comparison with it.
     kept = tuple((epoch, at) for epoch, at in course.epochs if at > look.at - KEPT) or course.epochs[-1:]
     if quorum is None or quorum.leader_epoch < 0 or (kept and kept[-1][0] == quorum.leader_epoch):
         return kept
@@ -199,5 +229,6 @@ def _with_dirs(
         )
         for broker, dirs in look.snapshot.log_dirs.items()
         for each in dirs
+        # Brokers before Kafka 3.3 (KIP-827) do not report the size of a volume: -1 is no sample.
         if each.usable_bytes >= 0
     }

@@ -107,8 +107,21 @@ class Verdict(Struct, frozen=True):
 
 
 def diagnose(course: Course, expected: Iterable[Subject] = ()) -> Verdict:
-    """The verdict over a course. expected: what is announced, as a broker that is restarted: it is no trouble, and what
-    it explains is not either."""
+    """Return the verdict over a course: the fewest causes that explain its symptoms.
+
+    Each rule claims what it has evidence for; then the claim that explains most of what is still unexplained is taken,
+    again and again. Claims that are named beside others come on top, and claims without a symptom whose evidence is the
+    cause.
+
+    Args:
+        course: as of `course.after`.
+        expected: subjects of announced work, such as a broker that is restarted: neither they nor what they explain is
+            reported.
+
+    Returns:
+        Causes with the worst first: by severity, then those at work before idle ones, then by certainty and by how many
+        symptoms they explain. Symptoms that are work (`WORK`) count as unexplained only where some claim predicts them.
+    """
     announced = frozenset(expected)
     course = without_restarts(course, announced)
     claims = [claim for rule in RULES for claim in rule.claims(course)]
@@ -125,6 +138,7 @@ def diagnose(course: Course, expected: Iterable[Subject] = ()) -> Verdict:
     claimed = set().union(*explained)
     symptoms = index.symptoms
     remaining = {n for n, each in enumerate(symptoms) if n not in excused and (n in claimed or each.name not in WORK)}
+    # Claims that are named beside others don't compete: a change right before a fault would displace the fault itself.
     aside = [place for place, claim in enumerate(claims) if claim.beside and explained[place]]
     covering = [[] if claim.beside else mine for claim, mine in zip(claims, explained, strict=True)]
     chosen, open_ = _cover(covering, set(remaining))
@@ -173,7 +187,7 @@ def _index(seen: Mapping[Key, Symptom]) -> _Index:
 
 
 def _explained(claim: Claim, index: _Index) -> Sequence[int]:
-    """The places of the symptoms that a claim explains, in their order."""
+    """Return the indexes of the symptoms that a claim explains, sorted."""
     found: set[int] = set()
     for each in claim.predicted:
         near: Iterable[int]
@@ -184,6 +198,7 @@ def _explained(claim: Claim, index: _Index) -> Sequence[int]:
         elif each.topic is not None:
             near = index.by_topic.get(each.topic, ())
         else:
+            # Such a prediction depends on name and brokers alone: all symptoms of a kind fit, or none.
             for (name, _), places in index.by_kind.items():
                 if name in each.names and each.fits(index.symptoms[places[0]]):
                     found.update(places)
@@ -193,8 +208,9 @@ def _explained(claim: Claim, index: _Index) -> Sequence[int]:
 
 
 def _cover(explained: Sequence[Sequence[int]], open_: set[int]) -> tuple[list[int], set[int]]:
-    """The places of the claims that are named: always the one next that explains most of what is open, the earlier of
-    two alike; and what stays open. What a claim adds only falls, so a count is taken again only at the top."""
+    """Return the indexes of the chosen claims, and the symptoms that stay open. Each step takes the claim that explains
+    most of what is open, the earlier of two alike (greedy set cover).
+    """
     times = Counter(chain.from_iterable(explained))
     # What one claim alone explains needs no comparison: of many groups each has its own.
     chosen = [place for place, mine in enumerate(explained) if len(mine) == 1 and times[mine[0]] == 1]
@@ -203,6 +219,8 @@ def _cover(explained: Sequence[Sequence[int]], open_: set[int]) -> tuple[list[in
         (-len(mine), place) for place, mine in enumerate(explained) if mine and (len(mine) > 1 or times[mine[0]] > 1)
     ]
     heapify(heap)
+    # What a claim adds only falls as others are chosen, so a count is taken again only once it is on top (lazy greedy):
+    # of thousands of claims few are counted twice.
     while heap:
         adds, place = heappop(heap)
         new = [each for each in explained[place] if each in open_]
@@ -215,7 +233,7 @@ def _cover(explained: Sequence[Sequence[int]], open_: set[int]) -> tuple[list[in
 
 
 def _stands_alone(claim: Claim) -> bool:
-    """Whether a claim without a symptom is trouble by itself: its evidence is the cause."""
+    """Return whether a claim without a symptom is trouble by itself: its evidence is the cause."""
     return claim.certainty is not Certainty.POSSIBLE
 
 
@@ -223,7 +241,7 @@ _Order = tuple[int, bool, int, int, str]
 
 
 def _named(claim: Claim, explains: tuple[Symptom, ...]) -> tuple[_Order, Named]:
-    """A cause of the verdict, with where it stands in it."""
+    """Return a cause of the verdict with its sort key."""
     counts: dict[str, int] = {}
     for symptom in explains:
         counts[symptom.name] = counts.get(symptom.name, 0) + symptom.count
@@ -234,6 +252,7 @@ def _named(claim: Claim, explains: tuple[Symptom, ...]) -> tuple[_Order, Named]:
 
 def _order(claim: Claim, much: int) -> _Order:
     severity, certainty = _SEVERITIES.index(claim.severity), _CERTAINTIES.index(claim.certainty)
+    # The subject decides last, so that rows of a verdict do not change places from look to look.
     return severity, claim.idle, certainty, -much, repr(claim.subject)
 
 
@@ -241,7 +260,7 @@ _each_named: RememberedEach[int, tuple[_Order, Named]] = RememberedEach(_named)
 
 
 def _as_few(named: Sequence[tuple[_Order, Named]]) -> Iterator[tuple[_Order, Named]]:
-    """With what is the same of many groups as one."""
+    """Yield the causes, with equal ones of many groups as one."""
     for places in folded([each.claim for _, each in named]):
         if len(places) == 1:
             yield named[places[0]]
@@ -275,7 +294,7 @@ def _ruled_out(course: Course, named: set[str], is_ill: bool) -> tuple[RuledOut,
 
 
 def _hidden(course: Course) -> tuple[Hidden, ...]:
-    """What could not be read, each reason once; and what was not answered yet."""
+    """Return what could not be read, each reason once; and what was not answered yet."""
     failed = {each.part for each in course.last.snapshot.failures}
     seen = {
         (part, ""): Hidden(f"{part}: not answered yet", "a longer look, or the brokers' load")
@@ -284,6 +303,7 @@ def _hidden(course: Course) -> tuple[Hidden, ...]:
     }
     for each in course.last.snapshot.failures:
         part = each.part.partition(" ")[0]
+        # Of 1,000 topics that may not be described each is a failure, and all are one reason.
         key = (part, each.failure.name)
         where = each.failure.remedy or "the brokers' logs"
         seen.setdefault(key, Hidden(f"{each.part} {each.entity}".strip() + f": {each.failure}", where))

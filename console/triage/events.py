@@ -84,8 +84,9 @@ class Difference(NamedTuple):
 
 
 def differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    """What differs, of the parts that both had read. Snapshots share what did not change, so that mostly identities
-    are compared."""
+    """Yield what differs, of the parts that both snapshots had read. They share what did not change, so that mostly
+    identities are compared.
+    """
     if old.cluster is not new.cluster and "cluster" in old.read_at:
         yield from _of_brokers(old, new)
     yield from _of_controller(old, new)
@@ -107,14 +108,14 @@ def differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 
 def of_settings(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    """What differs of settings and ACLs, of which triage names who changed them."""
+    """Yield what differs of settings and ACLs: the kinds of change whose authors triage names."""
     if old.configs is not new.configs:
         yield from _of_configs(old, new)
     yield from _of_acls(old, new)
 
 
 def _differing(old: Mapping[K, V], new: Mapping[K, V]) -> Iterator[tuple[K, V | None, V | None]]:
-    """The keys whose values are not the same object: those of `new` in its order, then those that it lacks."""
+    """Yield the keys whose values are not the same object: those of `new` in its order, then those that it lacks."""
     for key, after in new.items():
         before = old.get(key)
         if before is not after:
@@ -138,7 +139,9 @@ def _of_brokers(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 
 def controller(snapshot: Snapshot) -> int | None:
-    """The active controller, -1 for none; None where it is unknown. Metadata of a KRaft cluster names any broker."""
+    """Return the active controller's id, -1 if there is none; None where it is unknown. Metadata of a KRaft cluster
+    names any broker as the controller, so the quorum's answer is the one that counts.
+    """
     if "quorum" not in snapshot.read_at:
         return None
     if snapshot.quorum is not None:
@@ -164,6 +167,7 @@ def _of_topic(name: str, before: Topic | None, after: Topic | None) -> Iterator[
         sides = (str(len(each.partitions)) if each is not None else None for each in (before, after))
         yield Difference(place, *sides)
         return
+    # Deleted and created again between two looks: only the id (KIP-516, from 2.8) shows it.
     if before.topic_id and after.topic_id and before.topic_id != after.topic_id:
         yield Difference(Place(Kind.TOPIC, TopicTarget(name), ID), before.topic_id, after.topic_id)
     if len(before.partitions) != len(after.partitions):
@@ -236,6 +240,7 @@ def _of_group(name: str, one: Group | None, other: Group | None) -> Iterator[Dif
     before, after = (each.state if each is not None else None for each in (one, other))
     if before != after:
         yield Difference(Place(Kind.GROUP, GroupTarget(name), STATE), before, after)
+    # Members are known of described groups alone: a listing has states only.
     if one is not None and other is not None and one.members is not None and other.members is not None:
         had, has = len(one.members), len(other.members)
         if had != has:
@@ -290,9 +295,10 @@ def events(
     at: datetime,
     authors: Mapping[Place, Author] = MappingProxyType({}),
 ) -> list[Event]:
-    """Differences as events, in the order of what they begin with: one for each topic or entity, or one for all of
-    them if they are many. Every difference is in exactly one event, with those of the same author. at: UTC, for parts
-    without a time of their own."""
+    """Return differences as events, in the order of what they begin with: one for each topic or entity, or one for all
+    of them if they are many. Every difference is in exactly one event, with those of the same author. at: UTC, for
+    parts without a time of their own.
+    """
     sorts: dict[tuple[object, ...], dict[object, list[Difference]]] = {}
     for each in found:
         sort = (authors.get(each.place), *_sort(each))
@@ -306,7 +312,7 @@ def events(
 
 
 def _sort(each: Difference) -> tuple[object, ...]:
-    """What differences have in common that can be one event."""
+    """Return what differences have in common that can be one event."""
     place = each.place
     match place.kind:
         case Kind.TOPIC | Kind.SCRAM:
@@ -372,7 +378,7 @@ _PARTS = {
 
 
 def seen_between(place: Place, old: Snapshot, new: Snapshot, at: datetime) -> tuple[datetime | None, datetime]:
-    """When the value before was last read, None if unknown, and when the one after was first read, UTC."""
+    """Return when the value before was last read, None if unknown, and when the one after was first read, UTC."""
     if isinstance(place.about, ConfigResource) and place.kind is Kind.CONFIG:
         return old.configs_at.get(place.about), new.configs_at.get(place.about, at)
     if place.kind is Kind.GROUP and place.key == MEMBERS and isinstance(place.about, GroupTarget):
@@ -393,7 +399,7 @@ _WORSE_STATES = frozenset({"Dead", "NotReady"})
 
 
 def severity(each: Difference) -> Severity:
-    """How bad a difference is: by what it does to data that is there, not by who wanted it."""
+    """Return how bad a difference is: by what it does to data that is there, not by who wanted it."""
     place, became = each.place, each.became
     match place.kind:
         case Kind.BROKER:
@@ -417,7 +423,7 @@ def severity(each: Difference) -> Severity:
 
 
 def _shortened(each: Difference) -> bool:
-    """Whether records that are there may be deleted: a limit where there was none, or a lower one."""
+    """Return whether records that are there may be deleted: a limit where there was none, or a lower one."""
     was, became = long_number(each.was), long_number(each.became)
     if became is None:
         return each.became is not None and each.place.key == "cleanup.policy"
@@ -443,7 +449,7 @@ class Record(Struct, frozen=True):
     dropped: int = 0
 
     def with_events(self, new: Iterable[Event]) -> Record:
-        """The record with later events, given in their order; each names at most `MOST_PLACES` places."""
+        """Return the record with later events, given in their order; each names at most `MOST_PLACES` places."""
         added = [
             replace(each, places=each.places[:MOST_PLACES]) if len(each.places) > MOST_PLACES else each for each in new
         ]

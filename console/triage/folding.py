@@ -20,8 +20,9 @@ MOST_COMMANDS = 16
 
 
 def folded(claims: Sequence[Claim]) -> list[list[int]]:
-    """The places of the claims, in the parts that are one cause each: what is said of more than a few partitions of a
-    group, and of more than a few groups."""
+    """Return the indexes of the claims, grouped into one cause each: claims of more than `FEW` partitions of a group
+    are one, and claims of more than `FEW` groups.
+    """
     found: list[list[int]] = []
     kinds: dict[tuple[object, ...], list[int]] = {}
     for place, claim in enumerate(claims):
@@ -47,7 +48,7 @@ def folded(claims: Sequence[Claim]) -> list[list[int]]:
 
 
 def one_of(claims: Sequence[Claim]) -> Claim:
-    """The claim that says what these say."""
+    """Return one claim that stands for all of these."""
     first = claims[0]
     if len(claims) == 1 or first.fold is None:
         return first
@@ -74,14 +75,15 @@ def one_of(claims: Sequence[Claim]) -> Claim:
 
 
 def _first(moments: Iterable[datetime | None]) -> datetime | None:
-    """None where one of them was before the first look."""
+    """Return the earliest moment; None where one of them was before the first look."""
     known = [each for each in moments if each is not None]
     return min(known) if len(known) == len(list(moments)) and known else None
 
 
 def _evidence(claims: Sequence[Claim]) -> tuple[Evidence, ...]:
-    """What is said of the first ones alone, each with what it is about; how many more there are; and what is said of
-    all."""
+    """Return the evidence of the first claims alone, each with what it is about; how many more there are; and the
+    evidence that all have in common.
+    """
     common = [each for each in claims[0].evidence if all(each in claim.evidence for claim in claims)]
     own = [
         next((each for each in claim.evidence if each not in common), claim.evidence[0]) for claim in claims[: FEW + 1]
@@ -104,7 +106,9 @@ def _about(subject: Subject) -> str:
 
 
 def _steps(claims: Sequence[Claim]) -> Iterable[Next]:
-    """The steps of all, those with the same text as one. Too many commands are for the operator to choose from."""
+    """Yield the steps of all claims, those with the same text as one. Of too many commands only the first is given as
+    an example: the operator chooses.
+    """
     steps: dict[str, dict[str, tuple[Edit, ...]]] = {}
     for claim in claims:
         for text, command, edits in claim.next:

@@ -25,7 +25,7 @@ ENOUGH = 50_000_000
 
 
 def raised_throttle(broker: int, rate: int, key: str = RATES[1]) -> str:
-    """The command that raises a broker's throttle for a time. rate: what it is, bytes per second."""
+    """Return the command that raises a broker's throttle for two hours. rate: the present one, bytes per second."""
     return f"set broker {broker} {key}={max(ENOUGH, 2 * rate)} for 2h"
 
 
@@ -60,9 +60,10 @@ class Copy(NamedTuple):
 def copies_after(
     known: Mapping[Replica, Copy], before: Snapshot, now: Snapshot, at: datetime
 ) -> Mapping[Replica, Copy]:
-    """The copies after another look. Replicas whose sizes can't be read are left out."""
+    """Return the copies of reassignments after another look. Replicas whose sizes can't be read are left out."""
     if not now.reassignments or not now.log_dirs:
         return {}
+    # Nothing new was read: to count the look would make copies seem to stall.
     if now.log_dirs is before.log_dirs and now.reassignments is before.reassignments and known:
         return known
     adding = [(each.topic, each.partition, broker) for each in now.reassignments for broker in each.adding][:MOST]
@@ -71,6 +72,8 @@ def copies_after(
     for replica in adding:
         held = sizes.get(replica[:2], {})
         new = {broker for topic, partition, broker in adding if (topic, partition) == replica[:2]}
+        # The largest replica that was there before: brokers keep different parts of old segments, so they are not
+        # equal.
         whole = max((size for broker, size in held.items() if broker not in new), default=0)
         size = held.get(replica[2])
         if size is not None:
@@ -81,7 +84,7 @@ def copies_after(
 def dir_copies_after(
     known: Mapping[Replica, Copy], before: Snapshot, now: Snapshot, at: datetime
 ) -> Mapping[Replica, Copy]:
-    """The copies between directories of a broker after another look."""
+    """Return the copies between directories of a broker after another look."""
     if now.log_dirs is before.log_dirs and known:
         return known
     copies = dir_copies(now.log_dirs).items()
@@ -91,12 +94,13 @@ def dir_copies_after(
 def _followed(
     known: Mapping[Replica, Copy], seen: Mapping[Replica, tuple[int, int]], at: datetime
 ) -> Mapping[Replica, Copy]:
-    """The copies by what is there of each, and of the whole."""
+    """Return the copies with the sizes of this look. seen: replica -> its bytes, and the bytes of the whole."""
     found: dict[Replica, Copy] = {}
     for replica, (size, whole) in seen.items():
         was = known.get(replica)
         if not whole:
             continue
+        # A copy that became smaller was begun again: a rate over both would be wrong, or negative.
         if was is None or size < was.size:
             found[replica] = Copy(size, whole, at, size, at, at)
         else:

@@ -116,7 +116,7 @@ NOTHING = Past()
 
 
 def past_after(past: Past, before: Look, now: Look) -> Past:
-    """What happened up to `now`."""
+    """Return what happened up to `now`, at most `MOST` of each kind and within the last 30 minutes (`KEPT`)."""
     oldest = now.at - KEPT
     changes = [each for each in past.changes if each.at > oldest]
     made = list(_config_changes(before, now))
@@ -155,7 +155,7 @@ def _config_changes(before: Look, now: Look) -> Iterator[ConfigChange]:
 
 
 def is_over(change: ConfigChange, past: Past, snapshot: Snapshot) -> bool:
-    """Whether what a change set was changed again, so that nothing of it is left to take back."""
+    """Return whether what a change set was changed again, so that nothing of it is left to take back."""
     if any(each.at > change.at and (each.resource, each.key) == (change.resource, change.key) for each in past.changes):
         return True
     configs = snapshot.configs.get(change.resource)
@@ -187,18 +187,18 @@ def _acl_changes(before: Look, now: Look) -> Iterator[AclChange]:
 
 
 def _on(acls: Sequence[Acl], pattern: Pattern) -> Sequence[Acl]:
-    """Of sorted ACLs those with exactly this pattern."""
+    """Return, of sorted ACLs, those with exactly this pattern."""
     key = pattern.resource_type, pattern.name, pattern.pattern_type
     return acls[bisect_left(acls, key, key=_place) : bisect_right(acls, key, key=_place)]
 
 
 def _place(acl: Acl) -> tuple[AclResourceType, str, PatternType]:
-    """By what ACLs are sorted first."""
+    """Return what ACLs are sorted by first: type, name and type of pattern."""
     return acl[:3]
 
 
 def _is_said(acl: Acl, others: Sequence[Acl], ranges: bool) -> bool:
-    """Whether another one of sorted ACLs, of its principal or of everyone, says all that this one does."""
+    """Return whether another one of sorted ACLs, of its principal or of everyone, says all that this one does."""
     name = acl.resource_name
     patterns = {
         pattern_of(acl),
@@ -224,6 +224,8 @@ def _elections(before: Look, now: Look) -> Iterator[Unclean]:
         known = old.get(name)
         if known is None or known is topic or known.topic_id != topic.topic_id:
             continue
+        # An election shows as a higher epoch with another leader. With a replica of the ISR alive it was a clean one;
+        # only if all that could lead are away did the new leader lack records.
         for was, partition in _led_anew(known, topic):
             could = _could_lead(before.snapshot, name, was)
             if could is None:
@@ -235,8 +237,9 @@ def _elections(before: Look, now: Look) -> Iterator[Unclean]:
 
 
 def _could_lead(snapshot: Snapshot, topic: str, was: Partition) -> frozenset[int] | None:
-    """The replicas that have all that was committed; None if unknown. With eligible leader replicas (KIP-966) the ISR
-    of a partition without a leader is empty, and these are asked for."""
+    """Return the replicas that have all that was committed; None if unknown. With eligible leader replicas (KIP-966)
+    the ISR of a partition without a leader is empty, and they are taken in its stead.
+    """
     logs = snapshot.replica_logs.get((topic, was.number)) if was.leader < 0 else None
     eligible = logs.eligible if logs is not None else None
     return frozenset((*was.isr, *(eligible or ()))) if was.isr or eligible is not None else None
@@ -271,7 +274,7 @@ def _losses(
 
 
 def _cuts(made: list[ConfigChange], before: Snapshot, now: Snapshot) -> Iterator[Cut]:
-    """What changes made shorter."""
+    """Yield the retentions that changes made shorter."""
     for change in made:
         if change.resource.type == TOPIC and change.key in RETENTION:
             if _is_tighter(change.key, change.held, change.holds):
@@ -283,7 +286,7 @@ def _cuts(made: list[ConfigChange], before: Snapshot, now: Snapshot) -> Iterator
 
 
 def _inherited_cuts(change: ConfigChange, key: str, before: Snapshot, now: Snapshot) -> Iterator[Cut]:
-    """On which brokers a change of a broker, or of the default of all, makes a topic's key shorter."""
+    """Yield the brokers on which a change of a broker, or of the default of all, makes a topic's key shorter."""
     held = by_broker(before, key)
     for broker, inherited in by_broker(now, key).items():
         if not change.resource.is_cluster_default and change.resource.name != str(broker):
@@ -294,17 +297,19 @@ def _inherited_cuts(change: ConfigChange, key: str, before: Snapshot, now: Snaps
 
 
 def _is_tighter(key: str, held: str | None, holds: str | None) -> bool:
-    """Whether a value of a topic's key keeps records for a shorter time than another."""
+    """Return whether a value of a topic's key keeps records for a shorter time than another."""
     if key == "cleanup.policy":
         # An empty policy deletes nothing; without one that is known it is Kafka's default.
         return "delete" in (holds or "") and "delete" not in ("delete" if held is None else held)
+    # -1 is no limit: any limit is shorter than it.
     was, became = long_number(held), long_number(holds)
     return was is not None and became is not None and became >= 0 and (was < 0 or became < was)
 
 
 def _cut_of(jump: Jump, snapshot: Snapshot, changes: list[ConfigChange], cuts: list[Cut]) -> Cut | None:
-    """The latest cut that applied to a partition when its log was cut off, None for none: what was changed again by
-    then deletes nothing any more."""
+    """Return the latest cut that applied to a partition when its log was cut off, None for none: what was changed again
+    by then deletes nothing any more.
+    """
     configs = snapshot.configs.get(topic_resource(jump.topic))
     partition = partition_in(snapshot.topics.get(jump.topic), jump.partition)
     leader = partition.leader if partition is not None else -1
@@ -315,6 +320,7 @@ def _cut_of(jump: Jump, snapshot: Snapshot, changes: list[ConfigChange], cuts: l
         else:
             own = own_value(configs.get(cut.key), topic_resource(jump.topic)) if configs is not None else None
             applies = cut.broker == leader and own is None
+        # `after` is the last read without the change: where that is later than the deletion, the change is no cause.
         if not applies or change.after.timestamp() > jump.at:
             continue
         place = change.resource, change.key
@@ -328,6 +334,7 @@ def _loss(jump: Jump, look: Look, cut: Cut | None, *, is_new: bool) -> Loss | No
     if cut is not None:
         from_ = "" if cut.broker is None else f", inherited from broker {cut.broker}"
         return Loss(jump, f"{cut.key} was {cut.held}, and became {cut.holds}{from_}", cut.change)
+    # Without a change that explains it a jump is judged once: what was read of groups later says nothing of then.
     if not is_new or jump.topic.endswith(PURGED) or _was_read(jump, look.snapshot):
         return None
     why = _too_early(jump, look)
@@ -335,8 +342,9 @@ def _loss(jump: Jump, look: Look, cut: Cut | None, *, is_new: bool) -> Loss | No
 
 
 def _was_read(jump: Jump, snapshot: Snapshot) -> bool:
-    """Whether groups read the partition, and all had read what was deleted: then it is the habit of a program that
-    deletes what it has read."""
+    """Return whether groups read the partition, and all had read what was deleted: then it is the habit of a program
+    that deletes what it has read.
+    """
     offsets = [
         each.committed
         for lag in snapshot.lags.values()
@@ -347,7 +355,7 @@ def _was_read(jump: Jump, snapshot: Snapshot) -> bool:
 
 
 def _too_early(jump: Jump, look: Look) -> str:
-    """Why the retention can't have deleted these records, ``""`` where it can."""
+    """Return why the retention can't have deleted these records, ``""`` where it can."""
     topic = look.snapshot.topics.get(jump.topic)
     configs = look.snapshot.configs.get(topic_resource(jump.topic))
     if topic is None or topic.internal or configs is None:
@@ -357,6 +365,7 @@ def _too_early(jump: Jump, look: Look) -> str:
     if policy is not None and policy.value is not None and "delete" not in policy.value:
         return f"cleanup.policy is {policy.value or 'empty'}: only a request deletes from the beginning of the log"
     limit = long_number(time_limit)
+    # Where size limits too, a burst of new records may rightly delete the newest old ones.
     if limit is None or long_number(size_limit) != -1:
         return ""
     if limit < 0:
@@ -376,7 +385,7 @@ def _value(configs: ConfigSet, key: str) -> str:
 
 
 def losses_by_change(past: Past) -> Mapping[ConfigChange | str, tuple[Loss, ...]]:
-    """Losses together: those of one change; of a topic those that no change explains, under its name."""
+    """Return the losses grouped: those of one change; of a topic those that no change explains, under its name."""
     found: dict[ConfigChange | str, list[Loss]] = {}
     for each in past.losses:
         found.setdefault(each.change if each.change is not None else each.jump.topic, []).append(each)

@@ -14,10 +14,13 @@ from console.triage.remembered import remembered
 
 
 def left_behind(group: Group, lag: GroupLag, trend: LagTrend | None, *, had_members: bool) -> frozenset[Place]:
-    """The partitions that no member has, of those in which no one was seen to read since the first look. Of a group
-    whose members' partitions are unknown there are none. had_members: whether it was ever listed with some."""
+    """Return the partitions that no member has, of those whose offsets no client was seen to commit since the first
+    look. Of a group whose members' partitions are unknown there are none. had_members: whether it was ever listed with
+    some.
+    """
     standing: Mapping[Place, Standing] = trend.standing if trend is not None else {}
     free = [where for each in lag.partitions if not each.member and not _was_read(standing, where := place(each))]
+    # No member has any of its partitions: rather their assignment is unknown than that all are left behind.
     if (had_members or not group.is_vacant) and len(free) == len(lag.partitions):
         return frozenset()
     return frozenset(free)
@@ -29,7 +32,7 @@ def _was_read(standing: Mapping[Place, Standing], where: Place) -> bool:
 
 
 def what_is_read(trend: LagTrend, left: frozenset[Place]) -> LagTrend:
-    """How the lag moves in the partitions that a reader reads. left: the others."""
+    """Return how the lag changes in the partitions that a client reads. left: the others."""
     if not left:
         return trend
     partitions = {where: each for where, each in trend.partitions.items() if where not in left}
@@ -59,7 +62,7 @@ class Reading(NamedTuple):
 
 
 def reading_of(group: Group, lag: GroupLag | None, trend: LagTrend | None, *, had_members: bool) -> Reading:
-    """What of a group's offsets a reader reads from."""
+    """Return a group's offsets, split into those that a client reads from and those left behind."""
     left = left_behind(group, lag, trend, had_members=had_members) if lag is not None else frozenset[Place]()
     if lag is not None and left:
         lag = replace(lag, partitions=tuple(each for each in lag.partitions if place(each) not in left))
@@ -77,7 +80,7 @@ class Sorted(NamedTuple):
 
 @remembered
 def sorted_readings(known: Sequence[Reading]) -> Sorted:
-    """The few of many that are looked at further."""
+    """Return the readings that rules examine further, by what is to be examined; most groups are in none."""
     found = Sorted([], [], [])
     for each in known:
         group, left, _, trend = each
@@ -103,7 +106,7 @@ class Leftovers(NamedTuple):
 
 
 def leftovers(known: Sequence[Reading], snapshot: Snapshot) -> tuple[Leftovers, ...]:
-    """Those of groups that have some."""
+    """Return the offsets that no client reads from, of the groups that have some."""
     return _leftovers(sorted_readings(known), snapshot.lags, snapshot.log_ranges)
 
 
@@ -130,11 +133,13 @@ def _leftovers(
 
 
 def is_below(at: PartitionLag, ranges: Mapping[tuple[str, int], LogRange]) -> bool:
-    """Whether an offset is of a record that is deleted. Where nothing waits no log can begin later."""
+    """Return whether an offset is below the beginning of the log: its record is deleted. Where no record waits the log
+    can't begin later.
+    """
     known = ranges.get((at.topic, at.partition))
     return at.lag != 0 and known is not None and 0 <= at.committed < known.start
 
 
 def is_beyond(at: PartitionLag) -> bool:
-    """Whether an offset is beyond the end of the log."""
+    """Return whether an offset is beyond the end of the log."""
     return 0 <= at.end < at.committed

@@ -12,8 +12,8 @@ K = TypeVar("K", bound=Hashable)
 
 
 def remembered(function: Callable[P, R]) -> Callable[P, R]:
-    """The function; called again with the very same objects, or equal sets, it returns what it returned. For frozen
-    values alone.
+    """Return the function with its last result cached: called again with the very same objects, or equal sets, it
+    returns what it returned. For frozen values alone.
 
     One call is kept, whole, so that any thread finds arguments and result that belong together.
     """
@@ -32,6 +32,8 @@ def remembered(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _is_same(one: object, other: object) -> bool:
+    # Identity, since to compare snapshots of 100,000 partitions costs more than most functions; sets are small and made
+    # with each look.
     return one is other or (type(one) is frozenset and one == other)
 
 
@@ -44,8 +46,9 @@ class RememberedEach(Generic[K, R]):
         self._known: dict[K, tuple[tuple[object, ...], R]] = {}
 
     def of(self, parts: Iterable[tuple[K, tuple[object, ...]]]) -> list[R]:
-        """The results for all parts that there are now, each given as its name and the function's arguments. Results
-        are kept for the next call, those of other parts are not."""
+        """Return the results for all parts that there are now. parts: each as its name and the function's arguments.
+        Results are kept for the next call; those of parts that are gone are dropped.
+        """
         known = self._known
         now: dict[K, tuple[tuple[object, ...], R]] = {}
         for name, args in parts:

@@ -125,12 +125,12 @@ class Look(Struct, frozen=True):
 
 
 def symptoms(look: Look) -> Iterator[Symptom]:
-    """What a single look shows."""
+    """Yield what a single look shows."""
     yield from shown(look).values()
 
 
 def shown(look: Look) -> dict[Key, Symptom]:
-    """What a single look shows, each by its key."""
+    """Return what a single look shows, each symptom by its key."""
     snapshot = look.snapshot
     return (
         _keyed(_of_brokers(look))
@@ -156,13 +156,17 @@ def _of_facts(look: Look) -> Iterator[Symptom]:
 
 
 def cluster_time(look: Look) -> datetime:
-    """The time by the active controller's clock, this host's where that is unknown: this host's may be wrong."""
+    """Return the time by the active controller's clock, or by this host's where that is unknown: this host's may be
+    wrong.
+    """
     at = _leaders_clock(look.snapshot.quorum)
     return look.at if at is None else datetime.fromtimestamp(at / 1000, UTC)
 
 
 def _leaders_clock(quorum: Quorum | None) -> int | None:
-    """Unix milliseconds: the leader caught up with itself when it answered (LeaderState.describeQuorum)."""
+    """Return Unix milliseconds by the leader's clock: it caught up with itself when it answered
+    (LeaderState.describeQuorum).
+    """
     told = [voter.last_caught_up_ms for voter in quorum.voters if voter.id == quorum.leader_id] if quorum else []
     return told[0] if told and told[0] > 0 else None
 
@@ -171,7 +175,7 @@ def _leaders_clock(quorum: Quorum | None) -> int | None:
 
 
 def gone(snapshot: Snapshot) -> frozenset[int]:
-    """The brokers that are fenced, or have replicas and are not in the cluster's list."""
+    """Return the brokers that are fenced, or have replicas and are not in the cluster's list."""
     if "cluster" not in snapshot.read_at:
         return frozenset()
     known = {broker.id for broker in snapshot.cluster.brokers}
@@ -181,14 +185,14 @@ def gone(snapshot: Snapshot) -> frozenset[int]:
 
 @remembered
 def with_replicas(topics: Mapping[str, Topic]) -> frozenset[int]:
-    """The brokers in the replica lists."""
+    """Return the brokers that are in a replica list."""
     lists = {partition.replicas for topic in topics.values() for partition in topic.partitions}
     return frozenset(broker for replicas in lists for broker in replicas)
 
 
 @remembered
 def out_of_sync(topics: Mapping[str, Topic]) -> tuple[tuple[str, Partition], ...]:
-    """The partitions without a leader, or with replicas that are not in sync, each with its topic."""
+    """Return the partitions without a leader, or with replicas that are not in sync, each with its topic."""
     return tuple(
         (name, partition)
         for name, topic in topics.items()
@@ -198,6 +202,7 @@ def out_of_sync(topics: Mapping[str, Topic]) -> tuple[tuple[str, Partition], ...
 
 
 def _of_brokers(look: Look) -> Iterator[Symptom]:
+    # A broker that is gone is silent too: it is one trouble.
     away = gone(look.snapshot)
     for broker in sorted(away):
         yield Symptom(BROKER_GONE, Subject(broker=broker), (broker,))
@@ -222,6 +227,7 @@ def _partition_symptoms(topics: Mapping[str, Topic], configs: Mapping[ConfigReso
             yield Symptom(MIN_ISR_ABOVE_REPLICATION, Subject(topic=topic.name), count=len(topic.partitions))
             wanted = None  # what it makes impossible is said once
         for partition in topic.partitions:
+            # Only a preferred leader that is in sync can be elected: another one is not yet an imbalance.
             if partition.replicas and partition.replicas[0] in partition.isr:
                 should[partition.replicas[0]] = should.get(partition.replicas[0], 0) + 1
                 if partition.leader == partition.replicas[0]:
@@ -230,6 +236,7 @@ def _partition_symptoms(topics: Mapping[str, Topic], configs: Mapping[ConfigReso
                 yield from _of_partition(topic.name, partition, wanted)
     for broker, count in sorted(should.items()):
         missing = count - led.get(broker, 0)
+        # With few partitions a single one would already be above the share.
         if missing > 1 and missing > IMBALANCE * count:
             yield Symptom(NOT_PREFERRED, Subject(broker=broker), (broker,), missing)
 
@@ -259,6 +266,7 @@ def _of_dirs(snapshot: Snapshot) -> Iterator[Symptom]:
             subject = Subject(broker=broker, dir=log_dir.path)
             if log_dir.failure is not None:
                 yield Symptom(DIR_ERROR, subject, (broker,))
+            # Brokers before Kafka 3.3 (KIP-827) report -1 for the size of a volume.
             elif 0 <= log_dir.usable_bytes < FULL * log_dir.total_bytes:
                 yield Symptom(DIR_NEARLY_FULL, subject, (broker,))
     for each in uncleaned(snapshot):
@@ -266,9 +274,10 @@ def _of_dirs(snapshot: Snapshot) -> Iterator[Symptom]:
 
 
 def voters_away(look: Look) -> frozenset[int]:
-    """The voters that are brokers and are gone, or refuse connections; those that are only silent once the quorum is
-    not described either: a host may be busy for a moment. Without a majority there is no leader, whatever the last
-    answer said: brokers hold a question to the quorum back until it times out."""
+    """Return the voters that are brokers and are gone, or refuse connections; those that are only silent once the
+    quorum is not described either: a host may be busy for a moment. Without a majority there is no leader, whatever the
+    last answer said: brokers hold a DescribeQuorum request back until it times out.
+    """
     quorum = look.snapshot.quorum
     voters = frozenset(voter.id for voter in quorum.voters) if quorum is not None else frozenset()
     silent = look.silent if quorum_silence(look) > SILENT_SECONDS else look.refusing
@@ -276,7 +285,7 @@ def voters_away(look: Look) -> frozenset[int]:
 
 
 def quorum_silence(look: Look) -> float:
-    """Seconds for which the quorum was not described while brokers answered other questions."""
+    """Return the seconds for which the quorum was not described while brokers answered other requests."""
     at = look.snapshot.read_at
     return (at["cluster"] - at["quorum"]).total_seconds() if "cluster" in at and "quorum" in at else 0.0
 
@@ -290,8 +299,10 @@ def _of_quorum(look: Look) -> Iterator[Symptom]:
         or len(voters_away(look)) > len(quorum.voters) // 2
         or quorum_silence(look) > QUORUM_SECONDS
     ):
+        # Without a leader the positions of voters are those of its last answer: no voter is judged by them.
         yield Symptom(NO_QUORUM_LEADER, CLUSTER)
         return
+    # The leader's clock: the times of voters are its own, and clocks of hosts differ.
     now = _leaders_clock(quorum) or int(look.at.timestamp() * 1000)
     for voter in quorum.voters:
         caught_up = voter.last_caught_up_ms
@@ -303,18 +314,21 @@ def _of_quorum(look: Look) -> Iterator[Symptom]:
 
 
 def grows(trend: LagTrend) -> bool:
-    """Whether a group's lag grows, by more than commits and looks that are not in step make it seem, and does not come
-    down again after a burst."""
+    """Return whether a group's lag grows, by more than commits and looks that are not in step make it seem, and does
+    not come down again after a burst.
+    """
     if trend.rate is None or trend.rate < 1 or recovers(trend):
         return False
     then = {(each.topic, each.partition): each.end for each in trend.base.lag.partitions}
+    # Ends and commits are read one after the other, so that on a busy topic a steady lag seems to change a little.
     written = sum(each.end - then.get((each.topic, each.partition), each.end) for each in trend.last.lag.partitions)
     return trend.rate * (trend.last.at - trend.base.at) >= GROWTH * written
 
 
 def _may_yet_commit(group: Group, trend: LagTrend) -> bool:
-    """Whether members may read well and commit later: no offset of theirs moved since the look with which the last one
-    is compared, and none is stuck yet. Some commit each minute."""
+    """Return whether members may read well and commit later: no offset of theirs moved since the look with which the
+    last one is compared, and none is stuck yet. Some commit each minute.
+    """
     moved = any(each.moved is not None and each.moved > trend.base.at for each in trend.standing.values())
     return not (group.is_vacant or moved or trend.stuck)
 
@@ -330,7 +344,7 @@ def _of_groups(snapshot: Snapshot) -> dict[Key, Symptom]:
 
 
 def readings(snapshot: Snapshot) -> Sequence[Reading]:
-    """What of each group is read."""
+    """Return what is read of each group's offsets."""
     return _read_groups(snapshot).readings
 
 
@@ -364,7 +378,7 @@ def _of_read_groups(
 def _of_group(
     group: Group, lag: GroupLag | None, trend: LagTrend | None, had_members: bool, unread: bool
 ) -> tuple[Reading, tuple[Symptom, ...]]:
-    """What is read, and what is wrong with that: offsets that are left from before are no trouble."""
+    """Return a group's reading, and its symptoms: offsets that are left from before are no trouble."""
     reading = reading_of(group, lag, trend, had_members=had_members)
     return reading, tuple(_wrong_with(reading, unread=unread))
 
@@ -388,7 +402,9 @@ _each_group: RememberedEach[str, tuple[Reading, tuple[Symptom, ...]]] = Remember
 
 
 def _beyond_end(group: str, lag: GroupLag, trend: LagTrend) -> Iterator[Symptom]:
-    """Commits and ends are answered by two brokers: one that moves is ahead of the end for as long as that takes."""
+    """Yield the commits beyond the end of the log. Commits and ends are answered by two brokers: one that moves is
+    ahead of the end for as long as that takes, so only one that stands still counts.
+    """
     for each in lag.partitions:
         if is_beyond(each):
             stands = trend.standing.get((each.topic, each.partition))
@@ -398,7 +414,7 @@ def _beyond_end(group: str, lag: GroupLag, trend: LagTrend) -> Iterator[Symptom]
 
 @remembered
 def _before_start(known: Sequence[Reading], ranges: Mapping[tuple[str, int], LogRange]) -> Mapping[Key, Symptom]:
-    """Commits of records that are deleted. Where nothing waits no log can begin later."""
+    """Return the commits of records that are deleted. Where no record waits the log can't begin later."""
     if not any(each.start > 0 for each in ranges.values()):
         return {}
     return _keyed(
@@ -413,9 +429,10 @@ def _before_start(known: Sequence[Reading], ranges: Mapping[tuple[str, int], Log
 
 
 def held_by(facts: Facts) -> Iterator[tuple[OpenTransaction, Verdict]]:
-    """The open transactions that hold a last stable offset and that no coordinator ends, as far as that shows. One that
-    no coordinator knows counts before it is too old if two looks saw it: its coordinator knows a transaction
-    before its first record is written, and until its markers are."""
+    """Yield the open transactions that hold a last stable offset and that no coordinator ends, as far as that can be
+    seen. One that no coordinator knows, and that is not too old yet, counts if two looks saw it: its coordinator knows
+    a transaction before its first record is written, and until its markers are.
+    """
     seen = facts.transactions
     for each in seen.open:
         judged = verdict(each, seen)
@@ -443,7 +460,10 @@ def _of_transactions(facts: Facts) -> Iterator[Symptom]:
 
 
 def ahead(look: Look) -> dict[str, tuple[int, Newest]]:
-    """Topic -> the partition and the record that is furthest ahead of the time, of topics that delete by time."""
+    """Return topic -> the partition and its record that is furthest ahead of the time, of topics that delete by
+    time.
+    """
+    # The later of both clocks: one that is behind would accuse good records.
     limit = int(max(cluster_time(look), look.at).timestamp() * 1000) + AHEAD_MS
     if not look.facts.newest:
         return {}
@@ -453,7 +473,7 @@ def ahead(look: Look) -> dict[str, tuple[int, Newest]]:
 
 @remembered
 def _newest_of(newest: Mapping[tuple[str, int], Newest]) -> Mapping[str, tuple[int, Newest]]:
-    """Topic -> the partition with its newest record."""
+    """Return topic -> the partition with its newest record."""
     found: dict[str, tuple[int, Newest]] = {}
     for (topic, number), each in newest.items():
         if topic not in found or each.timestamp > found[topic][1].timestamp:
@@ -462,7 +482,7 @@ def _newest_of(newest: Mapping[tuple[str, int], Newest]) -> Mapping[str, tuple[i
 
 
 def _deletes_by_time(snapshot: Snapshot, topic: str) -> bool:
-    """Whether a topic's records are deleted by their age, and age is by what producers write."""
+    """Return whether a topic's records are deleted by their age, and age is by what producers write."""
     configs = snapshot.configs.get(topic_resource(topic))
     if configs is None:
         return False

@@ -39,12 +39,12 @@ class Troubles(Struct, frozen=True):
     configs: Mapping[ConfigResource, frozenset[str]] = field(default_factory=dict)
 
     def has_partition(self, topic: str, number: int) -> bool:
-        """Whether a partition, or all of its topic, is in trouble."""
+        """Return whether a partition, or all of its topic, is in trouble."""
         return (topic, number) in self.partitions or topic in self.whole_topics
 
 
 def troubles(look: Look) -> Troubles:
-    """What is in trouble."""
+    """Return what has a symptom, by what rows of panes stand for."""
     brokers: set[int] = set()
     topics: set[str] = set()
     partitions: set[PartitionPlace] = set()
@@ -55,6 +55,7 @@ def troubles(look: Look) -> Troubles:
         subject = each.subject
         if each.name in (MOVING, COMMITS_LATER):
             continue  # that is work, no trouble
+        # A group that lags marks no topic and no broker: the partitions themselves are well.
         if subject.group is not None:
             groups.add(subject.group)
             if subject.topic is not None and subject.partition is not None:
@@ -82,8 +83,9 @@ def troubles(look: Look) -> Troubles:
 
 
 def _odd_configs(look: Look, impossible: Iterable[str]) -> dict[ConfigResource, frozenset[str]]:
-    """Entity -> its odd keys. impossible: topics whose min ISR is above their replication. What an operation holds is
-    meant to be so."""
+    """Return entity -> its odd keys. impossible: topics whose min ISR is above their replication. What an operation of
+    this host holds is meant to be so, and is left out.
+    """
     places = {
         *((each.edit.target, each.edit.key) for each in stale_throttles(look.snapshot)),
         *((topic_resource(topic), "min.insync.replicas") for topic in impossible),
@@ -96,7 +98,7 @@ def _odd_configs(look: Look, impossible: Iterable[str]) -> dict[ConfigResource, 
 
 
 def _outliers(snapshot: Snapshot) -> Iterator[ConfigPlace]:
-    """The keys in which one broker differs from all others, which agree."""
+    """Yield the keys in which one broker differs from all others, which agree."""
     brokers = {r: s for r, s in snapshot.configs.items() if r.type == BROKER and r.name}
     if len(brokers) < FEWEST_PEERS:
         return
@@ -107,6 +109,7 @@ def _outliers(snapshot: Snapshot) -> Iterator[ConfigPlace]:
                 values.setdefault(entry.name, {})[resource] = entry.value
     for key, held in values.items():
         counts = Counter(held.values())
+        # Keys such as broker.id or listeners differ by nature.
         if len(counts) != 2 or len(held) < FEWEST_PEERS or min(counts.values()) > 1 or is_of_each_broker(key):
             continue
         odd = min(counts, key=lambda value: counts[value])

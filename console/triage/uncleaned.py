@@ -29,7 +29,7 @@ class Uncleaned(NamedTuple):
 
 
 def uncleaned(snapshot: Snapshot) -> Sequence[Uncleaned]:
-    """The broker of which that is so, and of no other broker."""
+    """Return the broker that has such replicas, if it is the only one that has."""
     return _uncleaned(_compacted(snapshot.topics, snapshot.configs), snapshot.log_dirs)
 
 
@@ -55,7 +55,7 @@ def _uncleaned(compacted: Mapping[str, int], dirs: Mapping[int, tuple[LogDir, ..
 
 @remembered
 def _compacted(topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet]) -> Mapping[str, int]:
-    """Topic -> its segment.bytes, of the compacted ones."""
+    """Return topic -> its segment.bytes, of the compacted topics."""
     found: dict[str, int] = {}
     for topic in topics:
         own = configs.get(topic_resource(topic))
@@ -67,8 +67,9 @@ def _compacted(topics: Mapping[str, Topic], configs: Mapping[ConfigResource, Con
 
 
 def _larger(topic: str, partition: int, held: Mapping[int, int], segment: int) -> Iterator[Uncleaned]:
-    """held: broker -> bytes of its replica."""
+    """Yield the replica of a partition that is far larger than all others. held: broker -> bytes of its replica."""
     broker = max(held, key=held.__getitem__)
     other = max((size for each, size in held.items() if each != broker), default=-1)
+    # The active segment is never cleaned, so that small logs may differ by that alone.
     if other >= 0 and held[broker] > UNCLEANED * other and held[broker] - other > 2 * segment:
         yield Uncleaned(broker, 1, topic, partition, held[broker], other)

@@ -10,8 +10,9 @@ partitions."""
 
 
 def unread_parts(look: Look) -> frozenset[str]:
-    """The parts of which nothing is known now: never read, or their last read failed as a whole. A part of which some
-    members could not be read is not one of them."""
+    """Return the parts of which nothing is known now: never read, or their last read failed as a whole. A part of which
+    some members could not be read is not one of them.
+    """
     snapshot = look.snapshot
     whole = {each.part for each in snapshot.failures if each.entity in ("", each.part)}
     asked = {each.part for each in snapshot.failures}

@@ -31,13 +31,15 @@ class Wait(NamedTuple):
 
 
 def is_held(row: PartitionLag, facts: Facts) -> bool:
-    """Whether a commit is the last stable offset, with records behind it: who reads with read_committed waits."""
+    """Return whether a commit is the last stable offset, with records behind it: a consumer with read_committed
+    waits.
+    """
     log = facts.logs.logs.get((row.topic, row.partition))
     return log is not None and log.last.waiting > 0 and row.committed == log.last.stable
 
 
 def waits(facts: Facts, known: Sequence[Reading], topics: Mapping[str, Topic]) -> Mapping[Place, Wait]:
-    """Partition -> who waits for it, sorted."""
+    """Return partition -> what waits for it, sorted by partition."""
     places = facts.logs.standing(STANDS)
     return _waits(places, facts, known, topics) if places else {}
 
@@ -52,6 +54,8 @@ def _waits(
         for row in reading.lag.partitions if reading.lag is not None else ():
             if row.lag > 0 and (row.topic, row.partition) in held and is_held(row, facts):
                 groups.setdefault((row.topic, row.partition), []).append(reading.group.name)
+    # A group's offsets that were committed in a transaction can't be read until it ends (KIP-447): all groups of that
+    # partition may wait.
     if (offsets := topics.get(OFFSETS)) is not None and any(topic == OFFSETS for topic, _ in places):
         for reading in known:
             place = OFFSETS, partition_of(reading.group.name, len(offsets.partitions))
@@ -62,6 +66,7 @@ def _waits(
     for place in places:
         offset = facts.logs.logs[place].last
         open_ = sorted(seen.at(*place), key=lambda each: each.producer.start_offset)
+        # The last stable offset is where the earliest open transaction begins: the others do not hold it yet.
         holder = open_[0] if open_ else None
         transaction = seen.by_producer.get(holder.producer.id) if holder is not None else None
         found[place] = Wait(place, offset, tuple(sorted(groups.get(place, ()))), holder, transaction)

@@ -44,8 +44,9 @@ class _Change(NamedTuple):
         return self.parts[0].acl
 
     def takes(self, operations: frozenset[str]) -> bool:
-        """Whether a user may do one of these no more. The first ACL on a resource shuts out all others, whatever it
-        allows."""
+        """Return whether a user lost one of these operations. The first ACL on a resource denies all others, whatever
+        it allows.
+        """
         return any(
             each.first or operations & {each.acl.operation.name, *(one.name for one in granted(each.acl))}
             for each in self.parts
@@ -69,7 +70,7 @@ def _changed(course: Course) -> Iterator[Claim]:
 
 
 def _together(changes: Iterable[AclChange]) -> Iterator[_Change]:
-    """The changes of one look that differ by their operation alone, as one."""
+    """Return the changes of one look that differ by their operation alone, as one."""
     found: dict[tuple[object, ...], list[AclChange]] = {}
     for each in changes:
         found.setdefault((*each.acl[:5], each.acl.permission, each.added, each.at), []).append(each)
@@ -84,18 +85,20 @@ def _topics(course: Course, acl: Acl) -> list[str]:
 
 
 def _fell_silent(course: Course, change: AclChange, topic: str) -> bool:
-    """Whether a topic was written to right until the change, and not since."""
+    """Return whether a topic was written to right until the change, and not since."""
     logs = course.last.facts.logs
     partitions = course.last.snapshot.topics[topic].partitions
     grew = [known.grew_at for each in partitions if (known := logs.logs.get((topic, each.number))) is not None]
     last = max((at for at in grew if at is not None), default=None)
+    # Silence is compared with the last read of the logs, not with now: offsets are read less often than looks are
+    # taken.
     if last is None or logs.at - last < QUIET:
         return False
     return change.after.timestamp() - WROTE <= last <= change.at.timestamp() + SETTLES
 
 
 def _of_groups(course: Course, change: AclChange, topics: frozenset[str]) -> Iterator[Symptom]:
-    """What stopped of groups that the change is about, or that read what it is about, since it was made."""
+    """Yield the symptoms, begun since the change, of groups that it concerns or that read the topics it concerns."""
     snapshot = course.last.snapshot
     for name in _STOPS:
         for symptom in course.of(name):
@@ -115,7 +118,7 @@ def _of_groups(course: Course, change: AclChange, topics: frozenset[str]) -> Ite
 
 
 def _authors(course: Course, change: _Change) -> Iterator[Evidence]:
-    """Who made it, as far as this host's journal has it."""
+    """Yield who made it, as far as this host's journal has it."""
     known = course.last.facts.acl_authors
     verb = "added" if change.parts[0].added else "removed"
     for author in dict.fromkeys(known.get((each.acl, each.added)) for each in change.parts):

@@ -50,8 +50,9 @@ _OF_BROKERS = frozenset({BROKER_GONE, BROKER_SILENT, NOT_PREFERRED, REBALANCING,
 
 
 def _follows(*brokers: int, alone: bool = False) -> tuple[Prediction, ...]:
-    """What brokers that are away explain: themselves, their replicas, groups that they coordinate. alone: of a
-    partition only where no other broker is missing."""
+    """Return what brokers that are away explain: themselves, their replicas, groups that they coordinate. alone: of a
+    partition only where no other broker is missing.
+    """
     these = frozenset(brokers)
     return Prediction(_OF_REPLICAS, brokers=these, only=alone), Prediction(_OF_BROKERS, brokers=these)
 
@@ -63,7 +64,7 @@ def _led(course: Course, broker: int) -> str:
 
 @remembered
 def _shares(topics: Mapping[str, Topic]) -> tuple[Counter[int], Counter[int]]:
-    """Broker -> how many partitions it leads, and of how many it has a replica."""
+    """Return broker -> how many partitions it leads, and broker -> of how many it has a replica."""
     partitions = [each for topic in topics.values() for each in topic.partitions]
     return Counter(each.leader for each in partitions), Counter(b for each in partitions for b in each.replicas)
 
@@ -88,13 +89,14 @@ def _is_spare(course: Course, broker: int) -> bool:
 
 
 def _severity(course: Course, *brokers: int) -> Severity:
-    """Of brokers that are away, or do not answer."""
+    """Return how bad it is that brokers are away, or do not answer."""
     return Severity.INFO if all(_is_spare(course, broker) for broker in brokers) else Severity.CRITICAL
 
 
 def _racks(course: Course) -> dict[str, frozenset[int]]:
-    """Racks of which all brokers are away while other racks have brokers; at least two brokers in each, that were seen
-    there."""
+    """Return the racks of which all brokers are away while other racks have brokers; at least two brokers in each, that
+    were seen there.
+    """
     away = _away(course)
     known = away.union(broker.id for broker in course.last.snapshot.cluster.brokers)
     members: dict[str, set[int]] = {}
@@ -102,6 +104,7 @@ def _racks(course: Course) -> dict[str, frozenset[int]]:
         if broker in known:
             members.setdefault(rack, set()).add(broker)
     down = {rack: frozenset(ids) for rack, ids in members.items() if len(ids) > 1 and ids <= away}
+    # With all racks away it is rather the cluster, or the way to it, than each of its racks.
     return down if len(down) < len(members) else {}
 
 
@@ -124,11 +127,13 @@ def _rack_down(course: Course) -> Iterator[Claim]:
 
 
 def _down(course: Course) -> Iterator[Claim]:
-    """Brokers that are fenced; before that, those whose hosts refuse connections: a process that ended is fenced only
-    when its session times out."""
+    """Yield brokers that are fenced, and those whose hosts refuse connections: a process that ended is fenced only when
+    its session times out.
+    """
     away = _away(course)
     for broker in sorted(away | _refusing(course)):
         subject = Subject(broker=broker)
+        # That is `_flapping`'s: one broker is one cause.
         if course.times((BROKER_GONE, subject)) >= FLAPS:
             continue
         refuses = broker in course.last.refusing
@@ -160,8 +165,9 @@ def _down(course: Course) -> Iterator[Claim]:
 
 
 def _refusing(course: Course) -> frozenset[int]:
-    """Brokers whose hosts refuse connections, for no longer than until they must have been fenced: one that stays in
-    the cluster is up, and only out of reach from here."""
+    """Return the brokers whose hosts refuse connections, for no longer than until they must have been fenced: one that
+    stays in the cluster is up, and only unreachable from here.
+    """
     return frozenset(
         broker
         for broker in course.last.refusing
@@ -174,7 +180,7 @@ def _refusing(course: Course) -> frozenset[int]:
 
 
 def _since_away(course: Course, subject: Subject) -> datetime | None:
-    """When a broker went away: it stops answering before it is fenced. None if it was away at the first look."""
+    """Return when a broker went away: it stops answering before it is fenced. None if it was away at the first look."""
     fenced, silent = (course.spells.get((name, subject), ())[-1:] for name in (BROKER_GONE, BROKER_SILENT))
     fenced = tuple(each for each in fenced if each.ended is None)
     until = {None, *(each.began for each in fenced)}
@@ -200,7 +206,7 @@ def _address(course: Course, broker: int) -> str:
 
 
 def _controller_too(course: Course, broker: int) -> Iterator[Evidence]:
-    """That the node of a broker is a controller, and which of them leads."""
+    """Yield that the node of a broker is a controller as well, and which controller leads."""
     quorum = course.last.snapshot.quorum
     if quorum is None or broker not in {voter.id for voter in quorum.voters}:
         return
@@ -214,6 +220,7 @@ def _flapping(course: Course) -> Iterator[Claim]:
         broker = subject.broker
         if name != BROKER_GONE or broker is None or len(spells) < FLAPS:
             continue
+        # Leaders are elected only once it stays: each election moves clients, and the next absence moves them back.
         still = (name, subject) in course.seen
         yield Claim(
             cause="broker-flapping",
@@ -256,6 +263,8 @@ def _unresponsive(course: Course) -> Iterator[Claim]:
         if broker is None or broker in _refusing(course):
             continue
         how = "refuses connections" if broker in course.last.refusing else "did not answer ApiVersions in time"
+        # Silence alone may be the network between here and there; followers that fall behind too are seen by the
+        # cluster.
         fits = any(each.brokers == (broker,) for each in course.of(UNDER_REPLICATED))
         yield Claim(
             cause="broker-unresponsive",
@@ -275,7 +284,7 @@ def _unresponsive(course: Course) -> Iterator[Claim]:
 
 
 def _replication(course: Course) -> Iterator[Claim]:
-    """A follower that is up and answers, and whose replicas are the only ones that are not in sync."""
+    """Yield followers that are up and answer, and whose replicas are the only ones that are not in sync."""
     snapshot = course.last.snapshot
     added = frozenset((each.topic, each.partition, b) for each in snapshot.reassignments for b in each.adding)
     pairs = _behind_alone(snapshot.topics, _away(course) | course.last.silent, added)
@@ -312,8 +321,9 @@ def _replication(course: Course) -> Iterator[Claim]:
 def _behind_alone(
     topics: Mapping[str, Topic], away: frozenset[int], added: frozenset[tuple[str, int, int]]
 ) -> dict[int, tuple[list[Partition], set[str]]]:
-    """Broker that is up -> the partitions, and their topics, in whose ISRs it alone is missing. added: replicas (topic,
-    partition, broker) that reassignments add, which are in sync once they are copied."""
+    """Return broker that is up -> the partitions, and their topics, in whose ISRs it alone is missing. added: replicas
+    (topic, partition, broker) that reassignments add, which are in sync once they are copied.
+    """
     found: dict[int, tuple[list[Partition], set[str]]] = {}
     lonely = _lonely(topics, away)
     for topic, partition in out_of_sync(topics):
@@ -329,9 +339,10 @@ def _behind_alone(
 
 @remembered
 def _lonely(topics: Mapping[str, Topic], away: frozenset[int]) -> dict[int, list[Subject]]:
-    """Leaders that answer and are alone in ISRs of several partitions though more than one follower is up: leader ->
-    these partitions. In those without writers followers stay in sync (Partition.isFollowerOutOfSync); one that
-    still has a follower with new records is in none of these states."""
+    """Return leader -> partitions, of leaders that answer and are alone in the ISRs of several partitions though more
+    than one follower is up. Where nothing is written followers stay in sync (Partition.isFollowerOutOfSync), so these
+    say nothing; a leader that still has a follower with new records is left out.
+    """
     alone: dict[int, list[Subject]] = {}
     followers: dict[int, set[int]] = {}
     followed = set(away)
@@ -353,7 +364,7 @@ def _lonely(topics: Mapping[str, Topic], away: frozenset[int]) -> dict[int, list
 
 
 def _unfollowed(course: Course) -> Iterator[Claim]:
-    """A leader without fetching followers: its listener for the others, its network, or a disk that hangs."""
+    """Yield leaders without fetching followers: the listener for other brokers, the network, or a disk that hangs."""
     for broker, places in sorted(_lonely(course.last.snapshot.topics, _away(course) | course.last.silent).items()):
         firsts = [course.since(Symptom(UNDER_REPLICATED, each)) for each in places]
         known = [each for each in firsts if each is not None]
@@ -383,7 +394,7 @@ def _unfollowed(course: Course) -> Iterator[Claim]:
 
 
 def _back_since(course: Course, broker: int) -> datetime | None:
-    """When a broker came back, if that is not long ago: until then its replicas are behind for a good reason."""
+    """Return when a broker came back, if that is not long ago: until then its replicas are behind for a good reason."""
     spells = [course.spells.get((name, Subject(broker=broker)), ()) for name in (BROKER_GONE, BROKER_SILENT)]
     ended = [mine[-1].ended for mine in spells if mine]
     last = max((each for each in ended if each is not None), default=None)
@@ -391,7 +402,7 @@ def _back_since(course: Course, broker: int) -> datetime | None:
 
 
 def _times_out(course: Course, topics: set[str]) -> int:
-    """How often a replica of these topics left an ISR: of the partition where that was most often."""
+    """Return how often a replica of these topics left an ISR: of the partition where that was most often."""
     return max(
         (
             len(spells)
@@ -406,6 +417,7 @@ def _skew(course: Course) -> Iterator[Claim]:
     away = _away(course) | course.last.silent
     for symptom in course.of(NOT_PREFERRED):
         broker = symptom.subject.broker
+        # An election can't bring leaders to a broker that is away: what is wrong with it is another cause.
         if broker is None or broker in away:
             continue
         yield Claim(
@@ -422,7 +434,7 @@ def _skew(course: Course) -> Iterator[Claim]:
 
 
 def _metadata_behind(course: Course) -> Iterator[Claim]:
-    """A broker that answers with the leaders of before, long after another broker answered with newer ones."""
+    """Yield brokers that answer with the previous leaders, long after another broker answered with newer ones."""
     look = course.last
     for broker, late in look.facts.views.behind(LATE_SECONDS).items():
         subject = Subject(broker=broker)
@@ -466,6 +478,7 @@ def _certificates(course: Course) -> Iterator[Claim]:
         name = f" {each.listener.name}" if each.listener.name else ""
         days = f"{left.days} days" if left.days >= 2 else minutes(int(left.total_seconds() * 1000))
         subject = Subject(broker=broker, listener=address)
+        # Certificates that live for a day are replaced by a program: a week before the end is no alarm for them.
         soon = min(WEEK, (each.ends - each.begins) / 20)
         yield Claim(
             cause="certificate-expiring",

@@ -24,7 +24,9 @@ from console.triage.symptoms import (
 
 
 def _coordinators(course: Course) -> Iterator[Claim]:
-    """What no broker's absence explains away: groups and transactions stand still, also those of other brokers."""
+    """Yield what no broker's absence alone explains: groups and transactions stand still, also those of other
+    brokers.
+    """
     by_topic: dict[str, list[Symptom]] = {}
     for symptom in course.of(COORDINATOR_LEADERLESS):
         if symptom.subject.topic is not None:
@@ -48,7 +50,7 @@ class _StateTopic(NamedTuple):
 
 
 def _may_begin_transactions(snapshot: Snapshot) -> bool:
-    """Whether an ACL lets a user have a transactional id: who waits for a coordinator is listed nowhere."""
+    """Return whether an ACL lets a user have a transactional id: who waits for a coordinator is listed nowhere."""
     return any(acl.resource_type == _TRANSACTIONAL_ID and acl.permission == _ALLOW for acl in snapshot.acls)
 
 
@@ -71,8 +73,9 @@ _STATE_TOPICS = (
 
 
 def _not_made(course: Course) -> Iterator[Claim]:
-    """Topics of coordinators that there are not, and that can't be made: brokers make them with so many replicas, or
-    not at all."""
+    """Yield topics of coordinators that do not exist, and that can't be created: brokers create them with the
+    configured number of replicas, or not at all.
+    """
     look = course.last
     snapshot = look.snapshot
     if not {"topics", "log_dirs", "configs"} <= snapshot.read_at.keys():
@@ -107,8 +110,9 @@ def _not_made(course: Course) -> Iterator[Claim]:
 
 
 def _is_held(snapshot: Snapshot, topic: str) -> bool:
-    """Whether a broker has replicas of a topic, or may have: Metadata leaves out topics that may not be described, and
-    log directories do not."""
+    """Return whether a broker has replicas of a topic, or may have: Metadata leaves out topics that may not be
+    described, and log directories do not.
+    """
     answered = [log_dir for dirs in snapshot.log_dirs.values() for log_dir in dirs if log_dir.failure is None]
     return not answered or any(topic in log_dir.sizes for log_dir in answered)
 

@@ -52,18 +52,18 @@ def _lag(trend: LagTrend) -> Evidence:
 
 
 def _ago(course: Course, trend: LagTrend, seconds: float) -> datetime | None:
-    """When something began that has lasted for so many seconds; None if that was before the first look."""
+    """Return when something began that has lasted for so many seconds; None if that was before the first look."""
     at = datetime.fromtimestamp(trend.last.at - seconds, UTC)
     return at if at > course.began else None
 
 
 def _moving(trend: LagTrend) -> list[Place]:
-    """The partitions in which an offset was committed since the look with which the last one is compared."""
+    """Return the partitions in which an offset was committed since the look with which the last one is compared."""
     return [place for place, each in trend.standing.items() if each.moved is not None and each.moved > trend.base.at]
 
 
 def _rests(trend: LagTrend) -> bool:
-    """Whether no offset was committed for longer than it usually takes, as far as commits were seen."""
+    """Return whether no offset was committed for longer than it usually takes, as far as commits were seen."""
     now = trend.last.at
     moved = ((each.moved, each.pause) for each in trend.standing.values())
     return all(at is None or now - at >= max(RESTS, 2 * pause) for at, pause in moved)
@@ -71,6 +71,7 @@ def _rests(trend: LagTrend) -> bool:
 
 def _stopped(course: Course) -> Iterator[Claim]:
     for group, _, _, trend in sorted_readings(readings(course.last.snapshot)).vacant:
+        # A simple consumer commits without being a member, so that a group without members may be at work.
         if trend is None or not grows(trend) or not _rests(trend):
             continue
         yield Claim(
@@ -89,7 +90,7 @@ def _stopped(course: Course) -> Iterator[Claim]:
 
 
 def _stuck(course: Course) -> Iterator[Claim]:
-    """A partition whose commit stands still while records arrive, and a member reads it or others."""
+    """Yield partitions whose commit stands still while records arrive, and a member reads them or others."""
     for group, _, _, trend in sorted_readings(readings(course.last.snapshot)).stuck:
         if trend is None or _rebalances(course, group.name):
             continue
@@ -150,7 +151,7 @@ def _stuck_at(course: Course, group: Group, trend: LagTrend, row: PartitionLag, 
 
 
 def _waits_for_commits(course: Course) -> Iterator[tuple[str, str]]:
-    """Groups with members that committed nothing yet while records arrive."""
+    """Yield groups with members that committed nothing yet while records arrive."""
     look = course.last
     held = {
         group
@@ -167,14 +168,15 @@ def _waits_for_commits(course: Course) -> Iterator[tuple[str, str]]:
 
 
 def _rebalanced(course: Course, group: Subject, trend: LagTrend) -> bool:
-    """Whether members joined or left within the looks that the trend compares: meanwhile none of them reads."""
+    """Return whether members joined or left within the looks that the trend compares: meanwhile none of them reads."""
     spells = course.spells.get((REBALANCING, group), ())
     return bool(spells) and (spells[-1].ended or course.last.at).timestamp() > trend.base.at
 
 
 def _falls_behind(trend: LagTrend, since: datetime) -> bool:
-    """Whether the lag grows in partitions in which offsets are committed while it does, and now not later than usual:
-    one that just got stuck has its last commit from before."""
+    """Return whether the lag grows in partitions in which offsets are committed while it does, and now not later than
+    usual: one that just got stuck has its last commit from before.
+    """
     rates = []
     for at, each in trend.partitions.items():
         stands = trend.standing[at]
@@ -210,7 +212,9 @@ def _slow_group(
     rebalanced: bool,
     again: bool,
 ) -> Claim | None:
-    """watched: when the first look was; rebalanced: members joined or left meanwhile; again: its lag grew before."""
+    """Return the claim that a group is slow, None if it is not. watched: when the first look was; rebalanced: members
+    joined or left meanwhile; again: its lag grew before.
+    """
     if not _moving(trend) or (is_empty and _rests(trend)):
         return None
     # One without members commits now and then at most, or is about to be found stopped.
@@ -245,7 +249,7 @@ _each_slow: RememberedEach[Subject, Claim | None] = RememberedEach(_slow_group)
 
 
 def _rebalances(course: Course, group: str) -> Certainty | None:
-    """How sure it is that a group rebalances without an end; None if it does not."""
+    """Return how sure it is that a group rebalances without an end; None if it does not."""
     spells = course.spells.get((REBALANCING, Subject(group=group)), ())
     if not spells:
         return None
@@ -253,6 +257,8 @@ def _rebalances(course: Course, group: str) -> Certainty | None:
     took = sum(
         (max(timedelta(0), (each.ended or now) - max(each.began, now - MINUTE)) for each in spells), timedelta(0)
     )
+    # A group that spent half of the last minute in rebalances hardly reads, however few they were; many short ones may
+    # be a deployment.
     if took >= LONG:
         return Certainty.CERTAIN
     recent = [each for each in spells if each.ended is None or each.ended > now - NEAR]
@@ -260,6 +266,7 @@ def _rebalances(course: Course, group: str) -> Certainty | None:
 
 
 def _rebalancing(course: Course) -> Iterator[Claim]:
+    # By spells, not by what is seen now: between two rebalances a group looks well.
     for name, subject in [key for key in course.spells if key[0] == REBALANCING]:
         group = subject.group or ""
         known, certainty = course.last.snapshot.groups.get(group), _rebalances(course, group)
@@ -316,8 +323,9 @@ def _out_of_range(course: Course) -> Iterator[Claim]:
 
 
 def _ways_back(reset: str, beyond: bool) -> Iterator[Next]:
-    """Behind the first record the group goes on with that one. Beyond the last how far it was is unknown: what is
-    there may all have been read, or nothing of it."""
+    """Yield the resets that help. Below the first record the group continues with that one. Beyond the end its true
+    position is unknown: what is there may all have been read, or nothing of it.
+    """
     if beyond:
         yield Next("go on with what is written from now on: what is there is never read", f"{reset} latest")
         yield Next("or read again all that is there", f"{reset} earliest")
@@ -329,7 +337,7 @@ def _ways_back(reset: str, beyond: bool) -> Iterator[Next]:
 
 
 def _without_members(course: Course) -> Iterator[Claim]:
-    """Offsets that are left from before are told once, of all groups."""
+    """Yield one claim for all groups whose offsets are left from before."""
     found = [
         each for each in leftovers(readings(course.last.snapshot), course.last.snapshot) if each.below or each.waiting
     ]
@@ -367,7 +375,9 @@ def _left_of(each: Leftovers) -> str:
 
 
 def _ahead(course: Course) -> Iterator[Claim]:
-    """Offsets beyond the end of the log that no one reads from: those of another cluster, or of before a restore."""
+    """Yield offsets beyond the end of the log that no client reads from: mirrored from another cluster, or from before
+    a restore.
+    """
     for each in leftovers(readings(course.last.snapshot), course.last.snapshot):
         for row in each.beyond:
             place = f"{row.topic}/{row.partition}"

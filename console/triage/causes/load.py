@@ -60,8 +60,9 @@ def _hot(course: Course) -> Iterator[Claim]:
 
 @remembered
 def _all_settled(sizes: Mapping[Place, Counter]) -> Mapping[Place, float]:
-    """Bytes a second over a whole window; while that is unknown, and for what does not grow, a partition is missing.
-    What a burst shows is no load."""
+    """Return bytes a second over a whole window, without partitions of which that is unknown or that do not grow. What
+    a burst shows is no load.
+    """
     return {
         place: each.rate or 0.0
         for place, each in sizes.items()
@@ -71,7 +72,7 @@ def _all_settled(sizes: Mapping[Place, Counter]) -> Mapping[Place, float]:
 
 @remembered
 def _led(topics: Mapping[str, Topic], settled: Mapping[Place, float]) -> Mapping[int, float]:
-    """Leader -> bytes a second that are written to it."""
+    """Return leader -> bytes a second that are written to it."""
     led: dict[int, float] = {}
     for (name, number), taken in settled.items():
         partition = partition_in(topics.get(name), number)
@@ -81,7 +82,7 @@ def _led(topics: Mapping[str, Topic], settled: Mapping[Place, float]) -> Mapping
 
 
 def _middle(rates: Rates, topic: Topic) -> float | None:
-    """The median of the topic's partitions, None while one of them is unknown."""
+    """Return the median of the topic's partitions, None while one of them is unknown."""
     found = [rates.of(topic.name, each.number).bytes for each in topic.partitions]
     known = [each for each in found if each is not None]
     return median(known) if len(known) == len(found) >= FEWEST else None

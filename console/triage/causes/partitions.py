@@ -68,16 +68,16 @@ def _min_isr(course: Course) -> Iterator[Claim]:
 
 
 def _what_passes(topic: Topic) -> str:
-    """What becomes of acks=all writes to a topic whose min ISR is above its replication: brokers ask for no more than
-    all replicas (Partition.effectiveMinIsr); before 3.0 they did."""
+    """Return what happens to acks=all writes to a topic whose min ISR is above its replication: brokers require no more
+    than all replicas (Partition.effectiveMinIsr); before 3.0 they required the configured number.
+    """
     if any(each.under_replicated for each in topic.partitions):
         return "no acks=all write passes"
     return "acks=all writes fail as soon as one is not in sync, before Kafka 3.0 always"
 
 
 def _min_isr_of_all(course: Course) -> Iterator[Claim]:
-    """Topics that want every replica in sync, of partitions that have fewer alive: named once for all of them, beside
-    what is away."""
+    """Yield one claim for all topics that require every replica in sync and have fewer alive, beside what is away."""
     snapshot = course.last.snapshot
     away = gone(snapshot) | course.last.silent
     hit: dict[str, list[Symptom]] = {}
@@ -134,12 +134,14 @@ def _replicas(number: int) -> str:
 
 
 def _writes_stopped(course: Course, topic: str, since: datetime | None) -> bool:
-    """Whether a topic was written to while it was watched, and not since about then."""
+    """Return whether a topic was written to while it was watched, and not since about then."""
     return since is not None and (grew := _grew_at(course, topic)) is not None and grew <= since.timestamp() + STOPPED
 
 
 def _grew_at(course: Course, topic: str) -> float | None:
-    """When a topic's logs grew last, Unix seconds, if that is so long ago that no client writes any more; else None."""
+    """Return when a topic's logs grew last, Unix seconds, if that is so long ago that no client writes any more; else
+    None.
+    """
     known = course.last.snapshot.topics.get(topic)
     places = [(topic, each.number) for each in known.partitions] if known is not None else []
     logs = [course.last.facts.logs.logs.get(place) for place in places]
@@ -161,8 +163,9 @@ def _from(entry: ConfigEntry | None) -> str:
 
 
 def _leaderless(course: Course) -> Iterator[Claim]:
-    """A partition without a leader whose replicas are not all away, so that no broker's absence alone explains it; or
-    whose last ISR is away."""
+    """Yield partitions without a leader: replicas are alive, so that no broker's absence alone explains it, or the last
+    ISR is away.
+    """
     for symptom in course.of(LEADERLESS):
         topic, number = symptom.subject.topic, symptom.subject.partition
         if topic is None or number is None:
@@ -194,7 +197,7 @@ def _leaderless(course: Course) -> Iterator[Claim]:
 
 
 def _held_by_replicas(logs: ReplicaLogs | None) -> Iterator[Evidence]:
-    """Which replicas may lead, and what those that answer hold."""
+    """Yield which replicas may lead, and what those that answer hold."""
     if logs is None:
         return
     if logs.eligible or logs.last_known:
@@ -206,14 +209,16 @@ def _held_by_replicas(logs: ReplicaLogs | None) -> Iterator[Evidence]:
 
 
 def _unclean(course: Course) -> Iterator[Claim]:
-    """A leader from outside of the ISR: what only the ISR had is lost. That the end of the log fell proves it too. Of
-    several of a partition the last is named: who muted one does not know of the next."""
+    """Yield leaders from outside of the ISR: what only the ISR had is lost. That the end of the log fell proves it too.
+    Of several elections of a partition the last is named: who muted one does not know of the next.
+    """
     times = Counter(each.place for each in course.past.unclean)
     falls = {(each.topic, each.partition): each for each in course.last.facts.logs.falls}
     for led in {each.place: each for each in course.past.unclean}.values():
         topic, number = led.topic, led.was.number
         subject = Subject(topic=topic, partition=number)
         fall = falls.get((topic, number))
+        # Possible unclean elections are in the past too; a symptom has only those that are proven.
         if (UNCLEAN_LEADER, subject) not in course.seen:
             continue
         could = f"{_list(led.could)} could lead it, all down" if led.could else "no replica could lead it"
@@ -246,7 +251,9 @@ def _list(brokers: tuple[int, ...] | list[int]) -> str:
 
 
 def _stale(look: Look) -> tuple[StaleThrottle, ...]:
-    """Those of operations of this host are taken off by these."""
+    """Return the throttles that were left behind. Those that operations of this host hold are left out: the operations
+    remove them.
+    """
     snapshot = look.snapshot
     if "reassignments" not in snapshot.read_at:
         return ()
@@ -261,7 +268,9 @@ def _stale_of(
     dirs: Mapping[int, tuple[LogDir, ...]],
     cluster: ClusterInfo,
 ) -> tuple[StaleThrottle, ...]:
-    """Of what it is judged by alone: other parts of a snapshot change with every look."""
+    """Return the leftover throttles by what decides about them alone: other parts of a snapshot change with every look,
+    and would make `remembered` useless.
+    """
     return stale_throttles(
         Snapshot(cluster=cluster, configs=configs, reassignments=moves, log_dirs=dirs, read_at=_READ)
     )
@@ -307,13 +316,16 @@ def _place(throttle: StaleThrottle) -> str:
 def _moves(course: Course, *, stalled: bool) -> Iterator[Claim]:
     for move in course.last.snapshot.reassignments:
         claim = _move(course, move)
+        # Two causes of one vocabulary, since a mute of running moves must not hide stalled ones.
         if (claim.cause == "reassignment-stalled") is stalled:
             yield claim
 
 
 def _move(course: Course, move: Reassignment) -> Claim:
-    """A reassignment. It is stalled where a broker that it adds is not alive: then no byte can arrive; where none has
-    arrived for a while though some are missing; or where all is copied, and a replica that stays is not in sync."""
+    """Return the claim of a reassignment. It is stalled where a broker that it adds is not alive: then no byte can
+    arrive; where none has arrived for a while though some are missing; or where all is copied, and a replica that stays
+    is not in sync.
+    """
     subject = Subject(topic=move.topic, partition=move.partition)
     snapshot = course.last.snapshot
     alive = {broker.id for broker in snapshot.cluster.brokers if not broker.fenced}
@@ -371,8 +383,9 @@ SETTLED = timedelta(seconds=10)
 
 
 def _waited_for(course: Course, move: Reassignment, alive: Collection[int]) -> list[int]:
-    """The replicas that stay and are not in sync, once all that are added are: without them brokers before 4.3 end no
-    move, and none ends one whose replicas are all out of sync."""
+    """Return the replicas that stay and are not in sync, once all that are added are: without them brokers before 4.3
+    complete no move, and none completes one whose replicas are all out of sync.
+    """
     partition = _partition(course.last.snapshot, move)
     if partition is None or not set(move.adding) <= set(partition.isr):
         return []
@@ -385,8 +398,9 @@ def _waited_for(course: Course, move: Reassignment, alive: Collection[int]) -> l
 def _steps_of(
     course: Course, move: Reassignment, dead: list[int], waits: list[int], still: list[int]
 ) -> Iterator[Next]:
-    """What mends a move that is stalled, what is to be done first before the others."""
+    """Yield what helps a move that is stalled, in the order in which it is to be tried."""
     back = original(move)
+    # To cancel removes the added replicas: where they alone are in sync, their records go with them.
     if is_unclean_to_cancel(move, course.last.snapshot):
         down = sorted({*dead, *waits, *back})
         yield Next(
@@ -399,6 +413,7 @@ def _steps_of(
         text = f"cancel it, and move to brokers without {ids}"
     else:
         text = "cancel it"
+    # A throttle does not matter while the broker is down.
     if not dead:
         yield from _raises(course, still)
     yield Next(text, edits=(CancelMove(move.topic, move.partition),))
@@ -412,7 +427,7 @@ def _copied(broker: int, copy: Copy) -> str:
 
 
 def _limits(course: Course, brokers: Sequence[int]) -> Iterator[Evidence]:
-    """The throttles of brokers that get no bytes."""
+    """Yield the throttles of brokers that get no bytes."""
     for broker, rate in _rates(course, brokers):
         yield Evidence(f"follower.replication.throttled.rate of broker {broker} is {rate}", "DescribeConfigs")
 

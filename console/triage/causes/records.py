@@ -60,6 +60,7 @@ _CERTAINTY = {
 def _held(
     course: Course, subject: Subject, topic: str, number: int, held: list[tuple[OpenTransaction, Verdict]]
 ) -> Claim:
+    # The surest one first: it gives the claim its certainty and its evidence.
     held = sorted(held, key=lambda each: list(_CERTAINTY).index(each[1].standing))
     first, judged = held[0]
     wait = _waits(course).get((topic, number))
@@ -131,7 +132,7 @@ def _of_those_who_wait(wait: Wait) -> Iterator[Prediction]:
 
 
 def _open(course: Course) -> Iterator[Claim]:
-    """What readers wait for, of transactions that do not hang: their coordinators end them."""
+    """Yield what readers wait for, of transactions that do not hang: their coordinators end them."""
     hang = {each.place for each, _ in held_by(course.last.facts)}
     by_holder: dict[object, list[Wait]] = {}
     for place, wait in _waits(course).items():
@@ -155,7 +156,7 @@ def _open(course: Course) -> Iterator[Claim]:
 
 
 def _open_one_of(course: Course, mine: list[Wait]) -> Claim:
-    """One transaction, in the partitions that it holds."""
+    """Return the claim of one transaction, in the partitions that it holds."""
     # Who reads the topic waits for sure; of the groups with offsets in it those in the transaction alone.
     first = max(mine, key=lambda each: (each.place[0] != OFFSETS, len(each.groups)))
     topic, number = first.place
@@ -188,7 +189,7 @@ def _open_one_of(course: Course, mine: list[Wait]) -> Claim:
 
 
 def _described(wait: Wait, at_ms: int) -> tuple[str, str]:
-    """What is waited for, and how long yet."""
+    """Return the name of what is waited for, and how long it still lasts."""
     if wait.holder is None:
         return "an open transaction", ""
     known = wait.known
@@ -231,7 +232,9 @@ def _unexplained_loss(topic: str, losses: tuple[Loss, ...]) -> Claim:
 
 
 def _loss_by_change(change: ConfigChange, losses: tuple[Loss, ...], *, is_past: bool) -> Claim:
-    """What one change deleted. is_past: it was changed again: what is lost stays so, and nothing is left to mend."""
+    """Return the claim of what one change deleted. is_past: it was changed again: what is lost stays so, and nothing is
+    left to restore.
+    """
     subject, name = changed_place(change.resource, change.key)
     topics = sorted({each.jump.topic for each in losses})
     first = min(losses, key=lambda each: each.jump.at)
@@ -290,7 +293,7 @@ def _lost(losses: tuple[Loss, ...]) -> int:
 
 
 def _first_lost(losses: tuple[Loss, ...]) -> Evidence:
-    """Where most was lost."""
+    """Return where most was lost."""
     jump = max(losses, key=lambda each: each.jump.start - each.jump.was).jump
     partitions = len({(each.jump.topic, each.jump.partition) for each in losses})
     more = f"; {partitions} partitions in all" if partitions > 1 else ""
@@ -311,6 +314,7 @@ def _future(course: Course) -> Iterator[Claim]:
     look = course.last
     for topic, (number, newest) in ahead(look).items():
         subject = Subject(topic=topic, partition=number)
+        # Producers write any 64-bit number: what no date can hold is shown as the last one.
         at = datetime.fromtimestamp(min(newest.timestamp / 1000, _LATEST), UTC)
         early = minutes(newest.timestamp - int(cluster_time(look).timestamp() * 1000))
         yield Claim(

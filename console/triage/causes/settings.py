@@ -59,7 +59,7 @@ _MANY = 1_000
 
 
 def _odd(course: Course) -> Iterator[Claim]:
-    """A broker that is out of ISRs, or does not compact, and has a setting worse than all others."""
+    """Yield brokers that are out of ISRs, or do not compact, and have a setting worse than all others."""
     snapshot = course.last.snapshot
     odd = {each.id: keys for each in snapshot.cluster.brokers if (keys := odd_keys(snapshot, each.id))}
     if not odd:
@@ -71,6 +71,8 @@ def _odd(course: Course) -> Iterator[Claim]:
     }
     for name, broker in sorted(suffering):
         for key, (mine, others) in odd.get(broker, {}).items():
+            # Settings of the cleaner explain logs that grow, settings of fetchers replicas that lag; not the other way
+            # round.
             if ("cleaner" in key) is not (name == COMPACTED_GROWS):
                 continue
             yield Claim(
@@ -105,7 +107,7 @@ _EFFECTS = {
 
 
 def _changed(course: Course) -> Iterator[Claim]:
-    """What was changed at once of a topic or a broker is one claim."""
+    """Yield one claim for each topic or broker of all that was changed there at once."""
     found: dict[tuple[ConfigResource, datetime], list[tuple[ConfigChange, list[Symptom]]]] = {}
     for change in course.past.changes:
         if is_over(change, course.past, course.last.snapshot):
@@ -120,7 +122,7 @@ def _changed(course: Course) -> Iterator[Claim]:
 
 
 def _lets_go(change: ConfigChange) -> bool:
-    """Whether a change takes away a throttle, or raises it: no replica falls behind for that."""
+    """Return whether a change takes away a throttle, or raises it: no replica falls behind for that."""
     if not change.key.endswith((".throttled.rate", ".throttled.replicas")):
         return False
     was, became = long_number(change.was), long_number(change.became)
@@ -128,8 +130,9 @@ def _lets_go(change: ConfigChange) -> bool:
 
 
 def _follows(course: Course, change: ConfigChange, symptom: Symptom) -> bool:
-    """Whether a symptom began right after a change, of what was changed."""
+    """Return whether a symptom began right after a change, of what was changed."""
     since = course.since(symptom)
+    # Settings and topics are read one after the other: a symptom may be seen a little before its cause.
     if since is None or not change.after - timedelta(seconds=5) <= since <= change.at + BEFORE:
         return False
     resource = change.resource
@@ -139,7 +142,7 @@ def _follows(course: Course, change: ConfigChange, symptom: Symptom) -> bool:
 
 
 def _is_near(snapshot: Snapshot, symptom: Symptom, broker: str) -> bool:
-    """Whether a broker is what a symptom points to, or has a replica of its partition."""
+    """Return whether a broker is what a symptom points to, or has a replica of its partition."""
     if broker in map(str, symptom.brokers):
         return True
     topic = snapshot.topics.get(symptom.subject.topic or "")
@@ -196,9 +199,11 @@ class Limit(NamedTuple):
 
 
 def limit_of(snapshot: Snapshot, group: Group) -> Limit | None:
-    """What a group's reading is held to from each broker, None for nothing, or for several clients: no one knows which
-    of them read what."""
+    """Return the quota that limits a group's reading from each broker; None if there is none, or several clients read:
+    which of them reads what is unknown.
+    """
     clients = {member.client_id for member in group.members or ()}
+    # Quotas are of client ids and users; members report their client id, and no API their user.
     if len(clients) != 1 or not snapshot.quotas:
         return None
     (client,) = clients
@@ -219,7 +224,7 @@ _NO_ONE = "\0"
 
 @remembered
 def _of_users(quotas: Mapping[QuotaEntity, QuotaValues]) -> Sequence[QuotaEntity]:
-    """The users with a quota of their own for reading, alone or with a client id."""
+    """Return the users with a quota of their own for reading, alone or with a client id."""
     return [
         entity
         for entity, values in quotas.items()
@@ -228,8 +233,9 @@ def _of_users(quotas: Mapping[QuotaEntity, QuotaValues]) -> Sequence[QuotaEntity
 
 
 def _limited(course: Course) -> Iterator[Claim]:
-    """A group that falls behind, and whose client's quota is below what is written for it to a broker; or it reads from
-    one about as much as the quota allows."""
+    """Yield groups that fall behind and whose client's quota is below what is written for them to a broker; or that
+    read from one about as much as the quota allows.
+    """
     snapshot = course.last.snapshot
     symptoms = chain.from_iterable(map(course.of, (LAG_GROWS, COMMIT_STANDS_STILL, COMMITS_LATER)))
     names = dict.fromkeys(each.subject.group for each in symptoms) if snapshot.quotas else {}
@@ -250,13 +256,14 @@ def _limited(course: Course) -> Iterator[Claim]:
 
 
 def _is_long(trend: LagTrend) -> bool:
-    """Whether the looks that a trend compares are far enough apart for a rate that is no burst's."""
+    """Return whether the looks that a trend compares are far enough apart for a rate that is no burst's."""
     return trend.last.at - trend.base.at >= LONG_ENOUGH
 
 
 def limit_of_reading(course: Course, group: Group, topic: str, number: int) -> Limit | None:
-    """The quota of a group's client id, if about that much or more is written to the leader of a partition for the
-    group: then that broker holds its answers back, for longer than most consumers take between two commits."""
+    """Return the quota of a group's client id, if about that much or more is written to the leader of a partition for
+    the group: then that broker delays its answers, for longer than most consumers take between two commits.
+    """
     limit = limit_of(course.last.snapshot, group)
     partition = partition_in(course.last.snapshot.topics.get(topic), number)
     if limit is None or partition is None:
@@ -266,7 +273,9 @@ def limit_of_reading(course: Course, group: Group, topic: str, number: int) -> L
 
 
 def _throttled(course: Course, group: str, limit: Limit, what: str, written: float) -> Claim:
-    """written: bytes a second to a broker, where they are more than the quota; 0 for what is only near it."""
+    """Return the claim of a group at its quota. written: bytes a second to a broker, where they are more than the
+    quota; 0 where reading is only near it.
+    """
     sure = bool(written) and limit.sure
     whose = _text(limit.entity)
     allow = 2 * max(limit.quota, written)
@@ -301,13 +310,14 @@ def _throttled(course: Course, group: str, limit: Limit, what: str, written: flo
 
 
 def _read_rates(look: Look, group: str) -> Mapping[int, float]:
-    """Broker -> about how many bytes a second a group reads from it as the leader, over the window of the group's
-    trend. Empty where that is unknown."""
+    """Return broker -> about how many bytes a second a group reads from it as the leader, over the window of the
+    group's trend. Empty where that is unknown.
+    """
     return _rates(look, group, lambda each: each.committed)
 
 
 def write_rates(look: Look, group: str) -> Mapping[int, float]:
-    """Broker -> about how many bytes a second are written to it, as the leader, of what a group reads."""
+    """Return broker -> about how many bytes a second are written to it, as the leader, of what a group reads."""
     return _rates(look, group, lambda each: each.end)
 
 
@@ -334,10 +344,11 @@ def _rates(look: Look, group: str, offset: Callable[[PartitionLag], int]) -> Map
 
 
 def _record_size(look: Look, topic: str) -> float | None:
-    """The mean bytes of a record on disk, which are about those that are sent; None if unknown."""
+    """Return the mean bytes of a record on disk, which are about those that are sent; None if unknown."""
     known = look.snapshot.topics.get(topic)
     if known is None or not known.partitions:
         return None
+    # Log directories have the bytes of all replicas, offsets count each record once.
     replicas = sum(len(each.replicas) for each in known.partitions)
     held = sum(log_dir.sizes.get(topic, 0) for dirs in look.snapshot.log_dirs.values() for log_dir in dirs)
     logs = [look.facts.logs.logs.get((topic, each.number)) for each in known.partitions]
@@ -353,7 +364,7 @@ _WRITING = (0.85, 2.0)
 
 
 def _written_at_a_limit(course: Course) -> Iterator[tuple[str, str]]:
-    """Topics that are written to about as fast as a quota allows: who writes them no answer says."""
+    """Yield topics that are written to about as fast as a quota allows: no response says which client writes them."""
     snapshot = course.last.snapshot
     limits = {entity: quota for entity, values in snapshot.quotas.items() if (quota := values.get(PRODUCERS))}
     if not limits or len(limits) > _MANY:
@@ -378,7 +389,7 @@ def _text(entity: QuotaEntity) -> str:
 
 @remembered
 def _written(rates: Rates, topics: Mapping[str, Topic]) -> Mapping[tuple[str, int], float]:
-    """Topic and leader -> the bytes a second that are written there."""
+    """Return (topic, leader) -> the bytes a second that are written there."""
     found: dict[tuple[str, int], float] = {}
     for name, topic in topics.items():
         for partition in topic.partitions:
@@ -394,7 +405,9 @@ def _written(rates: Rates, topics: Mapping[str, Topic]) -> Mapping[tuple[str, in
 
 
 def _denied(course: Course) -> Iterator[Claim]:
-    """What brokers refuse to this console: no trouble of the cluster, but of what can be said of it."""
+    """Yield what brokers refuse to this console: no trouble of the cluster, but a limit of what can be reported about
+    it.
+    """
     parts: dict[str, list[str]] = {}
     remedies: dict[str, str] = {}
     for each in course.last.snapshot.failures:
@@ -417,7 +430,9 @@ def _denied(course: Course) -> Iterator[Claim]:
 
 
 def _untyped(course: Course) -> Iterator[Claim]:
-    """ACLs that brokers took before 3.9 and can't compare with any principal: each decision that meets one fails."""
+    """Yield ACLs that brokers before 3.9 accepted and can't compare with any principal: each authorization that meets
+    one fails.
+    """
     wrong = [acl for acl in course.last.snapshot.acls if not has_type(acl.principal)]
     if not wrong:
         return

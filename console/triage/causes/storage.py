@@ -65,20 +65,22 @@ TAKEN_IN = timedelta(seconds=10)
 
 
 def _lasts(course: Course, topic: str, number: int) -> bool:
-    """Whether a partition has been under-replicated for longer than it takes to see that a broker is down."""
+    """Return whether a partition has been under-replicated for longer than it takes to see that a broker is down."""
     symptom = course.seen.get((UNDER_REPLICATED, Subject(topic=topic, partition=number)))
     return symptom is not None and (course.since(symptom) or course.began) <= course.last.at - TAKEN_IN
 
 
 def _came_back(course: Course, broker: int) -> bool:
-    """Whether a broker came back a moment ago: topics and brokers are not read at one time."""
+    """Return whether a broker came back a moment ago: topics and brokers are not read at one time."""
     spells = [course.spells.get((name, Subject(broker=broker)), ()) for name in (BROKER_GONE, BROKER_SILENT)]
     ended = [mine[-1].ended for mine in spells if mine]
     return any(each is not None and each > course.last.at - TAKEN_IN for each in ended)
 
 
 def _offline(course: Course) -> Iterator[Claim]:
-    """Replicas that are offline on brokers that are up: their directory failed, also before it is described."""
+    """Yield replicas that are offline on brokers that are up: their directory failed, also before DescribeLogDirs
+    reports it.
+    """
     known = {subject.broker for name, subject in course.seen if name == DIR_ERROR}
     away = gone(course.last.snapshot) | course.last.silent
     offline: dict[int, list[str]] = {}
@@ -116,7 +118,7 @@ CERTAIN_BYTES = 1_000_000
 
 
 def _filling(course: Course) -> Iterator[Claim]:
-    """The file systems that fill up: directories that share one are one trouble."""
+    """Yield the file systems that fill up: directories that share one are one trouble."""
     found = [place for place, samples in course.dirs.items() if _fills(course, place, samples)]
     for places in _file_systems(course, found):
         yield _fills_up(course, places)
@@ -129,7 +131,7 @@ def _fills(course: Course, place: Place, samples: tuple[DirSample, ...]) -> bool
 
 
 def _file_systems(course: Course, places: Iterable[Place]) -> list[list[Place]]:
-    """Directories by the file system that they are on, as far as their sizes tell."""
+    """Return directories by the file system that they are on, as far as their sizes show it."""
     groups: list[list[Place]] = []
     for place in sorted(places):
         mine = next((each for each in groups if _is_one(course, each[0], place)), None)
@@ -145,6 +147,8 @@ def _is_one(course: Course, one: Place, other: Place) -> bool:
     if a is None or b is None or a.total_bytes <= 0 or a.total_bytes != b.total_bytes:
         return False
     hosts = {each.id: each.host for each in course.last.snapshot.cluster.brokers}
+    # Two hosts may share a network volume, but then both report the same bytes; a host's own directories are read at
+    # slightly different times.
     is_near = one[0] == other[0] or (one[0] in hosts and hosts.get(one[0]) == hosts.get(other[0]))
     return abs(a.usable_bytes - b.usable_bytes) <= (SAME_FILES * a.total_bytes if is_near else 0)
 
@@ -202,11 +206,12 @@ def _fills_up(course: Course, places: list[Place]) -> Claim:
 
 
 def _what_else(course: Course, places: list[Place]) -> str:
-    """That it is not Kafka's logs that fill a file system, ``""`` where it is, or that is unknown."""
+    """Return that it is not Kafka's logs that fill a file system; ``""`` where it is, or where that is unknown."""
     grown = [growth(course.dirs[place]) for place in places]
     known = [each for each in grown if each is not None]
     if len(known) < len(places):
         return ""
+    # Directories of one file system all report its free bytes, but each its own logs.
     used, held = max(each.used for each in known), sum(each.held for each in known)
     if used < CERTAIN_BYTES or held > FEW * used:
         return ""
@@ -221,7 +226,7 @@ def _cordoned(known: LogDir | None) -> Iterator[Evidence]:
 
 
 def _cleaner(course: Course) -> Iterator[Claim]:
-    """Compacted logs of one broker that are far larger than their other replicas."""
+    """Yield compacted logs of one broker that are far larger than their other replicas."""
     for each in uncleaned(course.last.snapshot):
         subject = Subject(broker=each.broker)
         odd = {key: values for key, values in odd_keys(course.last.snapshot, each.broker).items() if "cleaner" in key}

@@ -31,13 +31,14 @@ def _by_log(course: Course) -> Iterator[Claim]:
     groups = _groups(course) if held else {}
     for client, much in held[:MOST]:
         lagging = groups.get(client.client_id, []) if client.api == "FETCH" else []
+        # Producers have no group; a consumer's throttling matters where its group falls behind.
         yield from (_claim(course, client, much, group) for group in lagging)
         if not lagging:
             yield _claim(course, client, much, None)
 
 
 def _groups(course: Course) -> dict[str, list[str]]:
-    """Client id -> the groups that lag and have members with it."""
+    """Return client id -> the groups that lag and have members with it."""
     found: dict[str, list[str]] = {}
     lagging = {each.subject.group for name in (LAG_GROWS, COMMIT_STANDS_STILL) for each in course.of(name)}
     for name in sorted(each for each in lagging if each is not None):
