@@ -24,7 +24,11 @@ LARGEST = 1 << 20
 
 
 def read_file(path: Path) -> bytes:
-    """The content of a configuration file. Raises ContextError."""
+    """Return the content of a configuration file.
+
+    Raises:
+        ContextError: it is missing, can't be read, or is larger than `LARGEST` bytes.
+    """
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
@@ -38,7 +42,14 @@ def read_file(path: Path) -> bytes:
 
 
 def read_entries(path: Path) -> tuple[Mapping[str, Entry], bool, tuple[str, ...]]:
-    """The entries of a file, whether they are librdkafka's, and warnings. Raises ContextError."""
+    """Return the entries of a file of client properties, Java's or librdkafka's.
+
+    Returns:
+        The entries by key, each with its line; whether they are librdkafka's; and warnings, a line each.
+
+    Raises:
+        ContextError: it can't be read, or is neither Java's nor librdkafka's form.
+    """
     data = read_file(path)
     # java.util.Properties#load(InputStream), which Kafka's tools use, has no other encoding.
     text = data.decode("latin-1")
@@ -68,9 +79,14 @@ def read_entries(path: Path) -> tuple[Mapping[str, Entry], bool, tuple[str, ...]
 def from_properties(
     path: Path, surroundings: Surroundings, *, bootstrap: Addresses | None = None
 ) -> tuple[ConnectionSettings, tuple[str, ...]]:
-    """The settings of a file and warnings about it. bootstrap: addresses instead of those of the file.
+    """Return the settings of a file of client properties, and warnings about it.
 
-    Relative paths in it start in the working folder, as with Kafka's tools, else beside the file. Raises ContextError.
+    Args:
+        path: relative paths within the file start in the working folder, as with Kafka's tools, else beside the file.
+        bootstrap: addresses instead of those of the file.
+
+    Raises:
+        ContextError: the file can't be read, or a value is missing or invalid; one line with file and line.
     """
     entries, librdkafka, warnings = read_entries(path)
     values = Values(entries, file=path, bases=(surroundings.cwd, path.absolute().parent), surroundings=surroundings)
@@ -79,7 +95,11 @@ def from_properties(
 
 
 def from_command_config(path: Path, surroundings: Surroundings, bootstrap: Addresses | None) -> Context:
-    """The context for ``--command-config``, with or without ``-b``. Raises ContextError."""
+    """Return the context for ``--command-config``, with or without ``-b``.
+
+    Raises:
+        ContextError: as `from_properties`.
+    """
     settings, warnings = from_properties(path, surroundings, bootstrap=bootstrap)
     name = format_bootstrap(settings.bootstrap[:1])
     return Context(name, f"{path} ({COMMAND_LINE})", settings, warnings=warnings, tool=COMMAND_LINE)

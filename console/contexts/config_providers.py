@@ -36,8 +36,9 @@ class Reference(NamedTuple):
 
 
 def references(text: str) -> Iterator[Reference]:
-    """The references of a text, as Kafka's ConfigTransformer finds them: from a ``${`` to the next brace that closes,
-    with a colon between. Linear in the text."""
+    """Yield the references of a text as Kafka's ConfigTransformer recognizes them: from a ``${`` to the next closing
+    brace, with a colon between. Linear in the text.
+    """
     at = 0
     while (start := text.find("${", at)) >= 0 and (end := text.find("}", start)) >= 0:
         at = end + 1
@@ -47,8 +48,8 @@ def references(text: str) -> Iterator[Reference]:
 
 
 def placeholder(text: str) -> str | None:
-    """What a text has that no secret, path or certificate has, for messages: its first reference, or ``${…}`` where
-    the whole text is ``${NAME}``, as templates leave it; None if there is nothing.
+    """Return what a text has that no secret, path or certificate has, for messages: its first reference, or ``${…}``
+    where the whole text is ``${NAME}``, as templates leave it; None if there is nothing.
 
     What follows the name is left out: it may be a part of a password after all.
     """
@@ -79,7 +80,7 @@ class Provider(Struct, frozen=True):
         return f"${{{self.name}:{_FORMS[self.kind or ENVIRONMENT]}}}"
 
     def split(self, target: str) -> tuple[str, str]:
-        """Path and key of a reference. Raises ValueError if the provider has no use for one of them."""
+        """Return path and key of a reference. Raises ValueError if the provider has no use for one of them."""
         path, colon, key = target.partition(":")
         if not colon:
             path, key = "", target
@@ -88,26 +89,27 @@ class Provider(Struct, frozen=True):
         return path, key
 
     def check_path(self, path: str) -> None:
-        """Raises ValueError for a path that it may not read. Links are not followed, as in Kafka's AllowedPaths."""
+        """Raise ValueError for a path that it may not read. Links are not followed, as in Kafka's AllowedPaths."""
         wanted = Path(os.path.normpath(path))
         if self.allowed is not None and not any(wanted.is_relative_to(folder) for folder in self.allowed):
             raise ValueError(f"{path} is not below {PROVIDERS}.{self.name}.param.allowed.paths")
 
     def check_variable(self, name: str) -> None:
-        """Raises ValueError for a variable that it may not give."""
+        """Raise ValueError for a variable that it may not return."""
         if self.pattern is not None and not re.fullmatch(self.pattern, name):
             raise ValueError(f"{name} does not match {PROVIDERS}.{self.name}.param.allowlist.pattern")
 
 
 def is_provider_key(key: str) -> bool:
-    """Whether the key declares providers or describes one."""
+    """Return whether the key declares providers or describes one."""
     return key == PROVIDERS or key.startswith(f"{PROVIDERS}.")
 
 
 def declared(entries: Mapping[str, str]) -> dict[str, Provider]:
-    """The providers of a file, by their names. As in Kafka, one without a class is left out.
+    """Return the providers of a file, by their names. As in Kafka, one without a class is left out.
 
-    Raises ValueError, starting with the key, for what Kafka refuses too, and for a name of our own sources of secrets.
+    Raises:
+        ValueError: what Kafka refuses too, or a name of our own sources of secrets; the message starts with the key.
     """
     found = {}
     for name in filter(None, map(str.strip, entries.get(PROVIDERS, "").split(","))):

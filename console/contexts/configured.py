@@ -93,7 +93,9 @@ class Contexts:
         return chosen[0].name if taken == 1 else f"{chosen[0].tool}/{chosen[0].name}"
 
     def find(self, name: str) -> Context | BrokenContext | None:
-        """The context of this name, None if unknown. Other tools' contexts are found by ``tool/name`` too."""
+        """Return the context of this name, None if unknown. Other tools' contexts have the name ``tool/name`` as
+        well.
+        """
         for item in self._own.found.items:
             if item.name == name:
                 return item
@@ -119,12 +121,12 @@ class Contexts:
 
 
 def load(environ: Mapping[str, str], home: Path, cwd: Path | None = None) -> Contexts:
-    """The contexts for this environment and home folder. Does not read files yet."""
+    """Return the contexts for this environment and home folder. Files are read only when they are needed."""
     return Contexts(Surroundings(environ, home, Path.cwd() if cwd is None else cwd))
 
 
 def _of_other_tools(surroundings: Surroundings) -> tuple[Found, ...]:
-    """The contexts of each tool. A file that can't be read is one problem, and does not affect the others."""
+    """Return the contexts of each tool. A file that can't be read is one problem, and does not affect the others."""
     from console.contexts.other_tools import READERS
 
     found: list[Found] = []
@@ -146,11 +148,18 @@ def resolve(
     unlock: bool = True,
     environ: Mapping[str, str] | None = None,
 ) -> Context:
-    """The context that these flags name; without flags the environment's, else the current one.
+    """Return the context that these flags name; without flags the environment's, else the current one.
 
-    name: ``--context``. bootstrap: ``-b``, alone or instead of the addresses of the other two. command_config:
-    ``--command-config``. via: ``--via``, over that of a context. unlock: whether secrets of commands, keyrings and
-    prompts are fetched, which may ask on the terminal and takes time. Raises ContextError, one line.
+    Args:
+        name: of ``--context``.
+        bootstrap: of ``-b``, alone or instead of the addresses of the other two.
+        command_config: of ``--command-config``.
+        via: of ``--via``, over that of a context.
+        unlock: whether secrets of commands, keyrings and prompts are fetched, which may ask on the terminal and takes
+            time.
+
+    Raises:
+        ContextError: one line.
     """
     try:
         host = None if via is None else parse_via(via)
@@ -162,7 +171,7 @@ def resolve(
 
 
 def on_a_terminal() -> bool:
-    """Whether the operator can be asked: standard input and standard error are a terminal."""
+    """Return whether the operator can be asked: standard input and standard error are a terminal."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
@@ -230,11 +239,11 @@ class Choice(Protocol):
     """Contexts by name."""
 
     def names(self) -> list[str]:
-        """The names, for completion."""
+        """Return the names, for completion."""
         ...
 
     def get(self, name: str) -> Context:
-        """The context of a name. Raises ContextError, one line."""
+        """Return the context of a name. Raises ContextError, one line."""
         ...
 
 
@@ -249,11 +258,11 @@ class Configured:
         self._home = home
 
     def names(self) -> list[str]:
-        """The names of all usable contexts."""
+        """Return the names of all usable contexts."""
         return [context.name for context in load(self._environ, self._home).contexts]
 
     def get(self, name: str) -> Context:
-        """The context of a name. Raises ContextError."""
+        """Return the context of a name. Raises ContextError."""
         return resolve(load(self._environ, self._home), name=name, unlock=self._unlock, environ=self._environ)
 
 
@@ -264,11 +273,11 @@ class Given:
         self._contexts = {context.name: context for context in contexts}
 
     def names(self) -> list[str]:
-        """Their names, in their order."""
+        """Return their names, in their order."""
         return list(self._contexts)
 
     def get(self, name: str) -> Context:
-        """The context of a name. Raises ContextError."""
+        """Return the context of a name. Raises ContextError."""
         found = self._contexts.get(name)
         if found is None:
             raise ContextError(f"there is no context {name!r} here, only {', '.join(self._contexts)}")

@@ -53,7 +53,7 @@ THEME_VARIABLE = "KAC_THEME"
 
 
 def with_theme(settings: ConsoleSettings, environ: Mapping[str, str], given: str | None) -> tuple[ConsoleSettings, str]:
-    """The settings with the theme of ``--theme``, else of ``KAC_THEME``, and what is wrong with that variable."""
+    """Return the settings with the theme of ``--theme``, else of ``KAC_THEME``, and what is wrong with that choice."""
     wanted = given or environ.get(THEME_VARIABLE) or None
     if wanted is None:
         return settings, ""
@@ -67,7 +67,9 @@ Where = Callable[..., str]
 
 
 def read_settings(table: Mapping[str, Any], where: Where) -> tuple[ConsoleSettings, tuple[str, ...]]:
-    """The settings, and a line for each key that is unknown or has an invalid value. Such keys get their defaults."""
+    """Return the settings, and a line for each key that is unknown or has an invalid value. Such keys get their
+    defaults.
+    """
     values: dict[str, Any] = {}
     problems: list[str] = []
     for key, value in table.items():
@@ -81,7 +83,7 @@ def read_settings(table: Mapping[str, Any], where: Where) -> tuple[ConsoleSettin
 
 
 def unknown_key(key: str, legal: tuple[str, ...]) -> str:
-    """The message for an unknown key, with a similar key."""
+    """Return the message for an unknown key, with a similar key."""
     from difflib import get_close_matches
 
     near = get_close_matches(key.lower().replace("-", "_"), legal, n=1, cutoff=0.6)

@@ -21,7 +21,7 @@ RECORDS = (SHOWN, HIDDEN, NEVER)
 
 
 def printable(text: str) -> str:
-    """A text from a file, with control characters and bidirectional marks as escapes."""
+    """Return a text from a file with control characters and bidirectional marks as escapes."""
     return clean(text)
 
 
@@ -40,18 +40,20 @@ class Surroundings(NamedTuple):
     cwd: Path
 
     def path(self, text: str, bases: tuple[Path, ...]) -> Path:
-        """A path with ``~`` expanded. A relative one is from the first of `bases` that has it, else from the first."""
+        """Return a path with ``~`` expanded. A relative one starts in the first of `bases` where it exists, else in the
+        first.
+        """
         plain = self.home / text[2:] if text.startswith("~/") else Path(text)
         candidates = [base / plain for base in bases]
         return next((candidate for candidate in candidates if candidate.exists()), candidates[0])
 
     def config_folder(self) -> Path:
-        """``$XDG_CONFIG_HOME`` if it is an absolute path, as its specification requires; else ``~/.config``."""
+        """Return ``$XDG_CONFIG_HOME`` if it is an absolute path, as its specification requires; else ``~/.config``."""
         named = Path(self.environ.get("XDG_CONFIG_HOME", ""))
         return named if named.is_absolute() else self.home / ".config"
 
     def shown(self, path: Path) -> str:
-        """A path with ``~`` for the home folder."""
+        """Return a path with ``~`` for the home folder."""
         return f"~/{path.relative_to(self.home)}" if path.is_relative_to(self.home) else str(path)
 
 
@@ -138,9 +140,10 @@ _ADDRESS = re.compile(
 
 
 def parse_bootstrap(text: str) -> tuple[tuple[str, int], ...]:
-    """Addresses in order, without duplicates. The default port is 9092.
+    """Return addresses in order, without duplicates. The default port is 9092.
 
-    Raises ValueError that names the address and what is wrong with it.
+    Raises:
+        ValueError: names the address and what is wrong with it.
     """
     if "@" in text:
         # The text before it may be a password, so it is not repeated.
@@ -152,7 +155,7 @@ def parse_bootstrap(text: str) -> tuple[tuple[str, int], ...]:
 
 
 def format_bootstrap(addresses: tuple[tuple[str, int], ...]) -> str:
-    """The text that `parse_bootstrap` parses."""
+    """Return the text that `parse_bootstrap` parses."""
     return ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in addresses)
 
 
@@ -184,7 +187,7 @@ _SSH = re.compile(r"ssh:(?://)?(?:(?P<user>[^\s@:/-][^\s@:/]*)@)?(?P<at>[^\s@/,-
 
 
 def parse_via(text: str) -> SshHost:
-    """The SSH host of ``--via``. Raises ValueError that says what is wrong."""
+    """Return the SSH host of ``--via``. Raises ValueError that says what is wrong."""
     match = _SSH.fullmatch(text.strip())
     if match is None or not text.isprintable():
         # A password may be in it, so it is not repeated.
@@ -200,7 +203,9 @@ LAKE_VARIABLE = "KAC_LAKE"
 
 
 def lake_place(flag: str | None, environ: Mapping[str, str], setting: str | None, home: Path) -> str:
-    """A path or URI: of ``--lake``, of ``KAC_LAKE``, of the context's `lake`, else ``$XDG_DATA_HOME/kac/lake``."""
+    """Return the path or URI of the lake: of ``--lake``, of ``KAC_LAKE``, of the context's `lake`, else
+    ``$XDG_DATA_HOME/kac/lake``.
+    """
     named = flag or environ.get(LAKE_VARIABLE) or setting
     if named:
         return str(home / named[2:]) if named.startswith("~/") else named

@@ -41,9 +41,10 @@ class _Token(NamedTuple):
 
 
 def parse_jaas(text: str) -> tuple[LoginModule, ...]:
-    """Parses ``module flag key="value" … ;``, one or more times.
+    """Parse ``module flag key="value" … ;``, one or more times.
 
-    Raises ValueError with a message for an operator, which never repeats a value.
+    Raises:
+        ValueError: a message for an operator, which never repeats a value.
     """
     modules: list[LoginModule] = []
     tokens = list(_tokens(text))
@@ -77,7 +78,7 @@ def _misfit(character: str) -> str:
 
 
 def _unescape(text: str) -> str:
-    """Escapes of java.io.StreamTokenizer: octal, C's letters, else the character itself."""
+    """Resolve escapes of java.io.StreamTokenizer: octal, C's letters, else the character itself."""
 
     def one(match: re.Match[str]) -> str:
         code = match[1]

@@ -75,7 +75,7 @@ NOT_APPLIED = {
 
 
 def near_java_key(key: str) -> str | None:
-    """A similar key of Kafka's for an unknown key, or None."""
+    """Return a similar key of Kafka's for an unknown key, or None."""
     if key in JAVA_KEYS or key == TOKEN_COMMAND or not key.startswith(("boot", "sas", "sec", "ss")):
         return None
     from difflib import get_close_matches
@@ -91,7 +91,7 @@ DEFAULT_STORE_TYPE = "JKS"
 
 
 def tls_settings(values: Values) -> TlsSettings:
-    """The TLS settings of these keys. Raises ContextError."""
+    """Return the TLS settings of these keys. Raises ContextError."""
     if values.text("ssl.keystore.key") and not values.text("ssl.keystore.certificate.chain"):
         raise values.error("ssl.keystore.key", "it comes with ssl.keystore.certificate.chain, which is missing")
     if values.text("ssl.keystore.certificate.chain") and not values.text("ssl.keystore.key"):
@@ -107,7 +107,7 @@ def tls_settings(values: Values) -> TlsSettings:
 
 
 def _store(values: Values, which: str, inline_key: str) -> Store | None:
-    """The store at ``ssl.<which>.location``, or the one given inline."""
+    """Return the store at ``ssl.<which>.location``, or the one given inline."""
     location, certificates = f"ssl.{which}.location", values.text(inline_key)
     path = values.path(location)
     if certificates:
@@ -187,7 +187,7 @@ _KNOWN_CLASSES = {
 
 
 def sasl_settings(values: Values) -> SaslSettings:
-    """Mechanism and credentials. Raises ContextError if something is missing or invalid."""
+    """Return mechanism and credentials. Raises ContextError if something is missing or invalid."""
     module = _login_module(values)
     mechanism = _mechanism(values, module)
     options = values.below(_JAAS, module.options if module else {})
@@ -262,7 +262,7 @@ def _missing_option(values: Values, what: str, wanted: str) -> ContextError:
 
 
 def _gssapi(values: Values, options: Values) -> SaslSettings:
-    """Options of Java's Krb5LoginModule: useKeyTab, keyTab, principal, ticketCache."""
+    """Return the settings of Java's Krb5LoginModule: useKeyTab, keyTab, principal, ticketCache."""
     service = values.text("sasl.kerberos.service.name") or options.text("serviceName") or DEFAULT_SERVICE
     settings = {"kerberos.service.name": service}
     principal = options.text("principal")
@@ -279,7 +279,7 @@ def _gssapi(values: Values, options: Values) -> SaslSettings:
 
 
 def _aws(options: Values, mechanism: str) -> SaslSettings:
-    """IAM of Amazon MSK: options of aws-msk-iam-auth."""
+    """Return the settings of IAM of Amazon MSK, from the options of aws-msk-iam-auth."""
     settings = {"aws": "iam"}
     for option, name in _AWS_OPTIONS.items():
         if text := options.text(option):
@@ -298,7 +298,9 @@ def _aws(options: Values, mechanism: str) -> SaslSettings:
 
 
 def _oauthbearer(values: Values, options: Values) -> SaslSettings:
-    """A token of a command, of an endpoint (KIP-768, KIP-1139, KIP-1258) or of a file, or an unsecured one."""
+    """Return the settings of a token: of a command, an endpoint (KIP-768, KIP-1139, KIP-1258), a file, or an unsecured
+    one.
+    """
     extensions = {key: options.text(key) or "" for key in options if key.startswith("extension_")}
     if TOKEN_COMMAND in values:
         return SaslSettings("OAUTHBEARER", options={"token.command": _token_command(values), **extensions})
@@ -332,7 +334,7 @@ def _oauthbearer(values: Values, options: Values) -> SaslSettings:
 
 
 def _token_command(values: Values) -> str:
-    """The command, which no other user may have written."""
+    """Return the command that writes a token. No other user may be able to change it."""
     text = values.command(TOKEN_COMMAND) or ""
     try:
         arguments = shlex.split(text)
@@ -345,14 +347,16 @@ def _token_command(values: Values) -> str:
 
 
 def _assertion_kind(values: Values) -> str | None:
-    """``grant``, ``client``, or None for a secret; in the order of Kafka's ClientCredentialsRequestFormatterFactory."""
+    """Return ``grant``, ``client``, or None for a secret; in the order of Kafka's
+    ClientCredentialsRequestFormatterFactory.
+    """
     if (values.text("sasl.oauthbearer.jwt.retriever.class") or "").endswith("JwtBearerJwtRetriever"):
         return "grant"
     return "client" if {f"{_ASSERTION}file", f"{_ASSERTION}claim.iss"} & set(values) else None
 
 
 def assertion_options(values: Values) -> dict[str, str]:
-    """The options of the assertion. Raises ContextError for what can't work."""
+    """Return the options of the assertion. Raises ContextError for what can't work."""
     found = {}
     for name in ("file", "private.key.file", "template.file"):
         if path := values.path(_ASSERTION + name):
@@ -373,7 +377,7 @@ def assertion_options(values: Values) -> dict[str, str]:
 
 
 def _unsecured_token(values: Values, options: Values, extensions: dict[str, str]) -> SaslSettings:
-    """The unsecured token that Kafka's own login makes without a token endpoint (KIP-255)."""
+    """Return the unsecured token that Kafka's own login makes without a token endpoint (KIP-255)."""
     subject = options.text(_UNSECURED_SUBJECT)
     if not subject:
         raise values.error(
@@ -385,7 +389,7 @@ def _unsecured_token(values: Values, options: Values, extensions: dict[str, str]
 
 
 def _endpoint_tls(options: Values) -> TlsSettings | None:
-    """TLS settings of the token endpoint are options of the login module (JaasOptionsUtils)."""
+    """Return the TLS settings of the token endpoint, which are options of the login module (JaasOptionsUtils)."""
     return tls_settings(options) if any(key.startswith("ssl.") for key in options) else None
 
 
@@ -397,9 +401,17 @@ PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 def java_connection(values: Values, bootstrap: Addresses | None = None) -> ConnectionSettings:
-    """The settings. `values.warnings` lists what is not applied. bootstrap: addresses instead of those of the file.
+    """Return the settings of Java's client properties (`AdminClientConfig`).
 
-    Raises ContextError if a value is invalid or missing.
+    Args:
+        values: the properties; its `warnings` get a line for each key that is not applied, misspelt or without effect.
+        bootstrap: addresses instead of those of the file.
+
+    Returns:
+        Settings with Java's defaults where a key is missing; times in seconds, where the file has milliseconds.
+
+    Raises:
+        ContextError: a value is invalid or missing; one line with file, line and key.
     """
     addresses = bootstrap or _bootstrap(values)
     protocol = _protocol(values)
@@ -437,7 +449,7 @@ def _protocol(values: Values) -> str:
 
 
 def _warn_of_the_rest(values: Values, protocol: str) -> None:
-    """Warns of keys that are not applied, misspelt, or without effect."""
+    """Warn of keys that are not applied, misspelt, or without effect."""
     for key in values:
         if reason := _not_applied(values, key):
             values.warn(key, reason)

@@ -23,13 +23,16 @@ _REGION = "us-east-1"
 
 
 def cache_directory(environ: Mapping[str, str]) -> Path:
-    """`$XDG_CACHE_HOME/kac`, or `~/.cache/kac`: files that can be made again."""
+    """Return `$XDG_CACHE_HOME/kac`, or `~/.cache/kac`: a folder of files that can be made again."""
     return Path(environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or "~").expanduser() / ".cache") / "kac"
 
 
 def lake_files(where: str, environ: Mapping[str, str] = os.environ) -> Filesystem | None:
-    """The files of a lake at ``s3://`` or ``s3a://``; None: it is elsewhere. LakeError:
-    no bucket or store is named. Nothing is asked for yet."""
+    """Return the files of a lake at ``s3://`` or ``s3a://``; None if it is elsewhere. No request is sent yet.
+
+    Raises:
+        LakeError: no bucket or store is named.
+    """
     at = urlsplit(where)
     if at.scheme not in ("s3", "s3a"):
         return None
@@ -63,7 +66,7 @@ class _Keys:
         self._taken: S3Keys | None = None
 
     def __call__(self) -> S3Keys:
-        """LakeError: there are none."""
+        """Return the credentials, renewed before they end. LakeError: there are none."""
         from console.admin.aws_keys import Ask, keys_of
         from console.admin.errors import AdminError
         from console.pipeline.errors import StoreError

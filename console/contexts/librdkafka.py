@@ -51,16 +51,18 @@ _OWN_KEYS = frozenset(_NAMES.split())
 
 
 def is_librdkafka(text: str, keys: frozenset[str]) -> bool:
-    """Whether a file is librdkafka's, by its text and by the keys read from it as from Java's."""
+    """Return whether a file is librdkafka's, by its text and by the keys read from it as from Java's."""
     has_section = any(_SECTION.fullmatch(line.strip()) for line in text.splitlines())
     return has_section or (bool(keys & _OWN_KEYS) and "sasl.jaas.config" not in keys)
 
 
 def parse_ini(text: str, file: Path) -> Mapping[str, Entry]:
-    """The ``key=value`` lines of the section ``[kafka]``, or of the whole file if it has no sections.
+    """Return the ``key=value`` lines of the section ``[kafka]``, or of the whole file if it has no sections.
 
-    There are no escapes. Lines that start with ``#`` or ``;`` are comments. Raises ContextError if there are sections
-    but not ``[kafka]``.
+    There are no escapes. Lines that start with ``#`` or ``;`` are comments.
+
+    Raises:
+        ContextError: there are sections but not ``[kafka]``.
     """
     sections: dict[str | None, dict[str, Entry]] = {None: {}}
     current: str | None = None
@@ -82,7 +84,18 @@ def parse_ini(text: str, file: Path) -> Mapping[str, Entry]:
 
 
 def librdkafka_connection(values: Values, bootstrap: Addresses | None = None) -> ConnectionSettings:
-    """The settings. bootstrap: addresses instead of those of the file. Raises ContextError."""
+    """Return the settings of librdkafka's properties.
+
+    Args:
+        values: the properties, in the names of librdkafka's CONFIGURATION.md.
+        bootstrap: addresses instead of those of the file.
+
+    Returns:
+        Settings with times in seconds, where the file has milliseconds.
+
+    Raises:
+        ContextError: a value is invalid or missing; one line with file, line and key.
+    """
     protocol = (values.text("security.protocol") or "PLAINTEXT").upper()
     if protocol not in PROTOCOLS:
         raise values.error("security.protocol", f"it is one of {', '.join(PROTOCOLS)}, not {protocol!r}")
@@ -192,7 +205,7 @@ def _oauthbearer(values: Values) -> SaslSettings:
 
 
 def _unsecured_token(values: Values, options: Mapping[str, str]) -> SaslSettings:
-    """The unsecured token of ``sasl.oauthbearer.config``, which is blanks between ``name=value``."""
+    """Return the unsecured token of ``sasl.oauthbearer.config``, which is ``name=value`` separated by blanks."""
     pairs = dict(each.partition("=")[::2] for each in (values.text(_UNSECURED) or "").split())
     if not pairs.get("principal"):
         raise values.error(_UNSECURED, "it needs principal=NAME")

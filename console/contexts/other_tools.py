@@ -31,7 +31,11 @@ _MSK = "AWS_MSK_IAM"
 
 
 def read_kaf(surroundings: Surroundings) -> Found:
-    """Its clusters. Raises ContextError."""
+    """Return the clusters of kaf's ``~/.kaf/config``; none if that is missing.
+
+    Raises:
+        ContextError: the file can't be read, or is not YAML. A cluster that can't be used is a `BrokenContext`.
+    """
     path = surroundings.home / ".kaf" / "config"
     if not path.is_file():
         return Found()
@@ -58,7 +62,9 @@ def _kaf_context(name: str, origin: str, part: Part) -> Context:
 
 
 def _kaf_sasl(part: Part, *, has_protocol: bool) -> SaslSettings:
-    """kaf uses PLAIN for any mechanism, unless security-protocol is one of SASL's."""
+    """Return the SASL settings as kaf reads them: PLAIN for any mechanism, unless security-protocol is one of
+    SASL's.
+    """
     mechanism = part.text("mechanism").upper() if has_protocol or part.text("mechanism").upper() == _MSK else ""
     if mechanism != "OAUTHBEARER":
         return part.sasl(mechanism or "PLAIN", user="username", password="password")  # noqa: S106
@@ -84,7 +90,11 @@ WRITABLE = "KAFKA_CTL_WRITABLE_CONFIG"
 
 
 def read_kafkactl(surroundings: Surroundings) -> Found:
-    """Its contexts, from the first of its files that exists. Raises ContextError."""
+    """Return the contexts of the first of kafkactl's files that exists; none if none does.
+
+    Raises:
+        ContextError: the file can't be read, is not YAML, or its `contexts` are no table.
+    """
     path = _kafkactl_config(surroundings)
     if path is None:
         return Found()
@@ -115,7 +125,9 @@ def _kafkactl_folders(surroundings: Surroundings) -> tuple[Path, ...]:
 
 
 def _kafkactl_current(surroundings: Surroundings, config: Path, table: Table) -> str:
-    """From the environment, else the file ``current-context.yml``, else the config itself, as in old versions."""
+    """Return the current context's name: from the environment, else the file ``current-context.yml``, else the config
+    itself, as in old versions.
+    """
     if named := surroundings.environ.get("CURRENT_CONTEXT"):
         return named
     candidates = [folder / "current-context.yml" for folder in _kafkactl_folders(surroundings)]
@@ -158,7 +170,7 @@ def _kafkactl_context(name: str, origin: str, part: Part) -> Context:
 
 
 def _script_tokens(options: Part, part: Part) -> SaslSettings:
-    """The token of a script, which is run once the context is used."""
+    """Return the settings of tokens of a script, which is run once the context is used."""
     script = options.text("script")
     if not script:
         raise options.error("script is missing, which writes the token")
@@ -170,7 +182,7 @@ def _script_tokens(options: Part, part: Part) -> SaslSettings:
 
 
 def _aws_tokens(options: Part, _part: Part) -> SaslSettings:
-    """Tokens that AWS credentials sign. The region is that of the brokers' names."""
+    """Return the settings of tokens that AWS credentials sign. The region is that of the brokers' names."""
     settings = {"aws": "iam"}
     if role := options.text("role"):
         given = {"aws.role.arn": role, "aws.role.session": options.text("stsSessionName")}
@@ -182,7 +194,9 @@ def _aws_tokens(options: Part, _part: Part) -> SaslSettings:
 
 
 def _azure_tokens(options: Part, part: Part) -> SaslSettings:
-    """Raises ContextError with the line that gets such a token: the plug-in's own library is not there."""
+    """Raise ContextError with the command line that fetches such a token: the plug-in's own library is not part of
+    kac.
+    """
     (host, _), *_more = part.addresses("brokers")
     tenant = (
         f" --tenant {shlex.quote(tenant)}" if (tenant := options.text("tenant-id") or options.text("tenantid")) else ""
@@ -231,7 +245,11 @@ _SWITCHES = {
 
 
 def read_kcl(surroundings: Surroundings) -> Found:
-    """Its profiles. Environment variables override the current one. Raises ContextError."""
+    """Return the profiles of kcl. Environment variables override the current one, as in kcl.
+
+    Raises:
+        ContextError: the file can't be read, is not TOML, or its `profiles` are no table.
+    """
     path = _kcl_config(surroundings)
     environ = surroundings.environ
     has_file = path.is_file() and not environ.get("KCL_NO_CONFIG_FILE")
@@ -272,7 +290,7 @@ def _kcl_profile(path: Path) -> Table:
 
 
 def _kcl_overridden(profile: Table, environ: Mapping[str, str]) -> Table:
-    """The profile with the environment's overrides."""
+    """Return the profile with the environment's overrides."""
     result: dict[str, Any] = {key: dict(value) if isinstance(value, dict) else value for key, value in profile.items()}
     texts = {name: keys for name, keys in _OVERRIDES.items() if name in environ}
     switches = {name: keys for name, keys in _SWITCHES.items() if name in environ}
@@ -317,7 +335,11 @@ DEFAULT_MECHANISM = "SCRAM-SHA-256"
 
 
 def read_rpk(surroundings: Surroundings) -> Found:
-    """Its profiles. Raises ContextError."""
+    """Return the profiles of rpk's ``rpk.yaml``; none if that is missing.
+
+    Raises:
+        ContextError: the file can't be read, is not YAML, or its `profiles` are no list.
+    """
     folder = surroundings.config_folder()
     if sys.platform == "darwin":
         folder = surroundings.home / "Library" / "Application Support"
@@ -349,7 +371,7 @@ def _rpk_context(name: str, origin: str, profile: Part) -> Context:
 
 
 def _rpk_token(part: Part, mechanism: str) -> SaslSettings | None:
-    """The token that rpk keeps as the password, ``token:…``; None for another mechanism."""
+    """Return the token that rpk keeps as the password, ``token:…``; None for another mechanism."""
     given = part.secret("password") if mechanism.upper() == "OAUTHBEARER" else None
     if given is None or not given.reveal().startswith("token:"):
         return None

@@ -55,7 +55,7 @@ KeyPath = tuple[str, ...]
 
 
 def key_lines(text: str) -> Mapping[KeyPath, int]:
-    """Path of every table and key -> its line, from 1. The text is valid TOML."""
+    """Return path of every table and key -> its line, from 1. The text is valid TOML."""
     lines = text.split("\n")
     found: dict[KeyPath, int] = {}
     table: KeyPath = ()
@@ -75,7 +75,7 @@ def key_lines(text: str) -> Mapping[KeyPath, int]:
 
 
 def line_of(path: KeyPath, lines: Mapping[KeyPath, int]) -> int | None:
-    """The line of a key, or of the nearest table around it; None for the file as a whole."""
+    """Return the line of a key, or of the nearest table around it; None for the file as a whole."""
     for size in range(len(path), 0, -1):
         if path[:size] in lines:
             return lines[path[:size]]
@@ -83,7 +83,7 @@ def line_of(path: KeyPath, lines: Mapping[KeyPath, int]) -> int | None:
 
 
 def _statement(lines: list[str], start: int) -> tuple[Mapping[str, Any], int]:
-    """The value of the statement at a line, and its number of lines: the fewest that are valid TOML."""
+    """Return the value of the statement at a line, and its number of lines: the fewest that are valid TOML."""
     import tomllib
 
     for size in range(1, len(lines) - start + 1):
@@ -95,7 +95,7 @@ def _statement(lines: list[str], start: int) -> tuple[Mapping[str, Any], int]:
 
 
 def _paths(value: Any) -> Iterator[KeyPath]:
-    """All paths of a tree of tables, parents first."""
+    """Yield all paths of a tree of tables, parents first."""
     if isinstance(value, list):
         value = value[0] if value else None
     if isinstance(value, dict):
@@ -122,7 +122,7 @@ class OwnFile(Struct, frozen=True):
 
 
 def own_path(surroundings: Surroundings) -> Path:
-    """The file that ``KAC_CONFIG`` names, else the one in the folder for configuration."""
+    """Return the file that ``KAC_CONFIG`` names, else the one in the folder for configuration."""
     named = surroundings.environ.get(CONFIG)
     if named:
         return surroundings.path(named, (surroundings.cwd,))
@@ -130,7 +130,7 @@ def own_path(surroundings: Surroundings) -> Path:
 
 
 def read_own_file(surroundings: Surroundings) -> OwnFile:
-    """Reads our own file. Unusable contexts are BrokenContexts; other problems are lines in `problems`."""
+    """Read our own file. Unusable contexts are BrokenContexts; other problems are lines in `problems`."""
     path = own_path(surroundings)
     if not path.exists() and CONFIG not in surroundings.environ:
         return OwnFile()
@@ -241,7 +241,7 @@ class _OwnFileReader:
         )
 
     def _lake(self, name: str, table: Mapping[str, Any]) -> str | None:
-        """A path, from the file's own folder, or a URI."""
+        """Return the lake of a context: a path, from the file's own folder, or a URI."""
         text = self._text(name, "lake", table)
         if text is None or "://" in text:
             return text
@@ -262,7 +262,7 @@ class _OwnFileReader:
         raise ContextError(f"{self._place('contexts', name, 'records')}: records is {legal}, not {value!r}")
 
     def _throttles(self, name: str, table: Mapping[str, Any]) -> frozenset[ConfigPlace]:
-        """``broker ID KEY``, ``broker <default> KEY`` and ``topic NAME KEY``."""
+        """Return the own throttles of a context: ``broker ID KEY``, ``broker <default> KEY`` and ``topic NAME KEY``."""
         value = table.get("throttles", [])
         texts = value if isinstance(value, list) else [value]
         found = [_throttle(each) if isinstance(each, str) else None for each in texts]
@@ -279,7 +279,7 @@ class _OwnFileReader:
         return read_entries(self._surroundings.path(path, (self._path.absolute().parent,)))
 
     def _properties(self, name: str, tree: Mapping[str, Any]) -> tuple[Mapping[str, Entry], tuple[str, ...]]:
-        """Java's properties and warnings. ``a.b = 1`` is a table in TOML, ``"a.b" = 1`` a key; both are a.b."""
+        """Return Java's properties and warnings. ``a.b = 1`` is a table in TOML, ``"a.b" = 1`` a key; both are a.b."""
         found: dict[str, Entry] = {}
         warnings: list[str] = []
         for path, value in _leaves(tree):
@@ -339,7 +339,7 @@ def _leaves(tree: Mapping[str, Any], above: KeyPath = ()) -> list[tuple[KeyPath,
 
 
 def _property_text(key: str, value: Any, place: Place) -> str:
-    """The text in a properties file: lists with commas, true and false in lower case."""
+    """Return the text in a properties file: lists with commas, true and false in lower case."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str | int | float):

@@ -46,16 +46,17 @@ class Property(NamedTuple):
 
 
 def parse_properties(text: str) -> tuple[Property, ...]:
-    """All entries in order, duplicate keys too (in Java the last one wins).
+    """Return all entries in order, duplicate keys too (in Java the last one wins).
 
-    Raises ValueError, starting with ``line N:``, for a ``\\u`` without four hexadecimal digits and for half a
-    surrogate pair.
+    Raises:
+        ValueError: a ``\\u`` without four hexadecimal digits, or half a surrogate pair; the message starts with ``line
+            N:``.
     """
     return tuple(_entry(logical, line) for line, logical in _logical_lines(text))
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines with their continuations joined; comments and blank lines left out. Escapes are still in place."""
+    """Yield lines with their continuations joined; comments and blank lines left out. Escapes are not resolved yet."""
     natural_lines = _LINE_END.split(_LAST_LINE_END.sub("", text))
     parts: list[str] = []
     start = 0
@@ -75,7 +76,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _entry(line: str, number: int) -> Property:
-    """Splits at the first ``=``, ``:`` or blank that is not escaped."""
+    """Split at the first ``=``, ``:`` or blank that is not escaped."""
     end = 0
     while end < len(line) and line[end] not in "=:" + _BLANK:
         end += 2 if line[end] == "\\" else 1
@@ -110,7 +111,7 @@ def _unescape(text: str, number: int) -> str:
 
 
 def _join_surrogates(text: str, number: int) -> str:
-    """Java's strings are UTF-16, so a character beyond U+FFFF is written as two escapes."""
+    """Join pairs of surrogates: Java's strings are UTF-16, so a character beyond U+FFFF is written as two escapes."""
     try:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
@@ -137,20 +138,26 @@ class References(Struct):
     exposed: list[Path] = field(default_factory=list)
 
     def expand(self, text: str) -> str:
-        """The text with its references replaced. Raises ValueError naming what is missing: the text without it would be
-        sent as the password."""
+        """Return the text with its references replaced.
+
+        Raises:
+            ValueError: names what is missing: the text without it would be sent as the password.
+        """
         expanded = self._replaced(text, nested=False)
         if placeholder(text) == "${…}":
             raise ValueError("${…} without a colon is no reference; a variable of the environment is ${env:NAME}")
         return expanded
 
     def expand_config(self, text: str) -> str:
-        """As `expand`, for a reference to a whole login config, whose options may have references of their own."""
+        """Expand as `expand`, for a reference to a whole login config, whose options may have references of their
+        own.
+        """
         return self._replaced(text, nested=True)
 
     def expand_command(self, text: str) -> str:
-        """As `expand`, for a command line: what is not a reference of ours is the command's own, ``${NAME:-default}``
-        of a shell."""
+        """Expand as `expand`, for a command line: what is not a reference of ours is the command's own,
+        ``${NAME:-default}`` of a shell.
+        """
         return self._replaced(text, nested=False, lenient=True)
 
     def _replaced(self, text: str, *, nested: bool, lenient: bool = False) -> str:
@@ -199,7 +206,7 @@ class References(Struct):
         )
 
     def _of_provider(self, provider: Provider, target: str) -> str:
-        """As Kafka's own class of that name reads it."""
+        """Return a value as Kafka's own class of that name reads it."""
         if provider.kind is None:
             raise ValueError(
                 f"{provider.name} is {provider.java_class}, Java code that kac can't run; "
@@ -225,7 +232,7 @@ class References(Struct):
         return self.surroundings.environ[name]
 
     def _file(self, target: str) -> str:
-        """The content of a file without its last line end; with ``PATH:KEY``, one key of a properties file."""
+        """Return the content of a file without its last line end; with ``PATH:KEY``, one key of a properties file."""
         whole = self.surroundings.path(target, self.bases)
         name, colon, key = target.rpartition(":")
         if whole.exists() or not colon:
@@ -255,19 +262,19 @@ class References(Struct):
 
 
 def is_reference(text: str) -> bool:
-    """Whether the text has a reference."""
+    """Return whether the text has a reference."""
     return any(references(text)) or LOCKED.search(text) is not None
 
 
 def whole_reference(text: str) -> bool:
-    """Whether the text is one reference and nothing else."""
+    """Return whether the text is one reference and nothing else."""
     stripped = text.strip()
     first = next(references(stripped), None)
     return first is not None and (first.start, first.end) == (0, len(stripped)) and not LOCKED.search(stripped)
 
 
 def open_to_others(path: Path) -> bool:
-    """Whether the file's mode gives rights to its group or to others; False if there is no such file."""
+    """Return whether the file's mode gives rights to its group or to others; False if there is no such file."""
     try:
         return bool(stat.S_IMODE(path.stat().st_mode) & 0o077)
     except OSError:
@@ -314,7 +321,7 @@ class Values:
         return iter(self._entries)
 
     def below(self, key: str, options: Mapping[str, str]) -> Values:
-        """Values within the value of a key (the options of a login module), with the same warnings."""
+        """Return the values within the value of a key (the options of a login module), with the same warnings."""
         own = self._entries.get(key)
         place = self.place(key)
         entries = {name: Entry(text, place) for name, text in options.items()}
@@ -327,17 +334,21 @@ class Values:
         return inner
 
     def text(self, key: str) -> str | None:
-        """The value, trimmed as by Kafka's ConfigDef; None if the key is missing."""
+        """Return the value, trimmed as by Kafka's ConfigDef; None if the key is missing.
+
+        Raises:
+            ContextError: a reference in it can't be resolved; as in the other methods that return values.
+        """
         entry = self._entries.get(key)
         return None if entry is None else self._expanded(key, entry).strip()
 
     def untrimmed(self, key: str) -> str | None:
-        """The value with the blanks around it, which may be part of a name; None if the key is missing."""
+        """Return the value with the blanks around it, which may be part of a name; None if the key is missing."""
         entry = self._entries.get(key)
         return None if entry is None else self._expanded(key, entry)
 
     def foreign_providers(self) -> list[str]:
-        """The providers that the file names and that are not resolved."""
+        """Return the providers that the file names and that are not resolved."""
         entry = self._entries.get(PROVIDERS)
         named = filter(None, map(str.strip, entry.text.split(","))) if entry else ()
         providers = self._references.providers
@@ -346,8 +357,9 @@ class Values:
         ]
 
     def config(self, key: str) -> str | None:
-        """A login config, which may be one reference, and whose options' own references are not looked at; None if the
-        key is missing."""
+        """Return a login config, which may be one reference, and in whose options references are left as they are; None
+        if the key is missing.
+        """
         entry = self._entries.get(key)
         if entry is None or not whole_reference(entry.text):
             # A reference that is the whole value is the config; one inside is the value of an option, quotes included.
@@ -355,16 +367,16 @@ class Values:
         return self._expanded(key, entry, self._references.expand_config)
 
     def command(self, key: str) -> str | None:
-        """A command line, trimmed; None if the key is missing."""
+        """Return a command line, trimmed; None if the key is missing."""
         entry = self._entries.get(key)
         return None if entry is None else self._expanded(key, entry, self._references.expand_command).strip()
 
     def raw(self, key: str) -> Entry | None:
-        """The entry, references unresolved; None if the key is missing."""
+        """Return the entry, references unresolved; None if the key is missing."""
         return self._entries.get(key)
 
     def secret(self, key: str) -> Secret | None:
-        """The value, untrimmed; None if the key is missing."""
+        """Return the value, untrimmed; None if the key is missing."""
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -377,19 +389,19 @@ class Values:
         return Secret(self._expanded(key, entry))
 
     def check_command(self, key: str) -> None:
-        """Refuses a value that is run where another user may have written it. Raises ContextError."""
+        """Refuse a value that is executed where another user may have written it. Raises ContextError."""
         file = self.place(key).file
         if file.exists() and file.stat().st_mode & 0o022:
             raise self.error(key, f"it is not run: others may write {file}; chmod go-w {shlex.quote(str(file))}")
 
     def path(self, key: str) -> Path | None:
-        """A path; None if the key is missing or empty."""
+        """Return a path; None if the key is missing or empty."""
         text = self.text(key)
         references = self._references
         return references.surroundings.path(text, references.bases) if text else None
 
     def seconds(self, key: str) -> float | None:
-        """A number of milliseconds, in seconds; None if the key is missing."""
+        """Return a number of milliseconds, in seconds; None if the key is missing."""
         text = self.text(key)
         if text is None:
             return None
@@ -398,27 +410,27 @@ class Values:
         return int(text) / 1000
 
     def flag(self, key: str, default: bool) -> bool:
-        """``true`` or ``false``, in any case."""
+        """Return ``true`` or ``false``, in any case, as a bool."""
         text = self.text(key)
         if text is None or text.lower() in ("true", "false"):
             return default if text is None else text.lower() == "true"
         raise self.error(key, f"it is true or false, not {text!r}")
 
     def place(self, key: str) -> Place:
-        """The place of the key; the file if the key is missing."""
+        """Return the location of the key; the file if the key is missing."""
         entry = self._entries.get(key)
         return entry.place if entry else Place(self.file)
 
     def error(self, key: str, text: str) -> ContextError:
-        """An error about one key, in one line."""
+        """Return an error about one key, in one line."""
         return ContextError(f"{self.place(key)}: {self._within}{key}: {text}")
 
     def warn(self, key: str, text: str) -> None:
-        """Adds a warning about one key."""
+        """Add a warning about one key."""
         self.warnings.append(printable(f"{self.place(key)}: {self._within}{key} {text}"))
 
     def exposure(self) -> tuple[str, ...]:
-        """A warning for each file with secrets that others may read: the file itself, and those it refers to."""
+        """Return a warning for each file with secrets that others may read: the file itself, and those it refers to."""
         files = dict.fromkeys([*self.secrets_in, *self._references.exposed])
         return tuple(
             f"{file} holds secrets and others may read it; chmod 600 {shlex.quote(str(file))}"

@@ -39,12 +39,12 @@ class Locked(Secret):
         self.plain = plain
 
     def reveal(self) -> str:
-        """Raises LookupError: it has to be fetched first."""
+        """Raise LookupError: it has to be fetched first."""
         raise LookupError(f"{self.where}: the secret is not fetched")
 
 
 def is_locked(settings: Struct) -> bool:
-    """Whether some secret of these settings is not fetched yet."""
+    """Return whether some secret of these settings is not fetched yet."""
     return any(
         isinstance(value, Locked) or (isinstance(value, Struct) and is_locked(value))
         for value in (getattr(settings, each.name) for each in fields(settings))
@@ -52,10 +52,14 @@ def is_locked(settings: Struct) -> bool:
 
 
 def unlocked(context: Context, *, ask: bool, limit: float = COMMAND_SECONDS) -> Context:
-    """The context with its secrets fetched: each once, in the order of the settings. Blocks.
+    """Return the context with its secrets fetched: each once, in the order of the settings. Blocks.
 
-    ask: whether the operator can be asked on the terminal now. limit: seconds for each command. Raises ContextError,
-    one line with the place of the secret and without the secret.
+    Args:
+        ask: whether the operator can be asked on the terminal now.
+        limit: seconds for each command.
+
+    Raises:
+        ContextError: one line with the location of the secret and without the secret.
     """
     if not is_locked(context.settings):
         return context
@@ -98,7 +102,7 @@ def _fetch(locked: Locked, context: str, ask: bool, limit: float, fetched: dict[
 
 
 def _between(text: str) -> list[str]:
-    """The text around the references: one part more than there are references."""
+    """Return the text around the references: one part more than there are references."""
     ends = [0, *(end for match in LOCKED.finditer(text) for end in match.span()), len(text)]
     return [text[start:end] for start, end in zip(ends[::2], ends[1::2], strict=True)]
 
@@ -114,7 +118,7 @@ def _of_command(command: str, ask: bool, limit: float) -> str:
 
 
 def _one_secret(output: bytes, source: str) -> str:
-    """The output without its last line end."""
+    """Return the output without its last line end."""
     try:
         text = re.sub(r"\r?\n\Z", "", output.decode())
     except UnicodeDecodeError:
@@ -125,8 +129,9 @@ def _one_secret(output: bytes, source: str) -> str:
 
 
 def _of_keyring(target: str, ask: bool, limit: float) -> str:
-    """From the package keyring where it is installed, else by secret-tool, which finds what that package has stored
-    with the Secret Service."""
+    """Return a secret by the package keyring where it is installed, else by secret-tool, which finds what that package
+    has stored with the Secret Service.
+    """
     service, _, user = target.rpartition(":")
     if not service or not user:
         raise ValueError("a keyring's secret is ${keyring:SERVICE:USER}")

@@ -40,7 +40,11 @@ Table = Mapping[str, Any]
 
 
 def parse_yaml(path: Path) -> Table:
-    """The mapping in a YAML file, empty for an empty file. Raises ContextError with the line of an error."""
+    """Return the mapping in a YAML file, empty for an empty file.
+
+    Raises:
+        ContextError: it can't be read or is not YAML, with the line of the error.
+    """
     import yaml
 
     # All scalars stay texts, as for the Go tools: a password 0123 is not a number, a context `off` not a bool.
@@ -85,15 +89,15 @@ class Part:
         self.table = {str(key).lower(): value for key, value in self.table.items()}
 
     def error(self, text: str) -> ContextError:
-        """An error about this table, in one line."""
+        """Return an error about this table, in one line."""
         return ContextError(f"{self.file}: {self.name}: {text}")
 
     def warn(self, text: str) -> None:
-        """A warning about this table."""
+        """Add a warning about this table."""
         self.warnings.append(printable(f"{self.file}: {self.name}: {text}"))
 
     def part(self, key: str) -> Part | None:
-        """The table at a key; None if it is missing or null."""
+        """Return the table at a key; None if it is missing or null."""
         value = self.table.get(key.lower())
         if value in _NULL:
             return None
@@ -102,7 +106,7 @@ class Part:
         return Part(self.file, f"{self.name}.{key}", value, self.surroundings, self.warnings)
 
     def text(self, key: str) -> str:
-        """A text, ``""`` if it is missing. Numbers are accepted as texts."""
+        """Return a text, ``""`` if it is missing. Numbers are accepted as texts."""
         value = self.table.get(key.lower())
         if value in _NULL:
             return ""
@@ -113,7 +117,7 @@ class Part:
         return text
 
     def _check(self, key: str, text: str) -> None:
-        """Refuses what a template left, which would be sent as it stands: no tool resolves a reference here."""
+        """Refuse what a template left, which would be sent as it is: no tool resolves a reference here."""
         if (left := placeholder(text)) is not None:
             place = Place(self.file, self._line_of(text))
             raise ContextError(
@@ -122,15 +126,16 @@ class Part:
             )
 
     def _line_of(self, text: str) -> int | None:
-        """The line of the file where the text stands first: no reader of these files keeps lines. None if it is not
-        there as it is read: it is escaped, or of the environment."""
+        """Return the first line of the file that has the text: no reader of these files keeps lines. None if it is not
+        there as it is read: it is escaped, or from the environment.
+        """
         if not self.file.is_file():
             return None
         lines = read_file(self.file).decode("utf-8", "replace").split("\n")
         return next((number for number, line in enumerate(lines, start=1) if text in line), None)
 
     def flag(self, key: str) -> bool:
-        """True or false, also as a text."""
+        """Return true or false, also of a text."""
         text = self.text(key).lower()
         if text in ("", "false", "0", "no", "off"):
             return False
@@ -139,7 +144,7 @@ class Part:
         raise self.error(f"{key} is true or false, not {text!r}")
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A list of texts, or one text with commas or blanks between."""
+        """Return a list of texts, or one text split at commas or blanks."""
         value = self.table.get(key.lower())
         if isinstance(value, list):
             found = tuple(str(item) for item in value if item not in _NULL)
@@ -149,7 +154,7 @@ class Part:
         return tuple(re.split(r"[,\s]+", self.text(key).strip())) if self.text(key).strip() else ()
 
     def secret(self, key: str) -> Secret | None:
-        """A secret, None if it is missing or empty. Warns if others may read the file."""
+        """Return a secret, None if it is missing or empty. Warns if others may read the file."""
         text = self.text(key)
         if not text:
             return None
@@ -159,7 +164,7 @@ class Part:
         return Secret(text)
 
     def seconds(self, key: str, default: float) -> float:
-        """A duration in seconds, in Go's format: ``1m30s``."""
+        """Return a duration in seconds, in the file in Go's format: ``1m30s``."""
         text = self.text(key)
         found = _DURATION.findall(text)
         if text and "".join(number + unit for number, unit in found) != text:
@@ -167,21 +172,21 @@ class Part:
         return sum(float(number) * _UNITS[unit] for number, unit in found) or default
 
     def addresses(self, key: str, default: str = "") -> tuple[tuple[str, int], ...]:
-        """Bootstrap addresses."""
+        """Return bootstrap addresses."""
         try:
             return parse_bootstrap(",".join(self.texts(key)) or default)
         except ValueError as error:
             raise self.error(f"{key}: {error}") from None
 
     def pem(self, key: str) -> Store | None:
-        """A PEM file. A relative path is from the working folder, else from the folder of the tool's file."""
+        """Return a PEM file. A relative path starts in the working folder, else in the folder of the tool's file."""
         text = self.text(key)
         if not text:
             return None
         return Store("PEM", path=self.surroundings.path(text, (self.surroundings.cwd, self.file.parent)))
 
     def tls(self, *, ca: str, cert: str, key: str, insecure: str, password: str = "") -> TlsSettings:
-        """TLS from PEM files. The arguments are the tool's names of keys."""
+        """Return TLS settings from PEM files. The arguments are the tool's names of keys."""
         chain, private = self.pem(cert), self.pem(key)
         if (chain is None) != (private is None):
             given, missing = (cert, key) if chain else (key, cert)
@@ -199,7 +204,9 @@ class Part:
         )
 
     def sasl(self, mechanism: str, *, user: str, password: str) -> SaslSettings:
-        """A user and a password. The arguments are the tool's names of keys. mechanism: in any tool's spelling."""
+        """Return a user and a password. The arguments are the tool's names of keys. mechanism: in any tool's
+        spelling.
+        """
         plain = re.sub(r"[-_\s]", "", mechanism.lower())
         if plain == "awsmskiam":
             return self._aws(user, password)
@@ -218,7 +225,9 @@ class Part:
         return SaslSettings(name, username, secret)
 
     def _aws(self, user: str, password: str) -> SaslSettings:
-        """IAM of Amazon MSK, with the credentials of AWS' own places: the environment, a profile, the instance."""
+        """Return IAM of Amazon MSK, with the credentials of AWS' own sources: the environment, a profile, the
+        instance.
+        """
         if self.text(user) or self.text(password):
             raise self.error(
                 f"{user} and {password} are not taken for AWS keys; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
@@ -227,7 +236,7 @@ class Part:
         return SaslSettings("AWS_MSK_IAM", options={"aws": "iam"})
 
     def _kerberos(self, user: str, password: str) -> SaslSettings:
-        """Kerberos with the tickets of the default cache."""
+        """Return Kerberos with the tickets of the default cache."""
         if self.text(password):
             raise self.error(f"{password} is not used for Kerberos: run kinit {self.text(user)}, and take it out")
         service = self.text("serviceName") or DEFAULT_SERVICE
@@ -243,9 +252,13 @@ def gather(
     surroundings: Surroundings,
     origin: str | None = None,
 ) -> Found:
-    """A context for each (name, path in the file, table); a BrokenContext if it is unusable.
+    """Return a context for each (name, path in the file, table); a BrokenContext if it is unusable.
 
-    current: the tool's name of the current one, case-insensitive.
+    Args:
+        values: name, path in the file for messages, and the table, of whatever type the file has there.
+        make: builds the context of name, origin and table; its ContextError makes the context a broken one.
+        current: the tool's name of the current one, case-insensitive.
+        origin: where the contexts are from, for display; the file's path if None.
     """
     shown = f"{tool}, {origin or surroundings.shown(path)}"
     items: list[Context | BrokenContext] = []
@@ -263,7 +276,7 @@ def gather(
 
 
 def named_items(tool: str, key: str, items: Any, path: Path) -> list[tuple[str, str, Any]]:
-    """(name, path, table) of each item of a list. An item without a name gets one from its index."""
+    """Return (name, path, table) of each item of a list. An item without a name gets one from its index."""
     if items in _NULL:
         return []
     if not isinstance(items, list):
@@ -279,5 +292,5 @@ def named_items(tool: str, key: str, items: Any, path: Path) -> list[tuple[str, 
 
 
 def protocol(tls: TlsSettings | None, sasl: SaslSettings | None) -> str:
-    """security.protocol, by Kafka's names."""
+    """Return security.protocol, by Kafka's names."""
     return ("SASL_" if sasl else "") + ("SSL" if tls else "PLAINTEXT")
