@@ -109,7 +109,7 @@ class Application:
     # -- streams -------------------------------------------------------------------------------------------------------
 
     def take(self, name: str) -> None:
-        """Takes in once what is new in a source, or makes gold of what is new in bronze."""
+        """Read once what is new in a source, or make gold of what is new in bronze."""
         query = self._begin(name, availableNow=True)
         query.awaitTermination()
         if (wrong := query.exception()) is not None:
@@ -122,7 +122,7 @@ class Application:
         stop: threading.Event,
         now_and_then: Callable[[], None],
     ) -> None:
-        """Runs all streams until `stop` is set. What fails is reported once, and begun again. See `run`."""
+        """Run all streams until `stop` is set. What fails is reported once, and started again. See `run`."""
         self._told = told
         trigger = {"processingTime": f"{every:g} seconds"}
         streams = {name: self._begin(name, **trigger) for name in (*self._wanted, GOLD)}
@@ -196,7 +196,7 @@ class Application:
             )
 
     def maintain(self) -> None:
-        """Keeps the lake small, once a day. What is missed is done the next time."""
+        """Keep the lake small, once a day. What is missed is done the next time."""
         path = self._lake.path("maintained.json")
         done = self._lake.own_file("maintained.json")
         if done is not None and time.time() - float(done) < EVERY.total_seconds():
@@ -212,7 +212,7 @@ class Application:
     # -- batches -------------------------------------------------------------------------------------------------------
 
     def _put(self, name: str, rows: DataFrame, batch: Batch) -> None:
-        """A batch of a source, into its bronze table."""
+        """Write a batch of a source into its bronze table."""
         table = TABLES[SOURCES[name].table] if name in SOURCES else REQUEST
         # How many rows it has is known once they are read.
         for_many_rows(self.tables.spark)
@@ -251,8 +251,9 @@ class Application:
             self._told(f"{name}: {place} from offset {each.at:,} on: {each.reason}")
 
     def _lost(self, name: str, end: Mapping[str, Any], number: int) -> list[Skipped]:
-        """What is gone of what a batch of a topic is to read: from where the batch before ended, or bronze's commits
-        say, where its checkpoint is new."""
+        """Return what a topic deleted of what a batch is to read: from the end of the batch before, or, where its
+        checkpoint is new, the end in bronze's commits.
+        """
         topic = self._topics.get(name)
         if topic is None:
             return []
@@ -281,7 +282,7 @@ class Application:
         self._lake.files.remove(self._lake.path(f"checkpoints/{stream}"))
 
     def _make(self, _: str, keys: DataFrame, batch: Batch) -> None:
-        """A batch of keys that came to bronze, into silver and gold."""
+        """Make silver and gold of a batch of keys that came to bronze."""
         news = news_of(keys)
         if not news.clusters:
             return
@@ -317,14 +318,14 @@ class Application:
 
     @contextmanager
     def _between_batches(self) -> Iterator[None]:
-        """No stream makes a batch for the context; plans are for few rows."""
+        """Hold all batches back for the context; plans are for few rows."""
         with self._alone:
             self.tables.spark = self._spark
             for_few_rows(self._spark)
             yield
 
     def _has_brokers(self, clusters: Iterable[str]) -> bool:
-        """Whether there is anything to compare in clusters by themselves."""
+        """Return whether there is anything to compare in clusters by themselves."""
         brokers = self.tables.read(HISTORY).where(of_clusters(clusters)).where("entity_type = 'broker' AND is_current")
         return bool(taken(brokers.select("cluster_id").limit(1), 1))
 
@@ -343,7 +344,7 @@ _COUNTS = {
 
 
 def _condition(query: StreamingQuery) -> str:
-    """What Spark calls the error that ended a stream."""
+    """Return Spark's name of the error that ended a stream."""
     wrong = query.exception()
     condition = getattr(wrong, "getCondition", lambda: None)() if wrong is not None else None
     return f"it failed in Spark ({condition or type(wrong).__name__}); Spark's log says where"
@@ -356,7 +357,7 @@ Session = Callable[[], AbstractContextManager[SparkSession]]
 
 
 def update(plan: Plan, session: Session, progress: Listener = lambda _: None) -> Report:
-    """Takes in once what is new, and makes what follows from it. LakeBusy; UnreadableInput, LakeError, OSError."""
+    """Read once what is new, and make what follows from it. LakeBusy; UnreadableInput, LakeError, OSError."""
     report = Report(new_run_id(), "update", iso_now(), versions=versions())
     with settings_of(plan) as settings:
         wanted = news(plan.lake, settings) or ([GOLD] if plan.topics else [])
@@ -384,8 +385,9 @@ def run(
     stop: threading.Event,
     now_and_then: Callable[[], None] = lambda: None,
 ) -> Report:
-    """Goes on until `stop` is set. told: gets a line for what fails, and for each batch that wrote something.
-    now_and_then: called every some seconds, once what was done until then is kept. LakeBusy, LakeError."""
+    """Run until `stop` is set. told: gets a line for what fails, and for each batch that wrote something. now_and_then:
+    called every some seconds, once what was done until then is kept. LakeBusy, LakeError.
+    """
     report = Report(new_run_id(), "run", iso_now(), versions=versions())
     with (
         settings_of(plan) as settings,
@@ -407,7 +409,7 @@ def run(
 def _application(
     plan: Plan, settings: Settings, report: Report, session: Session, lock: Lock
 ) -> Iterator[tuple[Application, Callable[[], None]]]:
-    """The application in a session of Spark, with what keeps its report while it goes on."""
+    """Yield the application in a session of Spark, with what keeps its report while it runs."""
     if lock.former is not None:
         report.notes.append(f"took over the lock of a run that died: {lock.former}")
     with recorded(plan.lake, report) as keep, session() as spark, in_words(), logged_in(spark, plan.login):

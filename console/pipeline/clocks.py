@@ -51,7 +51,7 @@ Zones = Mapping[tuple[str, int], str]
 
 
 def check_clocks(tables: Tables, first: datetime, last: datetime, zones: Zones) -> None:
-    """Compares the requests of these days with the metadata log. Raises UnreadableInput: the zone of a log is wrong."""
+    """Compare the requests of these days with the metadata log. Raises UnreadableInput: the zone of a log is wrong."""
     days = tuple((at + timedelta(days=by)).strftime("%Y-%m-%d") for at, by in ((first, -_DAYS), (last, _DAYS)))
     near = F.col("in_day").between(*days)
     clusters = {cluster for cluster, _ in zones}
@@ -84,9 +84,10 @@ def check_clocks(tables: Tables, first: datetime, last: datetime, zones: Zones) 
 
 
 def _steps(rows: pa.Table) -> pa.Table:
-    """By how many quarters of an hour requests were made before their records. rows: of entities, what was asked of
-    them and what the log has. A change that fits several numbers of quarters, as one that is made each hour, is left
-    out."""
+    """Return by how many quarters of an hour requests were made before their records. rows: of entities, what was
+    requested of them and what the log has. A change that fits several numbers of quarters, as one that is made each
+    hour, is left out.
+    """
     records, asked = parted(rows, "record", "alter")
     facts: dict[tuple[str, ...], list[Placed]] = defaultdict(list)
     for cluster_id, of_cluster in records_of(records).items():
@@ -106,7 +107,9 @@ def _steps(rows: pa.Table) -> pa.Table:
 
 
 def _step(fact: Placed, op: str, value: str | None, start: int, end: int) -> int | None:
-    """By how many quarters of an hour a request has to be shifted to have made a fact; None: it has not."""
+    """Return by how many quarters of an hour a request has to be shifted to have made a fact; None: it has not made
+    it.
+    """
     unknown = value is None or fact.value is None or op in ("append", "subtract")
     if fact.is_set is (op == "delete") or not (op == "delete" or unknown or value == fact.value):
         return None
@@ -137,7 +140,7 @@ def _advice(zone: str, fitting: Sequence[str]) -> str:
 
 
 def wrong_steps(requests: Mapping[int, int]) -> int | None:
-    """By how many quarters of an hour a zone is wrong; None: nothing says that it is. Pure.
+    """Return by how many quarters of an hour a zone is wrong; None: nothing shows that it is. Pure.
 
     requests: how many requests were made so many quarters before their records.
     """
@@ -147,7 +150,7 @@ def wrong_steps(requests: Mapping[int, int]) -> int | None:
 
 
 def fitting_zones(zone: str, ends: Iterable[datetime], steps: int) -> list[str]:
-    """The zones in which the clock showed what the lines show, those that are asked for most first.
+    """Return the zones in which the clock showed what the lines show, the most used first.
 
     zone: what was given. ends: times in UTC that were made with it, `steps` quarters too early.
     """

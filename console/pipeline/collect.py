@@ -113,8 +113,9 @@ def collect(
     timeout: float = TIMEOUT,
     names: Collection[str] | None = None,
 ) -> Report:
-    """Polls these clusters and writes the results. timeout: seconds for each. names: all contexts that are configured,
-    see `refused_claims`. LakeError: another run writes, the disk is full …"""
+    """Poll these clusters and write the results. timeout: seconds for each. names: all contexts that are configured,
+    see `refused_claims`. LakeError: another run writes, the disk is full …
+    """
     states = LastStates(lake)
     return write_down(poll_all(states, contexts, progress, timeout), states, names)
 
@@ -129,7 +130,7 @@ def keep_collecting(
     *,
     names: Callable[[], Collection[str] | None] = lambda: None,
 ) -> None:
-    """Polls every so many seconds, until `stop` is set.
+    """Poll every so many seconds, until `stop` is set.
 
     contexts, names: called each time, so that a changed file counts; see `collect`. told: called with each report.
     While the lake can't be written to, polls are kept and delivered with the next.
@@ -155,7 +156,7 @@ def keep_collecting(
 def poll_all(
     states: LastStates, contexts: Sequence[Context], progress: Progress, timeout: float = TIMEOUT
 ) -> list[PollResult]:
-    """What each cluster answers, in the order of the contexts; nothing is written."""
+    """Return what each cluster answers, in the order of the contexts; nothing is written."""
     owners = states.owners()
 
     def topics_of(context: Context, cluster_id: str) -> list[str]:
@@ -188,7 +189,7 @@ async def poll_context(
     topics_of: Callable[[str], Collection[str]] = lambda _: (),
     timeout: float = TIMEOUT,  # noqa: ASYNC109
 ) -> PollResult:
-    """What one cluster answers, within so many seconds."""
+    """Return what one cluster answers, within so many seconds."""
     seen: Observation | Failure
     begun = time.monotonic()
     client = AdminClient(structs.replace(context.settings, read_only=True))
@@ -221,8 +222,8 @@ class Claim(NamedTuple):
 def refused_claims(
     owners: Mapping[str, Owner], claims: Sequence[Claim], names: Collection[str] | None = None
 ) -> dict[str, Failure]:
-    """The contexts whose poll is dropped, because another context's cluster has that id already; the error by context.
-    Pure.
+    """Return the contexts whose poll is dropped, because another context's cluster has that id already; the error by
+    context. Pure.
 
     Several contexts may poll one cluster if each of them declares its id, or if they have the same addresses and are
     polled in one run. Of several new ones, those that declare the id are preferred to those that do not; of several
@@ -264,8 +265,9 @@ def _taken_id(claim: Claim, others: Sequence[str]) -> Failure:
 
 
 def write_down(taken: Sequence[PollResult], states: LastStates, names: Collection[str] | None = None) -> Report:
-    """Delivers results as one file, which the lake's streams take in. names: see `refused_claims`. LakeBusy: another
-    does the same; OSError: the disk is full …"""
+    """Deliver results as one file, which the lake's streams read. names: see `refused_claims`. LakeBusy: another does
+    the same; OSError: the disk is full …
+    """
     lake, run_id = states.lake, new_run_id()
     with lake.files.lock(lake.path("collect/lock"), this_process(run_id, "collect")):
         polls, reports, kept = _polls(states, taken, names)
@@ -279,7 +281,7 @@ def write_down(taken: Sequence[PollResult], states: LastStates, names: Collectio
 def _polls(
     states: LastStates, taken: Sequence[PollResult], names: Collection[str] | None
 ) -> tuple[list[Landed], Iterable[ClusterReport], Mapping[str, tuple[Owner, State]]]:
-    """What is delivered, the reports, and the states of the clusters that answered."""
+    """Return what is delivered, the reports, and the states of the clusters that answered."""
     owners = states.owners()
     known = {owner.context: cluster_id for cluster_id, owner in owners.items()}
     answers = [(each.context, each.seen.cluster_id) for each in taken if not isinstance(each.seen, Failure)]

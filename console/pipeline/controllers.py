@@ -57,11 +57,11 @@ class ControllerLogs(RecordSource):
         self._idle_since = time.monotonic()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Goes to the tasks without its connections."""
+        """Return the state without connections, which is what tasks get."""
         return {**super().__getstate__(), "_open": {}}
 
     def newest(self, start: Offset) -> Offset:
-        """Behind the last transaction of each log that has ended."""
+        """Return the offset behind the last ended transaction of each log."""
         now = dict(start)
         for each in self._settings.inputs.controllers:
             at = int(start.get(each.cluster_id, 0))
@@ -73,7 +73,7 @@ class ControllerLogs(RecordSource):
         return now
 
     def _is_idle(self, plan: LogPlan) -> bool:
-        """Whether nothing but empty records came, and not for long."""
+        """Return whether nothing but empty records came, and not for long."""
         if time.monotonic() > self._idle_since + IDLE_SECONDS:
             return False
         troubles = list(plan.troubles)
@@ -82,11 +82,11 @@ class ControllerLogs(RecordSource):
         return not troubles and types <= {_IDLE}
 
     def parts(self, start: Offset, end: Offset) -> Sequence[tuple[str, int, int]]:
-        """From where to where of each log."""
+        """Return from where to where each log is read."""
         return [(of, int(start.get(of, 0)), upto) for of, upto in end.items() if start.get(of) != upto]
 
     def read(self, part: tuple[str, int, int]) -> Iterator[pa.RecordBatch]:
-        """The records of a log between two offsets."""
+        """Yield the records of a log between two offsets."""
         of, start, end = part
         named = next((each for each in self._settings.inputs.controllers if each.cluster_id == of), None)
         if named is None:
@@ -112,7 +112,7 @@ class ControllerLogs(RecordSource):
         self._open = {}
 
     def _fetch(self, of: Controllers, start: int, end: int | None = None) -> LogPlan:
-        """What follows an offset: see `_read`. UnreadableInput."""
+        """Return what follows an offset: see `_read`. UnreadableInput."""
         try:
             if of.cluster_id not in self._open:
                 context = resolve(load(os.environ, Path.home()), name=of.context, environ=os.environ)
@@ -138,8 +138,9 @@ async def _closed(link: Link, log: ControllerLog) -> None:
 
 
 async def _read(log: ControllerLog, cluster_id: str, start: int, end: int | None) -> LogPlan:
-    """What follows an offset, up to what is committed and before `end`, or to the end of `_PART_BYTES`; of an open
-    transaction all. Of a snapshot all, wherever it ends."""
+    """Return what follows an offset, up to what is committed and before `end`, or to the end of `_PART_BYTES`; of an
+    open transaction all. Of a snapshot all, wherever it ends.
+    """
     found = await log.read(start)
     fetched = partial(plan_fetched, source=ControllerLogs.name, cluster_id=cluster_id, start=start)
     if isinstance(found, Snapshot):

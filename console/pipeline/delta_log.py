@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def duckdb() -> ModuleType:
-    """DuckDB's module. LakeError: it is not installed."""
+    """Return DuckDB's module. LakeError: it is not installed."""
     for name in ("_duckdb", "duckdb"):  # importing the package around it takes longer than most queries
         with suppress(ImportError):
             return import_module(name)
@@ -42,13 +42,13 @@ def duckdb() -> ModuleType:
 
 
 def connected() -> DuckDBPyConnection:
-    """A connection that fetches no extensions and writes no files. LakeError."""
+    """Return a connection that fetches no extensions and writes no files. LakeError."""
     return _database(duckdb()).cursor()
 
 
 @cache
 def _database(module: ModuleType) -> DuckDBPyConnection:
-    """One for the process: to begin one takes longer than to read a small file."""
+    """Return the process' database: to start one takes longer than to read a small file."""
     made: DuckDBPyConnection = module.connect(
         ":memory:",
         config={
@@ -63,14 +63,15 @@ def _database(module: ModuleType) -> DuckDBPyConnection:
 
 
 def _end(database: DuckDBPyConnection) -> None:
-    """Before Python ends: DuckDB would write pages about what is not freed to standard error."""
+    """Close the database before Python ends: DuckDB would write pages about what is not freed to standard error."""
     database.close()
     _database.cache_clear()
 
 
 def rows(files: Filesystem, path: str, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """These columns of a small Parquet file. LakeError; FileNotFoundError; ValueError: it is no whole Parquet file, or
-    has not these columns."""
+    """Return these columns of a small Parquet file. LakeError; FileNotFoundError; ValueError: it is no whole Parquet
+    file, or lacks one of these columns.
+    """
     try:
         with connected() as connection, _copied(files, path) as place:
             found = connection.execute(f"SELECT {', '.join(columns)} FROM read_parquet(?)", [place]).fetchall()  # noqa: S608
@@ -81,7 +82,7 @@ def rows(files: Filesystem, path: str, columns: Sequence[str]) -> list[dict[str,
 
 @contextmanager
 def _copied(files: Filesystem, path: str) -> Iterator[str]:
-    """Where DuckDB can read the file. FileNotFoundError, for which it has no error of its own."""
+    """Yield a path at which DuckDB can read the file. FileNotFoundError, for which it has no error of its own."""
     if "://" not in path:
         Path(path).stat()
         yield path
@@ -119,14 +120,15 @@ class Listed:
 
 
 def listed(files: Filesystem, folder: str) -> Listed:
-    """The log of the table at that path."""
+    """Return the log of the table at that path."""
     found = [match for entry in files.entries(f"{folder}/{LOG}") if (match := _NAME.fullmatch(entry.name))]
     return Listed(*(tuple(int(each[1]) for each in found if each[2] == kind) for kind in (COMMIT, CHECKPOINT)))
 
 
 def is_newest(files: Filesystem, folder: str, version: int) -> bool:
-    """Whether the table at that path has no version after this one; -1: whether there is none. Without a look at the
-    whole log: versions follow each other."""
+    """Return whether the table at that path has no version after this one; -1: whether there is none. Without a look at
+    the whole log: versions follow each other.
+    """
     try:
         files.read(f"{folder}/{log_file(version + 1)}", 0, 1)
     except FileNotFoundError:
@@ -135,7 +137,7 @@ def is_newest(files: Filesystem, folder: str, version: int) -> bool:
 
 
 def log_file(version: int, kind: str = COMMIT) -> str:
-    """The file of a version's commit or checkpoint, relative to the table."""
+    """Return the file of a version's commit or checkpoint, relative to the table."""
     return f"{LOG}/{version:020}.{kind}"
 
 
@@ -178,7 +180,7 @@ class Replayed:
     files: dict[str, DataFile] = field(default_factory=dict)
 
     def apply(self, action: Mapping[str, Any]) -> None:
-        """One more action. ValueError: it is no action, or one that is not understood."""
+        """Apply one more action. ValueError: it is no action, or one that is not understood."""
         if (protocol := action.get("protocol")) is not None and int(protocol["minReaderVersion"]) > READER:
             raise ValueError(_unusual(protocol))
         if (described := action.get("metaData")) is not None:
@@ -199,7 +201,7 @@ class Replayed:
             self.files.pop(_within(gone["path"]), None)
 
     def commit(self, text: bytes) -> None:
-        """The actions of one more commit. ValueError: as `apply`."""
+        """Apply the actions of one more commit. ValueError: as `apply`."""
         if not text.strip():
             raise ValueError("it is empty, as after a loss of power: delete it if it is the newest one there")
         for line in text.splitlines():
@@ -207,7 +209,7 @@ class Replayed:
 
 
 def _unusual(protocol: Mapping[str, Any]) -> str:
-    """What is not of the default protocol, in a line."""
+    """Return what is not of the default protocol, in a line."""
     versions = f"{protocol['minReaderVersion']}, {protocol['minWriterVersion']}"
     features = dict.fromkeys([*(protocol.get("readerFeatures") or ()), *(protocol.get("writerFeatures") or ())])
     named = f" ({', '.join(features)})" if features else ""
@@ -218,8 +220,9 @@ def _unusual(protocol: Mapping[str, Any]) -> str:
 
 
 def replayed(files: Filesystem, folder: str, version: int, known: Listed | None = None) -> Replayed:
-    """The table at that path in a version. known: its log, where it was listed already. DamagedLake: the log has not
-    all of it, can't be read, or has what is not understood."""
+    """Return the table at that path in a version. known: its log, where it was listed already. DamagedLake: the log
+    lacks a part of it, can't be read, or has what is not understood.
+    """
     log = known or listed(files, folder)
     start = max((each for each in log.checkpoints if each <= version), default=None)
     made = Replayed()
@@ -238,7 +241,9 @@ def replayed(files: Filesystem, folder: str, version: int, known: Listed | None 
 
 
 def _texts(files: Filesystem, folder: str, names: Sequence[str]) -> Iterator[Callable[[], bytes]]:
-    """The files of a log, each when it is called for; of what is not on this machine several are under way at once."""
+    """Yield the files of a log, each read when it is called for; of what is not on this machine several are read at
+    once.
+    """
     if "://" not in folder:
         yield from (partial(files.read, f"{folder}/{name}") for name in names)
         return
@@ -247,7 +252,7 @@ def _texts(files: Filesystem, folder: str, names: Sequence[str]) -> Iterator[Cal
 
 
 def newer(files: Filesystem, folder: str, known: TableFiles) -> TableFiles:
-    """A table that is there in its newest version, by the commits since a version that is known. DamagedLake."""
+    """Return the newest version of a table, by the commits since a version that is known. DamagedLake."""
     made, version = Replayed(known.columns, files=dict(known.files)), known.version
     while True:
         try:
@@ -260,8 +265,9 @@ def newer(files: Filesystem, folder: str, known: TableFiles) -> TableFiles:
 
 
 def newest(files: Filesystem, folder: str, tries: int = 5) -> TableFiles:
-    """The table at that path in its newest version. DamagedLake. tries: where a version was deleted since the log was
-    listed, since newer ones were made."""
+    """Return the table at that path in its newest version. DamagedLake. tries: how often it is listed again where a
+    version was deleted meanwhile, since newer ones were made.
+    """
     log = listed(files, folder)
     if log.newest is None:
         return TableFiles()
@@ -275,7 +281,7 @@ def newest(files: Filesystem, folder: str, tries: int = 5) -> TableFiles:
 
 
 def commits(files: Filesystem, folder: str) -> Iterator[Mapping[str, Any]]:
-    """What the commits that are kept say of themselves (`commitInfo`), newest first, with `version`."""
+    """Yield what the kept commits say of themselves (`commitInfo`), newest first, with `version`."""
     for version in reversed(listed(files, folder).commits):
         with suppress(FileNotFoundError, ValueError):
             for action in _actions(files, folder, version):
@@ -284,7 +290,7 @@ def commits(files: Filesystem, folder: str) -> Iterator[Mapping[str, Any]]:
 
 
 def parts_since(files: Filesystem, folder: str, version: int) -> list[Mapping[str, str | None]] | None:
-    """The partitions that got files after a version; None: the log does not reach back so far."""
+    """Return the partitions that got files after a version; None: the log does not reach back so far."""
     log = listed(files, folder)
     later = [each for each in log.commits if each > version]
     if len(later) != (log.newest or 0) - version:
@@ -299,13 +305,13 @@ def parts_since(files: Filesystem, folder: str, version: int) -> list[Mapping[st
 
 
 def _actions(files: Filesystem, folder: str, version: int) -> list[dict[str, Any]]:
-    """Those of a commit. FileNotFoundError, ValueError."""
+    """Return the actions of a commit. FileNotFoundError, ValueError."""
     return [json.loads(line) for line in files.read(f"{folder}/{log_file(version)}").splitlines()]
 
 
 @contextmanager
 def reading(folder: str, name: str) -> Iterator[None]:
-    """What goes wrong with a file of a lake as DamagedLake."""
+    """Raise DamagedLake in the context for what goes wrong with a file of a lake."""
     try:
         yield
     except FileNotFoundError:
@@ -315,12 +321,12 @@ def reading(folder: str, name: str) -> Iterator[None]:
 
 
 def damaged(folder: str, name: str, why: object) -> DamagedLake:
-    """The error of a file of a lake."""
+    """Return the error of a file of a lake."""
     return DamagedLake(f"The lake is damaged: {folder}/{name}: {why}. Open it again if it was open for long.")
 
 
 def _within(path: str) -> str:
-    """A path of the log, decoded. ValueError: it leads out of the table."""
+    """Return a path of the log, decoded. ValueError: it leads out of the table."""
     plain = unquote(path)
     if "://" in plain or any(part in ("", ".", "..") for part in plain.split("/")):
         raise ValueError(f"{plain!r} lies outside the table")

@@ -44,8 +44,9 @@ _HOURS = pa.schema([("cluster_id", pa.string()), ("hour", pa.int64())])
 
 
 def make_usage(tables: Tables, hours: Iterable[tuple[str, int]], whole: frozenset[str], batch: Batch) -> None:
-    """Makes the minutes of these hours (clusters, and hours since 1970), and those of all hours of whole clusters,
-    whose limits differ; and what all minutes of their clusters suggest."""
+    """Make the minutes of these hours (clusters, and hours since 1970), and those of all hours of whole clusters, whose
+    limits differ; and what all minutes of their clusters suggest.
+    """
     wanted = set(hours)
     # A rate reaches back ten seconds: out of the hour after.
     wanted |= {(cluster, hour + 1) for cluster, hour in wanted}
@@ -73,7 +74,9 @@ def make_usage(tables: Tables, hours: Iterable[tuple[str, int]], whole: frozense
 
 
 def _first_polls(history: DataFrame, name: str) -> DataFrame:
-    """When a poll, or a snapshot of the log, first showed something of each cluster, in a column of that name."""
+    """Return when a poll, or a snapshot of the log, first showed something of each cluster, in a column of that
+    name.
+    """
     looks = history.where(F.col("source").isin(*POLL_SOURCES)).groupBy("cluster_id")
     return looks.agg(F.min("valid_from").alias(name))
 
@@ -83,7 +86,7 @@ def _hour(seconds: Column) -> Column:
 
 
 def _minutes(rows: pa.Table) -> pa.Table:
-    """The minutes of one hour of a cluster. rows: its seconds, and the limits of the cluster."""
+    """Return the minutes of one hour of a cluster. rows: its seconds, and the limits of the cluster."""
     seconds, quotas, first = parted(rows, "second", "quota", "first")
     first_poll = next((at for (at,) in rows_of(first, "valid_from")), None)
     limits = Limits(quotas, first_poll)
@@ -103,7 +106,7 @@ BUCKETS = 64
 
 
 def judge(tables: Tables, clusters: Iterable[str], policies: Sequence[Policy], batch: Batch) -> None:
-    """Makes the violations of policies in these clusters again: a policy may look at all of a cluster."""
+    """Make the violations of policies in these clusters again: a policy may depend on all of a cluster."""
     wanted = of_clusters(clusters)
     history = tables.newest(HISTORY, wanted).where(F.col("entity_type") != CLUSTER).withColumn("of", F.lit("history"))
     former = tables.read(POLICY_VIOLATION).where(wanted)
@@ -123,7 +126,7 @@ def _violations(policies: Sequence[Policy]) -> Callable[[pa.Table], pa.Table]:
 
 
 def compare(tables: Tables, baseline: Sequence[Wanted], batch: Batch) -> None:
-    """Makes all of `drift` again: what one cluster changes may be odd in another."""
+    """Make all of `drift` again: what one cluster changes may be odd in another."""
     history = tables.newest(HISTORY, F.lit(True))
     # Of the cluster itself too: what was not observed says when a first look was.
     first = _first_polls(history, "first_poll")

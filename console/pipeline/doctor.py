@@ -52,7 +52,7 @@ LEAST_ROOM = 5 * 1024 * MIB
 
 
 def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
-    """All checks. lake: its path, None to leave it out."""
+    """Yield all checks. lake: its path, None to leave it out."""
     python = f"{sys.version.split()[0]} ({sys.executable})"
     of_executors = f"executors of a cluster need 3.10 or newer, with {', '.join(OF_EXECUTORS)}"
     yield Check("Python", Health.OK, f"{python}; {of_executors}")
@@ -92,7 +92,7 @@ def _java(javas: list[Java]) -> Iterator[Check]:
 
 
 def _jars(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
-    """Those that the lake needs, and others where they are there."""
+    """Yield a check of the jars that the lake needs, and of others where they are in the cache."""
     needed = groups_of(lake or "", topics=False)
     for group in Group:
         lacking, count = lacking_jars(environ, {group}), len(jars_of({group}))

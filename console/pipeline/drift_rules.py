@@ -31,12 +31,12 @@ OF_EACH_BROKER = (
 
 
 def severity_of(entity_type: str, attr: str) -> str:
-    """high, medium or low."""
+    """Return high, medium or low."""
     if entity_type == "acl":
         return "high"
     return next((name for name, pattern in BY_PATTERN if re.search(pattern, attr)), "low")
 
 
 def is_of_each_broker(attr: str) -> bool:
-    """Whether brokers differ in this key by nature."""
+    """Return whether brokers differ in this key by nature."""
     return re.search(OF_EACH_BROKER, attr) is not None

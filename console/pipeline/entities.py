@@ -34,7 +34,7 @@ _RESERVED = "__HIVE_DEFAULT_PARTITION__"
 
 
 def id_problem(cluster_id: str) -> str:
-    """Why this id is refused; empty text if it is accepted. Quotes at most 40 characters of it."""
+    """Return why this id is refused; empty text if it is accepted. Quotes at most 40 characters of it."""
     shown = ascii(cluster_id[:40]) + (" …" if len(cluster_id) > 40 else "")
     if not cluster_id.strip():
         return "the id of the cluster is empty"
@@ -50,7 +50,7 @@ def id_problem(cluster_id: str) -> str:
 
 
 def folder_of(cluster_id: str) -> str:
-    """The name of a cluster's folder: one component of a path, never `.` or `..`, different for different ids.
+    """Return the name of a cluster's folder: one component of a path, never `.` or `..`, different for different ids.
 
     Kafka's own ids, and others of up to 64 letters, digits, `-` and `_`, are unchanged; all others are hashed.
     """
@@ -108,34 +108,36 @@ _ESCAPED = re.compile(r"[%,=:<>\x00-\x1f\x7f]")
 
 
 def named(names: Mapping[int, str], code: int) -> str:
-    """A code's name; ``UNKNOWN(n)`` where it has none, as `console.model.codes` writes it."""
+    """Return a code's name; ``UNKNOWN(n)`` where it has none, as `console.model.codes` writes it."""
     return names.get(code, f"UNKNOWN({code})")
 
 
 def config_key(entity_type: str, name: str) -> str:
-    """The key of a config's resource: its name; `DEFAULT` for the brokers' common defaults."""
+    """Return the key of a config's resource: its name; `DEFAULT` for the brokers' common defaults."""
     return DEFAULT if entity_type == "broker" and not name else name
 
 
 def quota_value(value: float) -> str:
-    """A quota's value as text: `1048576`, `12.5`; whole numbers without a decimal point."""
+    """Return a quota's value as text: `1048576`, `12.5`; whole numbers without a decimal point."""
     return str(int(value)) if value.is_integer() else repr(value)
 
 
 def scram_value(iterations: int) -> str:
-    """The value of a SCRAM credential: the only part of it that is no secret."""
+    """Return the value of a SCRAM credential: the only part of it that is no secret."""
     return f"iterations={iterations}"
 
 
 def quota_key(parts: Mapping[str, str | None]) -> str:
-    """The key of a quota's entity. parts: names by type; None: the default entity. Types unknown to Kafka come last."""
+    """Return the key of a quota's entity. parts: names by type; None: the default entity. Types unknown to Kafka come
+    last.
+    """
     known = [each for each in _PART_ORDER if each in parts]
     ordered = known + sorted(each for each in parts if each not in _PART_ORDER)
     return ",".join(f"{each}={_name(parts[each])}" for each in ordered)
 
 
 def quota_parts(key: str) -> dict[str, str | None]:
-    """The parts of a key that `quota_key` returned."""
+    """Return the parts of a key that `quota_key` returned."""
     made: dict[str, str | None] = {}
     for part in key.split(","):
         type_, _, name = part.partition("=")
@@ -144,31 +146,32 @@ def quota_parts(key: str) -> dict[str, str | None]:
 
 
 def acl_key(resource_type: str, pattern_type: str, resource_name: str) -> str:
-    """The key of an ACL's resource pattern, with Kafka's names of types: ``TOPIC:LITERAL:orders``."""
+    """Return the key of an ACL's resource pattern, with Kafka's names of types: ``TOPIC:LITERAL:orders``."""
     return f"{resource_type}:{pattern_type}:{_escape(resource_name)}"
 
 
 def acl_resource(key: str) -> tuple[str, str, str]:
-    """The parts of a key that `acl_key` returned: resource type, pattern type, name."""
+    """Return the parts of a key that `acl_key` returned: resource type, pattern type, name."""
     resource_type, pattern_type, name = key.split(":", 2)
     return resource_type, pattern_type, unquote(name)
 
 
 def acl_attr(permission: str, operation: str, principal: str, host: str) -> str:
-    """An ACL as an attribute of its resource pattern: ``ALLOW READ User:a from *``."""
+    """Return an ACL as an attribute of its resource pattern: ``ALLOW READ User:a from *``."""
     return f"{permission} {operation} {principal} from {host}"
 
 
 def acl_of(fields: Mapping[str, Any]) -> tuple[str, str]:
-    """Key and attribute of an ACL, by the fields that Kafka's messages and records have of it. ValueError: a code is no
-    number."""
+    """Return key and attribute of an ACL, by the fields that Kafka's messages and records have of it. ValueError: a
+    code is no number.
+    """
     upon = AclResourceType(fields["resourceType"]).name, PatternType(fields["patternType"]).name
     what = Permission(fields["permissionType"]).name, AclOperation(fields["operation"]).name
     return acl_key(*upon, fields["resourceName"]), acl_attr(*what, fields["principal"], fields["host"])
 
 
 def acl_parts(attr: str) -> tuple[str, str, str, str]:
-    """The parts of an attribute that `acl_attr` returned: permission, operation, principal, host."""
+    """Return the parts of an attribute that `acl_attr` returned: permission, operation, principal, host."""
     permission, operation, rest = attr.split(" ", 2)
     principal, _, host = rest.rpartition(" from ")
     return permission, operation, principal, host

@@ -26,18 +26,20 @@ _RUN_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
 
 
 def iso_now() -> str:
-    """Now, as ISO 8601 in UTC with microseconds: texts of it sort as times do."""
+    """Return the present time as ISO 8601 in UTC with microseconds: such texts sort as times do."""
     return datetime.now(timezone.utc).isoformat(timespec="microseconds")
 
 
 def new_run_id() -> str:
-    """``20261121T101500Z-3f9a1c``: now, its microsecond in the digits at its end, so that texts sort as times."""
+    """Return an id as ``20261121T101500Z-3f9a1c``: the present time, its microsecond in the digits at its end, so that
+    ids sort as times.
+    """
     now = datetime.now(timezone.utc)
     return f"{now:%Y%m%dT%H%M%SZ}-{now.microsecond * 16 + secrets.randbelow(16):06x}"
 
 
 def is_run_id(text: str) -> bool:
-    """Whether it is such a name: what comes from a file is checked before it becomes a path."""
+    """Return whether it is such a name: what comes from a file is checked before it becomes a path."""
     return _RUN_ID.fullmatch(text) is not None
 
 
@@ -66,7 +68,7 @@ class Holder:
 
 
 def this_process(run_id: str, job: str) -> Holder:
-    """This process as a holder, from now."""
+    """Return this process as a holder, from now."""
     now = iso_now()
     return Holder(run_id, job, _user(), socket.gethostname(), os.getpid(), now, now)
 
@@ -92,7 +94,7 @@ def _all_of(lock: IO[bytes]) -> bytes:
 
 
 def is_dead(holder: Holder) -> bool:
-    """Whether its process is known to have ended: it ran on this host, and is not there."""
+    """Return whether its process is known to have ended: it ran on this host, and is not there."""
     try:
         if holder.host == socket.gethostname():
             os.kill(holder.pid, 0)
@@ -139,20 +141,38 @@ class Entry(NamedTuple):
 
 
 class Filesystem:
-    """This machine's files by absolute path.
+    """Read and write this machine's files by absolute path. `s3.S3Files` does the same with the objects of a bucket.
 
     `replace` writes a neighbour, fsyncs it, renames it and fsyncs the folder: atomic, and kept over a loss of power.
     """
 
     def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
-        """A file, or so many of its bytes from `start`. FileNotFoundError."""
+        """Return a file's bytes.
+
+        Args:
+            start: the first byte, from 0.
+            length: how many bytes at most; None: to the end.
+
+        Returns:
+            Fewer bytes than `length` where the file ends before.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+        """
         with Path(path).open("rb") as file:
             file.seek(start)
             return file.read(length)
 
     def create(self, path: str, data: bytes, *, private: bool = False) -> None:
-        """A new file, with its folders. A crash may tear it: nothing may name it before. private: for its owner alone,
-        where the filesystem knows owners. FileExistsError."""
+        """Write a new file, with its folders. A crash may leave a part of it: nothing may refer to it before it is
+        written.
+
+        Args:
+            private: for its owner alone (0600), where the filesystem knows owners.
+
+        Raises:
+            FileExistsError: there is one already; it is left as it is.
+        """
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if private else 0o666)
         with os.fdopen(number, "wb") as file:
@@ -161,7 +181,9 @@ class Filesystem:
             os.fsync(number)
 
     def replace(self, path: str, data: bytes) -> None:
-        """A file, new or instead of the former: a reader sees one of both, whole."""
+        """Write a file, new or instead of the former: a reader sees one of both, whole. It is kept over a loss of
+        power.
+        """
         written = Path(path).with_name(f".{Path(path).name}.{secrets.token_hex(4)}")
         try:
             self.create(str(written), data)
@@ -172,7 +194,11 @@ class Filesystem:
         _sync_folder(written.parent)
 
     def entries(self, folder: str) -> list[Entry]:
-        """What lies right in it, by name; nothing where it is not there."""
+        """Return the direct contents of a folder.
+
+        Returns:
+            Sorted by name, hidden files too; empty where there is no such folder.
+        """
         with suppress(FileNotFoundError), os.scandir(folder) as found:
             return sorted(
                 Entry(each.name, each.is_dir(), 0 if each.is_dir() else each.stat().st_size) for each in found
@@ -180,7 +206,7 @@ class Filesystem:
         return []
 
     def remove(self, path: str) -> None:
-        """A file, or a folder with all that is in it; nothing happens where it is not there."""
+        """Delete a file, or a folder with all that is in it; nothing happens where it does not exist."""
         with suppress(FileNotFoundError):
             if Path(path).is_dir() and not Path(path).is_symlink():
                 shutil.rmtree(path)
@@ -188,8 +214,14 @@ class Filesystem:
                 Path(path).unlink()
 
     def here(self, paths: Sequence[str]) -> list[str]:
-        """Paths by which DuckDB and Spark read these files; copies where they are elsewhere. FileNotFoundError:
-        there is nothing to copy."""
+        """Return paths by which DuckDB and Spark can read these files; copies where they are elsewhere.
+
+        Returns:
+            One path for each of `paths`, in their order.
+
+        Raises:
+            FileNotFoundError: there is nothing to copy.
+        """
         return list(paths)
 
     def spark_settings(self, *, is_local: bool) -> dict[str, str]:
@@ -212,17 +244,23 @@ class Filesystem:
 
     @contextmanager
     def lent(self) -> Iterator[str]:
-        """For the context a file of this user alone, by which `borrowed` reaches the same files in another process;
-        empty: they are this machine's."""
+        """Yield the path of a file of this user alone, by which `borrowed` reaches the same files in another process;
+        empty text: they are this machine's. It is deleted when the context ends.
+        """
         yield ""
 
     @contextmanager
     def lock(self, path: str, holder: Holder) -> Iterator[Lock]:
-        """The lock at that path, held for the context: an flock on a file that names the holder. LakeBusy: another has
-        it.
+        """Yield the lock at that path, held for the context: an flock on a file that names the holder.
 
-        The kernel frees it when its process ends, so a name that is left behind is one who died. The file stays: who
-        removes it would let a third lock another file of that name.
+        The kernel frees it when its process ends, so a name that is left behind is that of a process that died. The
+        file stays: to remove it would let a third process lock another file of that name.
+
+        Args:
+            holder: what is written into the file, for others to report.
+
+        Raises:
+            LakeBusy: another process holds it; its `holder` is what the file says.
         """
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         with Path(path).open("a+b", buffering=0) as file:
@@ -243,7 +281,7 @@ class Filesystem:
 
 
 def borrowed(lent: bytes) -> Filesystem:
-    """The files that another process has: of what its file of `Filesystem.lent` holds."""
+    """Return the files that another process has lent. lent: the content of its file of `Filesystem.lent`."""
     if not lent:
         return Filesystem()
     from console.pipeline.s3 import S3Files

@@ -72,7 +72,7 @@ _KEYS = {
 
 
 def new_keys(tables: Tables) -> DataFrame:
-    """The keys of rows that come to bronze, as a stream."""
+    """Return the keys of rows that come to bronze, as a stream."""
     parts = (tables.stream(table).selectExpr(*_KEYS[table]) for table in BRONZE)
     return reduce(_union, parts).where("of IS NOT NULL AND cluster_id IS NOT NULL")
 
@@ -95,7 +95,7 @@ class News(NamedTuple):
 
 
 def news_of(keys: DataFrame) -> News:
-    """What a batch of `new_keys` says."""
+    """Return what a batch of `new_keys` reports."""
     about = ("of", "cluster_id", "entity_type", "entity_key", "entity_id", "hour")
     counted = (F.bool_or("whole"), F.min("at"), F.count("*"))
     try:
@@ -137,7 +137,7 @@ class Touched(NamedTuple):
     entities: frozenset[Entity] = frozenset()
 
     def more(self, whole: Iterable[str] = (), entities: Iterable[Entity] = ()) -> Touched:
-        """With these, too."""
+        """Return what is touched with these clusters added."""
         both = self.whole | frozenset(whole)
         named = frozenset(each for each in (*self.entities, *entities) if each[0] not in both)
         return Touched(both, named)
@@ -165,8 +165,8 @@ class PollTimes(NamedTuple):
 
 
 def reached(former: Covered | None, now: Covered | None, polls: Iterable[PollTimes]) -> int | None:
-    """Since when events of a cluster may count otherwise, in microseconds; None: since never. Raises `All`: since
-    ever.
+    """Return since when events of a cluster may count otherwise, in microseconds; None: none does. Raises `All`: any
+    event may.
 
     A change is shown by the first poll after it, if the log does not cover that; it is sure up to the last poll that
     the log reaches. So a new poll concerns what changed since the poll before it, a log that goes on what changed since
@@ -216,11 +216,11 @@ class _Group(NamedTuple):
     rows: pa.Table
 
     def of(self, what: str) -> pa.Table:
-        """The rows of one source."""
+        """Return the rows of one source."""
         return self.rows.filter(pc.equal(self.rows["of"], what))
 
     def bronze(self) -> Bronze:
-        """The rows of bronze; of a table without rows its columns are missing."""
+        """Return the rows of bronze; of a table without rows its columns are missing."""
         found = {of: self.of(of) for of in _USED}
         there = {of: rows for of, rows in found.items() if rows.num_rows}
         names = dict(zip(_USED, Bronze._fields, strict=True))
@@ -243,7 +243,7 @@ class _Group(NamedTuple):
         )
 
     def holding(self, what: str, table: Table) -> pa.Table:
-        """Of the rows of a table, with `made`, those that hold."""
+        """Return the valid rows of a table, of rows with `made`."""
         return holding(self.of(what), table)
 
 
@@ -290,15 +290,16 @@ class Renewal:
         touched: Touched,
         gaps_of: frozenset[str] = frozenset(),
     ) -> DataFrame:
-        """The rows of what is touched, made by groups, that differ from those that are there."""
+        """Return the rows of what is touched, made by groups, that differ from the existing ones."""
         former = self._tables.read(table).where(of_clusters(touched.clusters | gaps_of))
         mine = former.select(*table.names, "made", F.lit("former").alias("of"))
         placed = self._placed(_union(rows, mine), touched, gaps_of)
         return placed.groupBy("cluster_id", "place").applyInArrow(make, table.ddl)
 
     def _placed(self, rows: DataFrame, touched: Touched, gaps_of: frozenset[str]) -> DataFrame:
-        """The rows that are about what is touched, in their buckets, with the polls of each cluster in each of them.
-        A cluster's own rows, those of gaps, are in the bucket -1."""
+        """Return the rows that are about what is touched, in their buckets, with the polls of each cluster in each of
+        them. A cluster's own rows, those of gaps, are in the bucket -1.
+        """
         count = max(1, min(BUCKETS, len(touched.entities) // IN_A_BUCKET)) if not touched.whole else BUCKETS
         of_bucket = F.pmod(F.xxhash64("entity_type", "entity_key"), F.lit(count)).cast("int")
         place = F.when(F.col("entity_type") == CLUSTER, -1).otherwise(of_bucket)
@@ -315,7 +316,7 @@ class Renewal:
     # -- bronze ------------------------------------------------------------------------------------------------------
 
     def _bronze(self, touched: Touched) -> DataFrame:
-        """What bronze has of the clusters: by the columns `of` and those of `_USED`."""
+        """Return what bronze has of the clusters: by the columns `of` and those of `_USED`."""
         clusters = touched.clusters
         keys = sorted({each[2] for each in touched.entities})
         records = self._tables.read(KRAFT_RECORD).where(of_clusters(clusters)).where("entity_type IS NOT NULL")
@@ -350,7 +351,9 @@ class Renewal:
         return reduce(_union, parts)
 
     def _polls(self, clusters: Iterable[str]) -> DataFrame:
-        """The times of the polls of clusters, a row for each list of entity types; and the brokers that any saw."""
+        """Return the times of the polls of clusters, a row for each list of entity types; and the brokers that any poll
+        saw.
+        """
         rows = self._tables.read(SNAPSHOT).where(F.col("cluster_id").isin(sorted(clusters)))
         beats = rows.where("kind = 'heartbeat'").groupBy("cluster_id", "entity_type")
         times = beats.agg(F.collect_list(F.unix_micros("observed_ts")).alias("times"))
@@ -358,7 +361,7 @@ class Renewal:
         return _union(times.withColumn("of", F.lit("poll")), brokers.withColumn("of", F.lit("broker")))
 
     def _names(self, news: News) -> Mapping[tuple[str, str], tuple[str, str]]:
-        """Types and keys of what the new rows name by ids."""
+        """Return types and keys of what the new rows name by ids."""
         if not news.ids:
             return {}
         naming = self._tables.read(KRAFT_RECORD).where(of_clusters({cluster for cluster, _ in news.ids}))
@@ -376,7 +379,7 @@ class Renewal:
         times: Mapping[str, Iterable[PollTimes]],
         before: Mapping[str, Covered | None],
     ) -> Touched:
-        """With what follows from further polls and a log that goes on."""
+        """Return what is touched, with what follows from further polls and a log that goes on."""
         since: list[tuple[str, int]] = []
         for cluster in sorted(clusters - touched.whole):
             try:
@@ -400,7 +403,7 @@ class Renewal:
         return touched
 
     def _events(self, touched: Touched) -> DataFrame:
-        """The changes of what is touched."""
+        """Return the changes of what is touched."""
         rows = self._tables.read(CHANGE_EVENT).where(of_clusters(touched.clusters))
         return rows.select(*CHANGE_EVENT.names, "made", F.lit("event").alias("of"))
 
@@ -410,7 +413,7 @@ _SINCE = pa.schema([("cluster_id", pa.string()), ("since", pa.int64())])
 
 
 def _made_events(epochs: Mapping[str, Epochs], touched: Touched) -> Callable[[pa.Table], pa.Table]:
-    """Makes the rows of `change_event` of a group."""
+    """Return the function that makes the rows of `change_event` of a group."""
     mine = {each: epochs[each] for each in touched.clusters if each in epochs}
     wanted = frozenset(touched.entities)
 
@@ -424,7 +427,9 @@ def _made_events(epochs: Mapping[str, Epochs], touched: Touched) -> Callable[[pa
 
 
 def _made_history(covers: Mapping[str, Covered | None], touched: Touched, until: int) -> Callable[[pa.Table], pa.Table]:
-    """Makes the rows of `history` of a group. until: when the latest poll of any cluster was."""
+    """Return the function that makes the rows of `history` of a group. until: when the latest poll of any cluster
+    was.
+    """
     wanted = frozenset(touched.entities)
 
     def make(rows: pa.Table) -> pa.Table:
@@ -444,7 +449,7 @@ def _made_history(covers: Mapping[str, Covered | None], touched: Touched, until:
 
 
 def _only(rows: pa.Table, wanted: frozenset[Entity] | None) -> pa.Table:
-    """The rows that are about these entities; None: all."""
+    """Return the rows that are about these entities; None: all."""
     if wanted is None:
         return rows
     return rows.filter(pa.array((each in wanted for each in rows_of(rows, *ENTITY)), pa.bool_()))
@@ -495,8 +500,9 @@ class Known:
             self._read_covers(unread)
 
     def cover(self, touched: Touched, seen: Mapping[str, Any] | None) -> None:
-        """Go on with the covered time, by what was just made. Changes of some entities only add to it: a log that goes
-        on takes none of its changes back. seen: what `SEEN` gives of the rows that were appended."""
+        """Extend the covered time by what was just made. Changes of some entities only add to it: a log that goes on
+        takes none of its changes back. seen: what `SEEN` has of the rows that were appended.
+        """
         self._read_covers(touched.whole)
         some = touched.clusters - touched.whole
         if seen is not None and len(some) == 1 and touched.clusters == some and not seen["of_snapshots"]:
@@ -530,7 +536,7 @@ class Known:
         return {cluster: _covered(found) for cluster, found in marks_of.items()}
 
     def poll_times(self, news: News) -> dict[str, list[PollTimes]]:
-        """The polls of clusters that have news, as far as `reached` needs them."""
+        """Return the polls of clusters that have news, as far as `reached` needs them."""
         if self._tables.is_empty(SNAPSHOT):
             return {}
         beats = self._tables.read(SNAPSHOT).where("kind = 'heartbeat'")
@@ -567,8 +573,9 @@ _BOUNDS = pa.schema([("cluster_id", pa.string()), ("first", pa.int64()), ("bound
 
 
 def _marks(changes: DataFrame) -> list[tuple[Any, ...]]:
-    """`_ENDS` of each cluster, and of each time at which its snapshots report changes, with how long before it they may
-    have been: None of the others."""
+    """Return `_ENDS` of each cluster, and of each time at which its snapshots report changes, with how long before it
+    they may have been: None of the others.
+    """
     of_snapshot = F.col("source") == "kraft_snapshot"
     marks = (F.when(of_snapshot, F.col(name)).alias(name) for name in ("event_ts", "ts_uncertainty_ms"))
     found = changes.groupBy("cluster_id", *marks).agg(*(F.expr(sql) for sql in _ENDS.values()))
@@ -576,8 +583,9 @@ def _marks(changes: DataFrame) -> list[tuple[Any, ...]]:
 
 
 def _covered(marks: Iterable[tuple[int | None, int | None, int, int]]) -> Covered:
-    """What a cluster's log covers. marks: for each time at which snapshots report changes, and how long before it they
-    may have been (None: of changes of the log), the first and the last event."""
+    """Return what a cluster's log covers. marks: for each time at which snapshots report changes, and how long before
+    it they may have been (None: of changes of the log), the first and the last event.
+    """
     holes: dict[int, int] = {}
     wholes = []
     rows = list(marks)

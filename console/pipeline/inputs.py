@@ -98,8 +98,9 @@ class UnreadableInput(LakeError):
 
 
 def folders_of(logs: Sequence[MetadataLog]) -> dict[str, list[str]]:
-    """The folders by cluster. NoMetadataLogError, OSError; UnreadableInput: a folder says for itself that it is of a
-    cluster that another folder has, too, as a controller that was cloned does."""
+    """Return the folders by cluster. NoMetadataLogError, OSError; UnreadableInput: two folders are of one cluster by
+    their own meta.properties, as those of a controller that was cloned.
+    """
     made: dict[str, list[MetadataLog]] = {}
     for log in logs:
         for cluster_id in dict.fromkeys(file.cluster_id for file in log_files([log.path], log.cluster_id)):
@@ -116,8 +117,9 @@ def folders_of(logs: Sequence[MetadataLog]) -> dict[str, list[str]]:
 
 
 def owned(inputs: Inputs) -> list[RequestLog]:
-    """The request logs, each with its cluster: one that names none is of the cluster whose metadata log is read.
-    UnreadableInput: there is none, or more than one; an id can't be kept."""
+    """Return the request logs, each with its cluster: one that names none is of the cluster whose metadata log is read.
+    UnreadableInput: there is none, or more than one; an id can't be kept.
+    """
     for log in inputs.request_logs:
         if log.cluster_id and (problem := id_problem(log.cluster_id)):
             raise UnreadableInput(f"The request log of broker {log.broker_id}: {problem}.")

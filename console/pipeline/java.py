@@ -77,7 +77,7 @@ def find_java(environ: Mapping[str, str]) -> Java:
 
 
 def candidates(environ: Mapping[str, str]) -> Iterator[Java]:
-    """The Javas of this machine, usable or not, the first choice first."""
+    """Yield the Javas of this machine, usable or not, the first choice first."""
     if environ.get("JAVA_HOME"):
         yield inspected(Path(environ["JAVA_HOME"], "bin", "java"), "JAVA_HOME")
     on_path = shutil.which("java", path=environ.get("PATH", os.defpath))
@@ -98,7 +98,7 @@ def inspected(program: Path, place: str) -> Java:
 
 
 def major(version: str) -> int:
-    """17 of `17.0.15`, 8 of `1.8.0_402`; 0 of any other text."""
+    """Return 17 of `17.0.15`, 8 of `1.8.0_402`; 0 of any other text."""
     numbers = re.match(r"(?:1\.)?(\d+)", version)
     return int(numbers[1]) if numbers else 0
 
@@ -174,12 +174,12 @@ def table(text: str) -> tuple[Jar, ...]:
 
 
 def jars_of(groups: Collection[Group]) -> tuple[Jar, ...]:
-    """The table's jars for these purposes."""
+    """Return the table's jars for these purposes."""
     return tuple(each for each in table(TABLE.read_text(encoding="utf-8")) if each.of in groups)
 
 
 def jar_folder(environ: Mapping[str, str]) -> Path:
-    """Where fetched jars are kept."""
+    """Return the folder of fetched jars."""
     return cache_directory(environ) / "spark-jars"
 
 
@@ -198,13 +198,15 @@ def own_folder(folder: Path) -> Path:
 
 
 def groups_of(lake: str, *, topics: bool) -> frozenset[Group]:
-    """What a lake at this place needs. topics: whether request logs are read from topics."""
+    """Return what a lake at this location needs. topics: whether request logs are read from topics."""
     more = {Group.S3: lake.startswith(("s3://", "s3a://")), Group.KAFKA: topics}
     return frozenset({Group.DELTA, *(group for group, needed in more.items() if needed)})
 
 
 def lacking_jars(environ: Mapping[str, str], groups: Collection[Group]) -> tuple[Jar, ...]:
-    """The jars for these purposes that the cache lacks: not there, not a file of this user, or of another content."""
+    """Return the jars for these purposes that the cache lacks: missing, not a file of this user, or of other
+    content.
+    """
     folder = jar_folder(environ)
     return tuple(each for each in jars_of(groups) if digest_of(folder / each.file) != each.sha256)
 
@@ -235,7 +237,7 @@ def spark_jars(
 
 
 def digest_of(file: Path) -> str:
-    """The SHA-256 of a regular file of this user; empty text for anything else, or a link."""
+    """Return the SHA-256 of a regular file of this user; empty text for anything else, or a link."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -278,7 +280,7 @@ def _missing(jars: Iterable[Jar], folder: Path) -> list[Jar]:
 
 
 def _copied(given: Path, jars: Iterable[Jar], folder: Path) -> str:
-    """A copy is what is verified: others may write where the jars are."""
+    """Copy jars, and return the first error: a copy is what is verified, since others may write where the jars are."""
     said = ""
     for each in jars:
         try:
@@ -317,8 +319,9 @@ def _by_ivy(java: Path, jars: Iterable[Jar], folder: Path) -> str:
 
 
 def pom_of(coordinates: Iterable[str], *, alone: bool, left_out: Collection[str] = ()) -> str:
-    """A project of Maven that depends on these. alone: without what they depend on; left_out: names of artifacts that
-    none of them brings along."""
+    """Return a project of Maven that depends on these. alone: without what they depend on; left_out: names of artifacts
+    that none of them brings along.
+    """
     unwanted = "".join(
         f"<exclusion><groupId>*</groupId><artifactId>{name}</artifactId></exclusion>"
         for name in (("*",) if alone else left_out)
@@ -400,7 +403,7 @@ def archive_of(environ: Mapping[str, str], java: Java, options: Sequence[str]) -
 
 
 def usable(archive: Archive) -> bool:
-    """Whether the archive is complete, this user's own, and as it was made. One that is not is deleted."""
+    """Return whether the archive is complete, this user's own, and as it was made. One that is not is deleted."""
     with suppress(OSError, UnicodeDecodeError):
         own_folder(archive.folder)
         digest = archive.digest.read_text(encoding="ascii")
@@ -413,7 +416,7 @@ def usable(archive: Archive) -> bool:
 
 
 def start_options(archive: Archive, recording: Path | None) -> list[str]:
-    """Java's options that use the archive; or that record its classes in a file, where there is none yet.
+    """Return Java's options that use the archive; or that record its classes in a file, where there is none yet.
 
     recording: None to record nothing.
     """
@@ -469,7 +472,7 @@ def make(archive: Archive) -> None:
 
 @contextmanager
 def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Holds a folder locked for the context. BlockingIOError: another process does, and `wait` is false."""
+    """Hold a folder locked for the context. BlockingIOError: another process does, and `wait` is false."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

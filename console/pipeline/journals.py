@@ -85,7 +85,7 @@ _OWN_SOURCES: Mapping[str, tuple[str, ...]] = {
 
 
 def settings_of(edit: Mapping[str, Any], was: Any) -> tuple[Setting, ...]:
-    """The attributes that an edit changes. was: the journal's record of the former value.
+    """Return the attributes that an edit changes. was: the journal's record of the former value.
 
     Raises KeyError, TypeError, ValueError, AttributeError or IndexError for JSON that is no edit.
     """
@@ -166,7 +166,7 @@ _UNKNOWN_PRINCIPALS = frozenset({"", "certificate", "OAUTHBEARER", "GSSAPI"})
 
 
 def principal_of(name: str) -> str | None:
-    """The principal as brokers write it: `User:alice`."""
+    """Return the principal as brokers write it: `User:alice`."""
     if name in _UNKNOWN_PRINCIPALS:
         return None
     return name if ":" in name else f"User:{name}"
@@ -189,7 +189,7 @@ class Ending(NamedTuple):
 
 
 def endings(intent: IntentLine, notes: Iterable[Note]) -> Iterator[Ending]:
-    """How each edit ended, in their order (`console.model.journal_lines.final_status`)."""
+    """Return how each edit ended, in their order (`console.model.journal_lines.final_status`)."""
     answered: dict[int, Ending] = {}
     found: dict[int, Ending] = {}
     sent: set[int] = set()
@@ -215,8 +215,9 @@ def endings(intent: IntentLine, notes: Iterable[Note]) -> Iterator[Ending]:
 
 
 def _change_rows(cluster_id: str, change: _Change) -> Iterator[dict[str, Any]]:
-    """The change as rows of the table `journal` without `run_id`. The brokers' message is left out where a secret was
-    set: it may quote the secret."""
+    """Yield the change as rows of the table `journal` without `run_id`. The brokers' message is left out where a secret
+    was set: it may quote the secret.
+    """
     intent, who = change.intent, change.intent.who
     ends = endings(intent, change.notes)
     for place, (edit, settings, end) in enumerate(zip(intent.edits, change.settings, ends, strict=True)):
@@ -244,7 +245,7 @@ def _change_rows(cluster_id: str, change: _Change) -> Iterator[dict[str, Any]]:
 
 
 def journals_at(paths: Iterable[Path]) -> list[Path]:
-    """The journals at these paths: ``CLUSTER-ID.jsonl``, or folders of such files. A missing one is left out."""
+    """Return the journals at these paths: ``CLUSTER-ID.jsonl``, or folders of such files. A missing one is left out."""
     found: list[Path] = []
     for each in paths:
         found += sorted(each.glob(f"*{SUFFIX}")) if each.is_dir() else [each] if each.exists() else []
@@ -252,12 +253,13 @@ def journals_at(paths: Iterable[Path]) -> list[Path]:
 
 
 def journal_stats(path: Path) -> list[list[int]]:
-    """Bytes and time of the last change of each segment of a journal, for JSON. OSError."""
+    """Return bytes and time of the last change of each segment of a journal, for JSON. OSError."""
     return [[stat.st_size, stat.st_mtime_ns] for stat in (segment.stat() for segment in segments_of(path))]
 
 
 def read_journal(path: Path, at: int, copy_of: str = "") -> pa.Table:
-    """The rows of `journal` of all changes in a journal, with its further segments beside it; none where it is gone.
+    """Return the rows of `journal` of all changes in a journal, with its further segments beside it; none if it is
+    gone.
 
     at: when it was read, in microseconds since 1970. copy_of: what to name in its place. Raises OSError where it can't
     be read.
@@ -272,7 +274,7 @@ def read_journal(path: Path, at: int, copy_of: str = "") -> pa.Table:
 
 
 def segments_of(first: Path) -> list[Path]:
-    """The files of a journal, in their order."""
+    """Return the files of a journal, in their order."""
     others = segment_folder(first).glob(f"*{SUFFIX}") if first.name.endswith(SUFFIX) else ()
     return [first, *sorted(path for path in others if segment_number(path.name) is not None)]
 
@@ -295,8 +297,9 @@ class _Reading:
         self.bad: list[dict[str, Any]] = []
 
     def read(self, segments: Sequence[Path]) -> None:
-        """Fills `changes` and `bad`. The last line may be one that is being written: it is left out, and read when the
-        journal has changed again."""
+        """Fill `changes` and `bad`. The last line may be one that is being written: it is left out, and read when the
+        journal has changed again.
+        """
         with _opened(segments[-1]) as last:
             alone = _locked(last)
             for path in segments:
@@ -314,7 +317,7 @@ class _Reading:
                             bad_until = line.at + line.size
 
     def _take(self, line: bytes) -> bool:
-        """Takes a line; returns whether it reports that the line before was cut. Raises BadLine."""
+        """Process a line; returns whether it reports that the line before was cut. Raises BadLine."""
         found, settings = read_line(line, _decoded)
         if isinstance(found, IntentLine):
             if found.change in self.changes:
@@ -345,8 +348,9 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _locked(file: BinaryIO) -> bool:
-    """Takes the journal's lock, shared, until the file is closed; returns whether it was free, so that no line is half
-    written."""
+    """Take the journal's lock, shared, until the file is closed; returns whether it was free, so that no line is half
+    written.
+    """
     try:
         fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:

@@ -48,8 +48,17 @@ class Lake:
 
     @staticmethod
     def open(where: str, files: Filesystem | None = None) -> Lake:
-        """The lake that is there. files: of URIs that are no local files. NoLake, DamagedLake; LakeError: a lake of a
-        newer kac."""
+        """Open the lake at a location.
+
+        Args:
+            where: a path or a URI.
+            files: of URIs that are no local files.
+
+        Raises:
+            NoLake: there is none.
+            DamagedLake: lake.json can't be read.
+            LakeError: it is a lake of a newer kac, or on no filesystem that kac reaches.
+        """
         lake = Lake.at_path(where, files)
         if (found := lake.about().get("format")) != FORMAT:
             raise LakeError(
@@ -59,7 +68,16 @@ class Lake:
 
     @staticmethod
     def create(where: str, files: Filesystem | None = None) -> Lake:
-        """The lake that is there, or a new one. DamagedLake; LakeError: of another kac, or something else."""
+        """Open the lake at a location, or make a new one with a key of its own.
+
+        Args:
+            where: a path or a URI; a folder that is not a lake has to be empty but for the operator's files.
+            files: of URIs that are no local files.
+
+        Raises:
+            DamagedLake: lake.json can't be read.
+            LakeError: it is a lake of another kac, or something else is there.
+        """
         lake = Lake.at_path(where, files)
         with suppress(NoLake):
             return Lake.open(where, files)
@@ -75,7 +93,11 @@ class Lake:
 
     @staticmethod
     def at_path(where: str, files: Filesystem | None = None) -> Lake:
-        """A lake there, whether or not it is one that can be read. LakeError: kac does not reach it."""
+        """Return a lake at a location, whether or not it can be read.
+
+        Raises:
+            LakeError: it is on no filesystem that kac reaches.
+        """
         parsed = urlsplit(where)
         if files is not None:
             return Lake(where.rstrip("/"), files)
@@ -86,13 +108,23 @@ class Lake:
         return Lake(str(Path(where).expanduser().absolute()), Filesystem())
 
     def path(self, relative: str) -> str:
-        """Of what is in the lake, absolute. LakeError: `relative` leads out of the lake, or is the lake itself."""
+        """Return the absolute path of something in the lake. LakeError: `relative` leads out of the lake, or is the
+        lake itself.
+        """
         if any(part in ("", ".", "..") for part in relative.split("/")):
             raise LakeError(f"{relative!r} is no path within the lake at {self.where}; nothing was read or written.")
         return f"{self.where}/{relative}"
 
     def about(self) -> dict[str, Any]:
-        """What lake.json says: format, lake_id, created. NoLake, DamagedLake."""
+        """Return what lake.json says.
+
+        Returns:
+            format, lake_id, and created as ISO 8601 in UTC.
+
+        Raises:
+            NoLake: the file is missing.
+            DamagedLake: it is no JSON object.
+        """
         try:
             text = self.files.read(self.path("lake.json"))
         except FileNotFoundError:
@@ -104,7 +136,7 @@ class Lake:
             return {**json.loads(text)}
 
     def own_file(self, name: str) -> bytes | None:
-        """A file that the operator has put into the lake; None: there is none. OSError."""
+        """Return the content of a file that the operator has put into the lake; None: there is none. OSError."""
         try:
             return self.files.read(self.path(name))
         except FileNotFoundError:
@@ -113,38 +145,46 @@ class Lake:
     # -- tables --------------------------------------------------------------------------------------------------------
 
     def table(self, table: Table) -> TableFiles:
-        """A table as it is now: its files, relative to `folder`. DamagedLake."""
+        """Return a table in its newest version: its files, relative to `folder`. DamagedLake."""
         return delta_log.newest(self.files, self.folder(table))
 
     def version(self, table: Table) -> int:
-        """The newest version of a table; -1: there is none."""
+        """Return the newest version of a table; -1: there is none."""
         found = delta_log.listed(self.files, self.folder(table)).newest
         return -1 if found is None else found
 
     def folder(self, table: Table) -> str:
-        """Where a table is."""
+        """Return the folder of a table."""
         return self.path(f"data/{table.name}")
 
     def notes(self, table: Table) -> Iterator[dict[str, Any]]:
-        """What the application wrote into the commits of a table, newest first."""
+        """Yield what the application wrote into the commits of a table, newest first, with `version`."""
         for each in self.commits(table):
             with suppress(ValueError, TypeError, KeyError):
                 yield {**json.loads(each["userMetadata"]), "version": each["version"]}
 
     def commits(self, table: Table) -> Iterator[Mapping[str, Any]]:
-        """What Delta says of the commits of a table (`commitInfo`), newest first, with `version`."""
+        """Return what Delta says of the commits of a table (`commitInfo`), newest first, with `version`."""
         return delta_log.commits(self.files, self.folder(table))
 
     # -- the right to write, the key, the runs -----------------------------------------------------------------------
 
     @contextmanager
     def alone(self, run_id: str, job: str) -> Iterator[Lock]:
-        """For the context no other application writes to the lake. LakeBusy: one does."""
+        """Yield the lake's lock: for the context no other application writes to the lake.
+
+        Raises:
+            LakeBusy: another one does.
+        """
         with self.files.lock(self.path("lock"), this_process(run_id, job)) as lock:
             yield lock
 
     def key(self) -> bytes:
-        """The key of HMACs. LakeError: it can't be read."""
+        """Return the key of HMACs, 16 bytes or more.
+
+        Raises:
+            LakeError: it can't be read, or is shorter.
+        """
         named = os.environ.get(KEY_FILE)
         try:
             key = Path(named).read_bytes() if named else self.files.read(self.path("hmac.key"))
@@ -167,7 +207,7 @@ class Lake:
             self.files.remove(self.path(f"runs/{name}"))
 
     def runs(self) -> Iterator[dict[str, Any]]:
-        """What the last runs did, newest first."""
+        """Yield what the last runs did, newest first."""
         for name in self._run_names():
             with suppress(ValueError, FileNotFoundError):
                 yield {**json.loads(self.files.read(self.path(f"runs/{name}")))}

@@ -61,7 +61,7 @@ def deliver(lake: Lake, polls: Iterable[Landed], name: str) -> str:
 
 
 def landed_files(folder: Path, suffix: str = SUFFIX) -> list[Path]:
-    """The files that are whole and this user's own, by name."""
+    """Return the files that are whole and this user's own, by name."""
     with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as found:
         return sorted(
             folder / each.name
@@ -75,8 +75,9 @@ def landed_files(folder: Path, suffix: str = SUFFIX) -> list[Path]:
 
 
 def delivered(files: Filesystem, folder: str, suffix: str = SUFFIX) -> list[str]:
-    """The paths of what was delivered into a folder, whole. In a bucket there are no users: whom it lets write, writes
-    the lake itself."""
+    """Return the paths of what was delivered into a folder, whole. A bucket has no users: a client that may write there
+    may write the lake itself.
+    """
     if "://" not in folder:
         return [str(path) for path in landed_files(Path(folder), suffix)]
     found = (each.name for each in files.entries(folder) if not each.is_folder)
@@ -84,7 +85,7 @@ def delivered(files: Filesystem, folder: str, suffix: str = SUFFIX) -> list[str]
 
 
 def journal_tags(files: Filesystem, folder: str) -> dict[str, list[list[Any]]]:
-    """The journals that were delivered into a folder, each with what changes whenever it or its segments do."""
+    """Return the journals that were delivered into a folder, each with what changes whenever it or its segments do."""
     if "://" not in folder:
         return {str(path): journal_stats(path) for path in landed_files(Path(folder), JOURNAL_SUFFIX)}
     found = {each.name: each for each in files.entries(folder)}
@@ -107,8 +108,9 @@ def delete(files: Filesystem, path: str) -> None:
 
 @contextmanager
 def brought(files: Filesystem, path: str) -> Iterator[Path]:
-    """A delivered journal with its segments where it can be read: in a bucket, a copy for the context. It is not there
-    if the journal is gone."""
+    """Yield a path at which a delivered journal can be read with its segments: in a bucket, a copy for the context.
+    Nothing is there if the journal is gone.
+    """
     if "://" not in path:
         yield Path(path)
         return
@@ -130,7 +132,7 @@ def _is_own(found: os.stat_result) -> bool:
 
 
 def opened_own(path: Path) -> IO[bytes]:
-    """A file that is landed, open; FileNotFoundError. BadLanding: it is a link, or another user's."""
+    """Open a file that is landed; FileNotFoundError. BadLanding: it is a link, or another user's."""
     try:
         number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as wrong:
@@ -144,8 +146,7 @@ def opened_own(path: Path) -> IO[bytes]:
 
 
 def read_polls(path: Path | str, files: Filesystem | None = None) -> Iterator[pa.RecordBatch]:
-    """The rows of `snapshot` in a landed file; none where it is not there any more. files: of one in a bucket.
-    BadLanding."""
+    """Yield the rows of `snapshot` in a landed file; none if it is gone. files: of one in a bucket. BadLanding."""
     try:
         with opened_own(Path(path)) if files is None else BytesIO(files.read(str(path))) as file:
             for line in _lines(file, path):

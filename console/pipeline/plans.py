@@ -71,8 +71,17 @@ class TooMuchIsBad(UnreadableInput):
 
 
 class Source(ABC):
-    """A source of the lake. name: of its format, and of its stream. table: of bronze. given: the field of `Inputs` that
-    names it; empty: it is there anyway. beginning: the offset before all that it has."""
+    """A source of the lake: what is new in it, and how a part of it is read. The first runs in the driver, the other in
+    tasks.
+
+    An offset is a JSON object, kept in Spark's checkpoint; what it contains is the source's own matter.
+
+    Attributes:
+        name: of its format, and of its stream.
+        table: of bronze.
+        given: the field of `Inputs` that names it; empty: it is always there.
+        beginning: the offset before all that it has.
+    """
 
     name: ClassVar[str]
     table: ClassVar[str]
@@ -83,23 +92,48 @@ class Source(ABC):
         self._settings = settings
 
     def initial(self) -> Offset:
-        """Where a new checkpoint begins."""
+        """Return the offset at which a new checkpoint begins."""
         return self._settings.begin.get(self.name, self.beginning)
 
     @abstractmethod
     def newest(self, start: Offset) -> Offset:
-        """Where what is there now ends; `start` where nothing is new. UnreadableInput, OSError."""
+        """Return the offset at which what is there now ends.
+
+        Returns:
+            `start` itself, or an equal one, where nothing is new: then Spark makes no batch.
+
+        Raises:
+            UnreadableInput: an input is not what it should be.
+            OSError: it can't be read.
+        """
 
     @abstractmethod
     def parts(self, start: Offset, end: Offset) -> Sequence[Any]:
-        """What tasks read, of what lies between two offsets."""
+        """Return what tasks read between two offsets.
+
+        Returns:
+            Parts that can be pickled, one for each task. The same for the same offsets, since Spark repeats a batch
+            that failed.
+
+        Raises:
+            UnreadableInput: an input is not what it should be.
+            OSError: it can't be read.
+        """
 
     @abstractmethod
     def read(self, part: Any) -> Iterator[pa.RecordBatch]:
-        """The rows of a part."""
+        """Read a part, in a task.
+
+        Yields:
+            Batches with the columns of the source's bronze table; what is unreadable as rows with `quarantined`.
+
+        Raises:
+            TooMuchIsBad: more of the part is unreadable than `Settings.max_bad_ratio` allows.
+            OSError: it can't be read.
+        """
 
     def committed(self, offset: Offset) -> None:  # noqa: B027 - of most nothing is left behind
-        """What lies before this offset is in the lake."""
+        """Release what is before this offset: it is in the lake."""
 
     @property
     def _lent(self) -> bytes:
@@ -126,11 +160,11 @@ class RecordSource(Source):
         return Path(self._settings.key_file).read_bytes()
 
     def __getstate__(self) -> dict[str, Any]:
-        """With the key, which goes to the tasks so: its file is where this is pickled."""
+        """Return the state with the key, which is so sent to the tasks: its file exists only where this is pickled."""
         return {**self.__dict__, "_key": self._key}
 
     def _damaged(self, troubles: Sequence[Trouble]) -> Iterator[pa.RecordBatch]:
-        """What could not be read, as rows."""
+        """Yield what could not be read, as rows."""
         if troubles:
             rows = [
                 {"cluster_id": each.cluster_id, "quarantined": {"source": self.name, **each._asdict()}}
@@ -149,7 +183,7 @@ class MetadataLogs(RecordSource):
     name, given = "kraft_log", "metadata_logs"
 
     def newest(self, start: Offset) -> Offset:
-        """Behind the last transaction of each log that has ended."""
+        """Return the offset behind the last ended transaction of each log."""
         now = dict(start)
         logs = self._settings.inputs.metadata_logs
         named = {log.cluster_id for log in logs}
@@ -167,7 +201,7 @@ class MetadataLogs(RecordSource):
         return now
 
     def parts(self, start: Offset, end: Offset) -> Sequence[tuple[Split, None] | tuple[None, tuple[Trouble, ...]]]:
-        """The splits of each log, and what of it is damaged."""
+        """Return the splits of each log, and what of it is damaged."""
         found: list[Any] = []
         for cluster_id, upto in end.items():
             known = start.get(cluster_id, {})
@@ -189,7 +223,7 @@ class MetadataLogs(RecordSource):
         return found
 
     def read(self, part: tuple[Split | None, tuple[Trouble, ...] | None]) -> Iterator[pa.RecordBatch]:
-        """The records, with what each is about."""
+        """Yield the records, with what each is about."""
         split, known = part
         troubles = list(known or ())
         if split is not None:
@@ -198,7 +232,7 @@ class MetadataLogs(RecordSource):
 
 
 def _damage(folders: Sequence[str], cluster_id: str, start: int) -> tuple[Trouble, ...]:
-    """What is damaged of a log behind an offset."""
+    """Return what is damaged in a log from an offset on."""
     return plan_log(folders, cluster_id=cluster_id, start_offset=start).troubles
 
 
@@ -225,7 +259,7 @@ class RequestLogs(Source):
     beginning: ClassVar[Offset] = {"read": {}, "parts": []}
 
     def newest(self, start: Offset) -> Offset:
-        """Behind the last whole line of each file."""
+        """Return the offset behind the last whole line of each file."""
         planned = plan_request_logs(start["read"], owned(self._settings.inputs))
         if self._settings.max_bad_ratio < 1:
             self._refuse_forms(each for each in planned.logs if not start["read"].get(_whose(each)))
@@ -244,14 +278,15 @@ class RequestLogs(Source):
             )
 
     def parts(self, start: Offset, end: Offset) -> Sequence[Part]:
-        """What was planned when the offset was made, in the time zones that are named now."""
+        """Return what was planned when the offset was made, in the time zones that are configured now."""
         zones = {(log.cluster_id, log.broker_id): log.time_zone for log in owned(self._settings.inputs)}
         parts = [] if start == end else msgspec.convert(end["parts"], list[Part])
         return [with_zone(part, zones.get((part.cluster_id, part.broker_id), part.zone)) for part in parts]
 
     def read(self, part: Part) -> Iterator[pa.RecordBatch]:
-        """The part's requests by the second, its changes, and what is damaged. A part whose file is gone is one row
-        that says so: nothing brings it back."""
+        """Yield the part's requests by the second, its changes, and what is damaged. A part whose file is gone is one
+        row that says so: the file does not come back.
+        """
         lines = damaged = 0
         read_any = False
         try:
@@ -284,8 +319,13 @@ class PlannedLogs(NamedTuple):
 
 
 def plan_request_logs(inputs: Mapping[str, Any], logs: Sequence[RequestLog]) -> PlannedLogs:
-    """inputs: what the last run remembered. UnreadableInput: no file is found, a file is cut or of two brokers, a zone
-    is unknown. LogChangedError: a file was deleted just now; OSError."""
+    """Return what is to be read of request logs. inputs: what the last run remembered.
+
+    Raises:
+        UnreadableInput: no file matches, a file is cut or of two brokers, a zone is unknown.
+        LogChangedError: a file was deleted just now.
+        OSError: a file can't be read.
+    """
     brokers: list[BrokerLog] = []
     remember: dict[str, Any] = {}
     owners: dict[str, str] = {}
@@ -320,8 +360,9 @@ def _plan(log: RequestLog, known: Progress, owner: str) -> Plan:
 
 
 def _still_known(found: Plan, before: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """What is remembered of files, less those that are long gone. before: of the same broker's other files, from this
-    run. seen: the last day they were there, since 1970."""
+    """Return what is remembered of files, without those that are long gone. before: of the same broker's other files,
+    from this run. seen: the last day they were there, since 1970.
+    """
     today = int(time.time()) // 86_400
     dated = {
         identity: {
@@ -334,8 +375,9 @@ def _still_known(found: Plan, before: Mapping[str, Any]) -> dict[str, dict[str, 
 
 
 def _refuse_two_brokers(brokers: Iterable[BrokerLog]) -> None:
-    """UnreadableInput: two files are given as one broker's, and were written by two. Their lines are of the same time,
-    and the addresses that clients were connected to have nothing in common."""
+    """Raise UnreadableInput where two files are given as one broker's, and were written by two: their lines are of the
+    same time, and the addresses that clients were connected to have nothing in common.
+    """
     files: dict[tuple[str, int], list[tuple[Span, datetime, datetime, set[bytes]]]] = defaultdict(list)
     for broker in brokers:
         for span in broker.spans:
@@ -355,7 +397,7 @@ def _refuse_two_brokers(brokers: Iterable[BrokerLog]) -> None:
 
 
 def _found(log: RequestLog) -> list[str]:
-    """Files of this machine by pattern; a URI names one file."""
+    """Return files of this machine by pattern; a URI names one file."""
     found = [path for pattern in log.paths for path in ([pattern] if "://" in pattern else glob(pattern))]  # noqa: PTH207 - absolute patterns, which Path.glob takes not
     if not found:
         raise UnreadableInput(f"No request log of broker {log.broker_id} is at {', '.join(log.paths)}.")
@@ -394,17 +436,17 @@ class Polls(Source):
         return f"{self._settings.lake}/{POLLS}"
 
     def newest(self, start: Offset) -> Offset:
-        """Behind the files that are there."""
+        """Return the offset behind the files that are there."""
         names = [Path(path).name for path in delivered(borrowed(self._lent), self._folder)]
         new = [name for name in names if name not in start["files"]]
         return {"files": new} if new else start
 
     def parts(self, start: Offset, end: Offset) -> Sequence[tuple[str, bytes]]:
-        """The files, and how they are reached."""
+        """Return the files, and how they are reached."""
         return [] if start == end else [(name, self._lent) for name in end["files"]]
 
     def read(self, part: tuple[str, bytes]) -> Iterator[pa.RecordBatch]:
-        """The polls of a file."""
+        """Yield the polls of a file."""
         name, lent = part
         return read_polls(f"{self._folder}/{Path(name).name}", borrowed(lent) if lent else None)
 
@@ -428,7 +470,7 @@ class Journals(Source):
         return f"{self._settings.lake}/{JOURNAL}"
 
     def newest(self, start: Offset) -> Offset:
-        """The journals as they are."""
+        """Return the present state of the journals."""
         named = journals_at(Path(each.path) for each in self._settings.inputs.journals)
         now = {str(path): journal_stats(path) for path in named} | journal_tags(borrowed(self._lent), self._folder)
         if all(start["seen"].get(path) == stats for path, stats in now.items()):
@@ -436,12 +478,12 @@ class Journals(Source):
         return {"at": time.time_ns() // 1000, "seen": {**start["seen"], **now}}
 
     def parts(self, start: Offset, end: Offset) -> Sequence[tuple[str, int, bytes]]:
-        """The journals that changed, when that was seen, and how they are reached."""
+        """Return the journals that changed, when that was seen, and how they are reached."""
         changed = [path for path, stats in end["seen"].items() if start["seen"].get(path) != stats]
         return [(path, end["at"], self._lent) for path in changed]
 
     def read(self, part: tuple[str, int, bytes]) -> Iterator[pa.RecordBatch]:
-        """The changes in a journal, and its unreadable lines."""
+        """Yield the changes in a journal, and its unreadable lines."""
         path, at, lent = part
         with brought(borrowed(lent), path) as journal:
             rows = read_journal(journal, at, path)

@@ -169,7 +169,7 @@ _GRANTS = ("permission", "operations", "principal", "host")
 
 
 def read_policies(text: str, file: str = POLICIES_FILE) -> tuple[Policy, ...]:
-    """Reads policies from a file's text. Raises FileProblem."""
+    """Parse policies of a file's text. Raises FileProblem."""
     found: dict[str, Policy] = {}
     for node in _rules(text, file, "policies"):
         policy = _policy(node)
@@ -180,7 +180,7 @@ def read_policies(text: str, file: str = POLICIES_FILE) -> tuple[Policy, ...]:
 
 
 def default_policies() -> tuple[Policy, ...]:
-    """kac's own policies."""
+    """Return kac's own policies."""
     # pkgutil, since this may be imported from a zip.
     data = pkgutil.get_data("console.pipeline", "default_policies.yaml")
     if data is None:
@@ -189,8 +189,9 @@ def default_policies() -> tuple[Policy, ...]:
 
 
 def read_baseline(text: str, file: str = BASELINE_FILE) -> tuple[Wanted, ...]:
-    """Reads a baseline from a file's text; of several values for an attribute of an entity the last counts. Raises
-    FileProblem."""
+    """Parse a baseline of a file's text; of several values for an attribute of an entity the last counts. Raises
+    FileProblem.
+    """
     found: list[Wanted] = []
     for node in _rules(text, file, "baseline"):
         fields = node.fields(("values",), (*ENTITY_TYPES, *_WHO, "severity"))
@@ -203,7 +204,7 @@ def read_baseline(text: str, file: str = BASELINE_FILE) -> tuple[Wanted, ...]:
 
 
 def _rules(text: str, file: str, under: str) -> Iterable[Node]:
-    """The list under a name, of a file that begins with `version: 1`; empty for an empty file."""
+    """Return the list under a name, of a file that begins with `version: 1`; empty for an empty file."""
     root = read_yaml(text, file).root
     if root.is_null:
         return ()
@@ -240,7 +241,7 @@ def _policy(node: Node) -> Policy:
 
 
 def _about(node: Node, fields: dict[str, Node]) -> tuple[str, Names, Names]:
-    """The type of the entities, their names, and those of the clusters."""
+    """Return the type of the entities, their names, and those of the clusters."""
     types = [name for name in ENTITY_TYPES if name in fields]
     if len(types) != 1:
         node.fail("the entity is missing", f"write one of {', '.join(ENTITY_TYPES)} and a name")
@@ -258,7 +259,7 @@ def _expected(node: Node) -> Expected:
 
 
 def _grants(node: Node) -> str:
-    """ACLs as a regular expression of their attributes (`console.pipeline.entities.acl_attr`)."""
+    """Return ACLs as a regular expression of their attributes (`console.pipeline.entities.acl_attr`)."""
     fields = node.fields((), _GRANTS)
     said = {name: "|".join(map(re.escape, fields[name].texts())) for name in fields}
     parts = (said.get(name, ".*" if name in ("principal", "host") else r"\S+") for name in _GRANTS)

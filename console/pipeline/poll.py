@@ -56,7 +56,7 @@ _LISTS_GROUPS = 1
 
 
 async def poll_cluster(session: Session, known_topics: Callable[[str], Collection[str]]) -> Observation:
-    """Reads a cluster. known_topics: returns the topics of a cluster id at the last poll.
+    """Read a cluster. known_topics: returns the topics of a cluster id at the last poll.
 
     Parts that the cluster refuses are among what failed. So are topics that existed at the last poll and are not listed
     any more, though the brokers do not call them unknown. Raises AdminError if the cluster can't be reached or the
@@ -104,8 +104,9 @@ def _unlisted(version: int | None) -> dict[ResourceType, Failure]:
 
 
 async def _unsure(session: Session, names: list[str]) -> dict[str, Failure]:
-    """The missing topics that brokers do not call unknown: a listing silently omits topics without the right to see
-    them."""
+    """Return the missing topics that brokers do not call unknown: a listing silently omits topics without the right to
+    see them.
+    """
     from console.admin import topics
 
     unsure: dict[str, Failure] = {}
@@ -176,7 +177,7 @@ class Row(NamedTuple):
 
 
 def observation(snapshot: Snapshot, at: datetime, unread: Mapping[tuple[str, str | None], Failure]) -> Observation:
-    """The result of a poll. unread: what is not in the snapshot without being among its failures."""
+    """Return the result of a poll. unread: what is not in the snapshot without being among its failures."""
     failed: dict[tuple[str, str | None], str] = {}
     for each in snapshot.failures:
         if each.part == "scram":
@@ -242,9 +243,10 @@ _OF_A_BROKER = (own_source(broker_resource(0)), STATIC_BROKER_CONFIG)
 
 
 def _own_values(entity_type: str, resource: ConfigResource, configs: ConfigSet) -> Iterator[Value]:
-    """The values that a resource sets itself. A broker's are set on it at run time, else in its file, even if the
+    """Yield the values that a resource sets itself. A broker's are set on it at run time, else in its file, even if the
     default for all brokers overrides them; a synonym of another name (log.retention.hours below log.retention.ms) is an
-    entry of its own."""
+    entry of its own.
+    """
     on_broker = resource.type == BROKER and not resource.is_cluster_default
     for entry in configs if on_broker else configs.overrides(resource):
         own: Sequence[ConfigEntry | Synonym] = [entry]
@@ -257,12 +259,12 @@ def _own_values(entity_type: str, resource: ConfigResource, configs: ConfigSet) 
 
 
 def state_rows(state: State) -> list[Row]:
-    """The rows of all values."""
+    """Return the rows of all values."""
     return [Row("state", type_, key, *value) for (type_, key), values in state.items() for value in values]
 
 
 def status_rows(seen: Observation) -> list[Row]:
-    """One heartbeat with the types that were read completely, by commas, and a row for each error."""
+    """Return one heartbeat with the types that were read completely, by commas, and a row for each error."""
     incomplete = {entity_type for entity_type, _ in seen.failed}
     complete = [each for each in TYPES if each not in incomplete]
     failures = [Row("failed", entity_type, key, value=why) for (entity_type, key), why in seen.failed.items()]
@@ -270,12 +272,12 @@ def status_rows(seen: Observation) -> list[Row]:
 
 
 def failed_row(cluster: str, failure: Failure) -> Row:
-    """The row of a cluster that did not answer. cluster: its name."""
+    """Return the row of a cluster that did not answer. cluster: its name."""
     return Row("failed", "cluster", cluster, value=str(failure))
 
 
 def landed(rows: Sequence[Row], cluster_id: str, at: datetime) -> Landed:
-    """The rows of a poll as they are delivered."""
+    """Return the rows of a poll as they are delivered."""
     return Landed(cluster_id, (at - EPOCH) // timedelta(microseconds=1), [*rows])
 
 
@@ -283,7 +285,7 @@ def landed(rows: Sequence[Row], cluster_id: str, at: datetime) -> Landed:
 
 
 def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
-    """The rows of the table `snapshot`, and the new state.
+    """Return the rows of the table `snapshot`, and the new state.
 
     A known resource that is not listed was deleted only if all of its type could be listed; if that failed, or reading
     its configs did, its state stays.
@@ -323,13 +325,13 @@ class LastStates:
         self._known: dict[str, State] = {}
 
     def of(self, cluster_id: str) -> State:
-        """The state of a cluster; empty if it was never polled."""
+        """Return the state of a cluster; empty if it was never polled."""
         if cluster_id not in self._known:
             self._known[cluster_id] = self._read(cluster_id)
         return self._known[cluster_id]
 
     def owners(self) -> Mapping[str, Owner]:
-        """The context of each cluster that was polled, by the cluster's id."""
+        """Return the context of each cluster that was polled, by the cluster's id."""
         text = self.lake.own_file(OWNERS)
         with suppress(ValueError, TypeError):
             return {of: Owner(*owner) for of, owner in json.loads(text or "{}").items()}

@@ -23,7 +23,7 @@ SECONDS_BETWEEN_LINES = 15.0
 
 @contextmanager
 def shown(stream: TextIO | None = None) -> Iterator[Lines | Bar]:
-    """Yields a display for the context, on standard error by default."""
+    """Yield a display for the context, on standard error by default."""
     stream = stream or drawn_on("stderr")
     if not stream.isatty():
         yield Lines(stream)
@@ -56,7 +56,7 @@ def _clock(seconds: float) -> str:
 
 
 def fraction(at: Progress) -> float:
-    """How much of the job is done, from 0 to 1: each step counts the same, and within it Spark's tasks."""
+    """Return how much of the job is done, from 0 to 1: each step counts the same, and within it Spark's tasks."""
     within = 1.0 if at.ended else at.done / at.total if at.total else 0.0
     return min(1.0, (at.number - 1 + within) / max(1, at.steps))
 
@@ -71,11 +71,11 @@ class Lines:
         self._at = self._began = time.monotonic()
 
     def say(self, text: str) -> None:
-        """Writes a notice."""
+        """Write a notice."""
         self._write(text, text)
 
     def step(self, at: Progress) -> None:
-        """Writes the end of a step with its rows."""
+        """Write the end of a step with its rows."""
         if at.number != self._number:
             self._number, self._began = at.number, time.monotonic()
         name = f"{at.job} {at.number}/{at.steps} {at.step}"
@@ -88,7 +88,7 @@ class Lines:
             self._said, self._at = name, time.monotonic()
 
     def count(self, what: str, done: int, total: int, text: str) -> None:
-        """Writes a line for each thing."""
+        """Write a line for each thing."""
         self._write(f"{what} {done}/{total}: {text}", f"{what} {done}")
 
     def _write(self, text: str, about: str) -> None:
@@ -109,11 +109,11 @@ class Bar:
         self._of = ""
 
     def say(self, text: str) -> None:
-        """Shows a bar without an end."""
+        """Show a bar without an end."""
         self._show(text, text, 0.0, None, "")
 
     def step(self, at: Progress) -> None:
-        """Moves the bar of the whole job."""
+        """Move the bar of the whole job."""
         tasks = f"{at.done}/{at.total} tasks " if at.total else ""
         counts = f"{at.number}/{at.steps} {tasks}"
         self._show(at.job, f"{at.job} {at.step}", fraction(at), 1.0, counts)
@@ -122,7 +122,7 @@ class Bar:
             self._above(f"{at.job} {at.number}/{at.steps} {at.step}: {rows}")
 
     def count(self, what: str, done: int, total: int, text: str) -> None:
-        """Moves the bar, with a line above it for each thing."""
+        """Move the bar, with a line above it for each thing."""
         self._show(what, what, done, total, f"{done}/{total}")
         self._above(f"{what} {done}/{total}: {text}")
 

@@ -51,17 +51,17 @@ class Where:
         self.parameters: list[Any] = []
 
     def add(self, condition: str, *parameters: Any) -> Where:
-        """Adds a condition; `?` in it is a parameter."""
+        """Add a condition; `?` in it is a parameter."""
         self._conditions.append(condition)
         self.parameters += parameters
         return self
 
     def equal(self, column: str, value: Any) -> Where:
-        """The column has this value; None: any."""
+        """Require that the column has this value; None: any."""
         return self if value is None else self.add(f"{column} = ?", value)
 
     def between(self, column: str, since: datetime | None, until: datetime | None) -> Where:
-        """The column's time lies in [since, until)."""
+        """Require that the column's time is in [since, until)."""
         if since is not None:
             self.add(f"{column} >= ?", since)
         if until is not None:
@@ -69,7 +69,7 @@ class Where:
         return self
 
     def like(self, column: str, pattern: str | None) -> Where:
-        """The column's text equals this text, or matches it if it has `*` or `?`."""
+        """Require that the column's text equals this text, or matches it if it has `*` or `?`."""
         if pattern is None:
             return self
         return self.add(f"{column} GLOB ?" if set(pattern) & set("*?") else f"{column} = ?", pattern)
@@ -81,12 +81,19 @@ class Where:
 
 
 def time(microseconds: int | None) -> datetime | None:
-    """A time that was selected as `epoch_us`: DuckDB's own needs a package for time zones."""
+    """Return a time that was selected as `epoch_us`: DuckDB's own timestamps need a package for time zones.
+
+    Args:
+        microseconds: since 1970; None stays None.
+
+    Returns:
+        In UTC.
+    """
     return None if microseconds is None else EPOCH + microseconds * _MICROSECOND
 
 
 def known_time(microseconds: int) -> datetime:
-    """The same for a column that is never empty."""
+    """Return a time that was selected as `epoch_us`, of a column that is never empty."""
     return EPOCH + microseconds * _MICROSECOND
 
 
@@ -113,7 +120,7 @@ class Part:
 
     @staticmethod
     def of(cluster_id: str | None) -> Part:
-        """A cluster; None: all."""
+        """Return the part of a cluster; None: of all."""
         return Part(None if cluster_id is None else (cluster_id,))
 
     @property
@@ -123,7 +130,7 @@ class Part:
         return first, None if self.until is None else _hour(self.until + _HOUR - _MICROSECOND)
 
     def may_be_in(self, file: DataFile) -> bool:
-        """Whether a file may have rows of it, by its partition and by what Delta's log has of its columns."""
+        """Return whether a file may have rows of it, by its partition and by what Delta's log has of its columns."""
         since, until = self.hours
         cluster, day = file.parts.get("in_cluster_id"), file.parts.get("in_day")
         if cluster is not None and self.clusters is not None and cluster not in self.clusters:
@@ -147,7 +154,7 @@ class Part:
         )
 
     def where(self, table: Table) -> Where:
-        """The same of rows."""
+        """Return the conditions that rows are in the part."""
         where = Where()
         if self.since is not None or self.until is not None:
             where.between(time_column(table), *self.hours)
@@ -175,8 +182,9 @@ class Rows(NamedTuple):
 
 
 def holding(table: Table, part: Part, files: Sequence[str]) -> Rows:
-    """The rows of these files that hold: of those that are equal in `Table.newest` the ones made last, without those
-    which say that nothing is left."""
+    """Return the valid rows of these files: of those that are equal in `Table.newest` the ones made last, without those
+    which report that nothing is left.
+    """
     where = part.where(table)
     parameters = [list(files), *where.parameters]
     if not table.newest:
@@ -187,7 +195,7 @@ def holding(table: Table, part: Part, files: Sequence[str]) -> Rows:
 
 
 def time_column(table: Table) -> str:
-    """Its first column of times."""
+    """Return the name of a table's first column of times."""
     return next(column.name for column in table.columns if column.type == "timestamp")
 
 
@@ -221,8 +229,16 @@ class Tables:
     calls from other threads wait."""
 
     def __init__(self, where: str, files: Filesystem | None = None, former: Tables | None = None) -> None:
-        """files: of a lake that is not on this machine. former: of the same lake, of which what it knows is taken over,
-        with its connection: closing one closes both. Raises LakeError with a remedy (NoLake …)."""
+        """Make one that reads nothing yet.
+
+        Args:
+            where: a path or a URI.
+            files: of a lake that is not on this machine.
+            former: of the same lake, whose knowledge is taken over, with its connection: closing one closes both.
+
+        Raises:
+            NoLake, DamagedLake, LakeError: the lake can't be read; the text has a remedy.
+        """
         self.where = where
         self._pinned: dict[str, TableFiles] = {}
         self._runs: dict[str, str | None] = {}
@@ -246,7 +262,7 @@ class Tables:
                 self._runs[name] = former._runs[name]
 
     def close(self) -> None:
-        """Closes the connection. DuckDB warns of connections that are never closed."""
+        """Close the connection. DuckDB warns of connections that are never closed."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
@@ -262,14 +278,18 @@ class Tables:
             )
 
     def files(self, table: Table) -> TableFiles:
-        """The version of a table that is shown, and its files. Raises LakeError."""
+        """Return the version of a table that is shown, and its files. It stays pinned until a file can't be read.
+
+        Raises:
+            LakeError: the table's log can't be read.
+        """
         with self._lock, self._reading():
             if table.name not in self._pinned:
                 self._pinned[table.name] = self.lake.table(table)
             return self._pinned[table.name]
 
     def run(self, table: Table) -> str | None:
-        """The run that made the version of the table; None: its commits do not say."""
+        """Return the id of the run that made the version of the table; None: its commits do not say."""
         version = self.files(table).version
         with self._lock, self._reading():
             if table.name not in self._runs:
@@ -278,7 +298,7 @@ class Tables:
             return self._runs[table.name]
 
     def clusters(self, *tables: Table) -> list[str]:
-        """The clusters that these tables have rows of."""
+        """Return the ids of the clusters that these tables have rows of, sorted."""
         found: set[str | None] = set()
         for table in tables:
             if "in_cluster_id" in table.partitions:
@@ -288,7 +308,11 @@ class Tables:
         return sorted(filter(None, found))
 
     def days(self, table: Table, part: Part = WHOLE) -> list[datetime | None]:
-        """The days that a part may have rows of, from late to early; None: the table is not apart by days."""
+        """Return the days of which a part may have rows, the latest first; None: the table is not partitioned by days.
+
+        Returns:
+            The beginning of each day in UTC; empty if there are no files.
+        """
         found = {file.parts.get("in_day") for _, file in self._of(table, part)}
         with self._logged(table):
             days = (datetime.fromisoformat(each).replace(tzinfo=timezone.utc) for each in found if each)
@@ -299,16 +323,23 @@ class Tables:
             return [(path, file) for path, file in self.files(table).files.items() if part.may_be_in(file)]
 
     def _logged(self, table: Table) -> AbstractContextManager[None]:
-        """What the log says of files may be anything: then DamagedLake says so."""
+        """Raise DamagedLake in the context for what Delta's log has of files: it may be anything."""
         return delta_log.reading(self.lake.folder(table), delta_log.LOG)
 
     def built(self, table: Table, part: Part = WHOLE) -> datetime | None:
-        """When the newest files of a part were written."""
+        """Return when the newest files of a part were written, in UTC; None: there are none."""
         times = [file.written for _, file in self._of(table, part)]
         return EPOCH + max(times) * _MICROSECOND * 1000 if times else None
 
     def rows(self, table: Table, part: Part = WHOLE) -> Rows | None:
-        """The rows of a part that hold; None: there are no files of it. Raises Unreadable."""
+        """Return the valid rows of a part as a table of a query.
+
+        Returns:
+            SQL and its parameters; None where there are no files.
+
+        Raises:
+            Unreadable: a file can't be read.
+        """
         folder = self.lake.folder(table)
         paths = [f"{folder}/{path}" for path, _ in self._of(table, part)]
         if not paths:
@@ -319,14 +350,33 @@ class Tables:
     def select(
         self, columns: str, table: Table, part: Part = WHOLE, where: Where | None = None, rest: str = "", *more: Any
     ) -> list[tuple[Any, ...]]:
-        """Columns of a part's rows. rest: of the query, behind its conditions. more: parameters in `rest`."""
+        """Return columns of a part's valid rows.
+
+        Args:
+            columns: SQL, as after SELECT; times as `epoch_us(…)`, see `time`.
+            where: further conditions.
+            rest: of the query, after its conditions.
+            more: parameters in `rest`.
+
+        Returns:
+            A tuple for each row, at most `MOST_ROWS`; empty where the table has no files.
+
+        Raises:
+            Unreadable: a file is damaged or missing.
+            LakeError: there are more rows.
+        """
         if (rows := self.rows(table, part)) is None:
             return []
         of = where or Where()
         return self.ask(f"SELECT {columns} FROM {rows.sql} {of.sql} {rest}", [*rows.parameters, *of.parameters, *more])  # noqa: S608
 
     def ask(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """All rows of a result. Unreadable: a file is damaged or missing. LakeError: there are too many."""
+        """Return all rows of a query's result. One query runs at a time.
+
+        Raises:
+            Unreadable: a file is damaged or missing.
+            LakeError: there are more than `MOST_ROWS`.
+        """
         with self._lock, self._reading():
             if self._connection is None:
                 raise Unreadable(self.where, "it was closed")
@@ -339,8 +389,9 @@ class Tables:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """What goes wrong with files as Unreadable. What was pinned is opened again the next time: it may have been
-        replaced and deleted."""
+        """Raise Unreadable in the context for what goes wrong with files. Versions that were pinned are opened again
+        the next time: their files may have been replaced and deleted.
+        """
         try:
             yield
         except LakeError:
@@ -381,8 +432,9 @@ class Change(NamedTuple):
         return self.entity_type == CLUSTER and self.attr == FIRST_LOOK
 
     def is_first_seen(self, first_poll: datetime | None) -> bool:
-        """Whether it was shown by the cluster's first poll, and is no change: it was so before, since an unknown
-        time."""
+        """Return whether it was shown by the cluster's first poll, and is no change: it was so before, since an unknown
+        time.
+        """
         is_new = self.old_value is None and not self.is_deleted and not self.is_gap
         return is_new and self.source in POLL_SOURCES and self.valid_from == first_poll
 
@@ -526,14 +578,23 @@ class Wanted:
 
 
 def with_acls(type_: str, key: str) -> tuple[tuple[str, str], ...]:
-    """An entity, with the ACLs on its name if its type can have any."""
+    """Return an entity, with the ACLs on its name if its type can have any."""
     if type_ not in ("topic", "group"):
         return ((type_, key),)
     return (type_, key), ("acl", acl_key(type_.upper(), "LITERAL", key))
 
 
 def timeline(tables: Tables, wanted: Wanted, limit: int = PAGE, *, folded: bool = False) -> list[Change]:
-    """The latest changes. folded: what the first poll of a cluster showed is one row (`Change.is_first_look`)."""
+    """Return the latest changes, the latest first.
+
+    Args:
+        wanted: which changes.
+        limit: how many at most.
+        folded: what the first poll of a cluster showed is one row (`Change.is_first_look`).
+
+    Raises:
+        LakeError: as `Tables.select`, like all functions here that read tables.
+    """
     looks = _first_looks(tables, wanted) if folded else []
     where = _changes_where(wanted)
     if looks:
@@ -545,7 +606,7 @@ def timeline(tables: Tables, wanted: Wanted, limit: int = PAGE, *, folded: bool 
 
 
 def _part(tables: Tables, wanted: Wanted) -> Part:
-    """What of `history` is read: the entities, with those that gaps are of."""
+    """Return the part of `history` that is read: of the entities, and of the clusters that gaps belong to."""
     part = Part.of(wanted.cluster_id)
     if not wanted.entities:
         return part
@@ -560,7 +621,7 @@ _WAS_THERE = f"list_contains(?, source) AND old_value IS NULL AND NOT is_deleted
 
 
 def _first_looks(tables: Tables, wanted: Wanted) -> list[Change]:
-    """A row in the place of all that the first poll of a cluster showed, where that is much."""
+    """Return a row in place of all that the first poll of a cluster showed, where that is much."""
     rows = tables.rows(HISTORY, Part.of(wanted.cluster_id))
     if rows is None:
         return []
@@ -592,7 +653,7 @@ def _changes_where(wanted: Wanted) -> Where:
 
 
 def first_polls(tables: Tables, clusters: Collection[str]) -> dict[str, datetime]:
-    """The time of the first poll of each of these clusters that was polled."""
+    """Return cluster id -> the time of its first poll in UTC, of those clusters that were polled."""
     where = Where().add("list_contains(?, source)", POLL_SOURCES).add("attr <> ?", UNOBSERVED)
     part = Part(tuple(clusters))
     found = tables.select("cluster_id, epoch_us(min(valid_from))", HISTORY, part, where, "GROUP BY cluster_id")
@@ -600,8 +661,12 @@ def first_polls(tables: Tables, clusters: Collection[str]) -> dict[str, datetime
 
 
 def gaps(tables: Tables, cluster_id: str | None, since: datetime | None = None) -> list[Gap]:
-    """The times in which a cluster was not polled (None: any), the latest first; without those that ended before
-    `since`."""
+    """Return the times in which a cluster was not polled, the latest first.
+
+    Args:
+        cluster_id: None: of any cluster.
+        since: gaps that ended before it are left out.
+    """
     where = Where().equal("entity_type", CLUSTER).equal("attr", UNOBSERVED)
     if since is not None:
         where.add("(valid_to IS NULL OR valid_to > ?)", since)
@@ -613,7 +678,7 @@ def gaps(tables: Tables, cluster_id: str | None, since: datetime | None = None) 
 
 
 def _change(row: Sequence[Any]) -> Change:
-    """A row with _COLUMNS."""
+    """Return the change of a row with `_COLUMNS`."""
     return Change(*(*row[:6], known_time(row[6]), time(row[7]), *row[8:]))
 
 
@@ -644,7 +709,13 @@ _BY_SEVERITY = "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END
 def drift(
     tables: Tables, cluster_id: str | None = None, scope: str | None = None, key: str | None = None
 ) -> list[Drifted]:
-    """What differs from its peers, by severity. scope: one of SCOPES. key: an attribute, or a pattern."""
+    """Return what differs from its peers, by severity.
+
+    Args:
+        cluster_id: None: all clusters.
+        scope: one of SCOPES; None: all.
+        key: an attribute, or a pattern with `*` and `?`.
+    """
     where = Where().equal("scope", scope).like("attr", key)
     columns = """cluster_id, scope, entity_key, attr, majority_value, this_value, peers, differing, epoch_us(since),
  severity"""
@@ -654,7 +725,7 @@ def drift(
 
 
 def violations(tables: Tables, cluster_id: str | None = None) -> list[Violation]:
-    """Violations of policies, by severity; with those that ended."""
+    """Return violations of policies, by severity; with those that ended."""
     columns = """cluster_id, policy_id, entity_key, attr, actual, expected, severity, epoch_us(first_seen),
  epoch_us(last_seen)"""
     order = f"ORDER BY {_BY_SEVERITY}, policy_id, entity_key, attr LIMIT {MOST_ROWS + 1}"
@@ -724,8 +795,9 @@ NULL reason LIMIT 0)"
 
 
 def _latest(tables: Tables, table: Table, clusters: Collection[str], where: Where | None = None) -> dict[str, datetime]:
-    """The latest time of each of these clusters in a table's first column of times. where: of which rows. Of a table
-    that is apart by days the newest ones are read, and more of them for clusters that are not in these."""
+    """Return cluster -> the latest time in a table's first column of times. where: of which rows. Of a table that is
+    partitioned by days the newest ones are read, and more of them for clusters that are not in these.
+    """
     found: dict[str, datetime] = {}
     latest = f"cluster_id, epoch_us(max({time_column(table)}))"
     missing, days, count = tuple(clusters), tables.days(table, Part(tuple(clusters))), 1
@@ -741,7 +813,9 @@ def _latest(tables: Tables, table: Table, clusters: Collection[str], where: Wher
 
 
 def settled(tables: Tables, window: Window) -> Window | None:
-    """The window with both ends; None if the cluster has no usage."""
+    """Return the window with both ends in UTC; None if the cluster has no usage. Without `until` it ends after the last
+    minute of usage.
+    """
     newest = _latest(tables, QUOTA_USAGE, [window.cluster_id]).get(window.cluster_id)
     if newest is None:
         return None
@@ -750,7 +824,12 @@ def settled(tables: Tables, window: Window) -> Window | None:
 
 
 def hottest(tables: Tables, window: Window, limit: int = MOST) -> list[Usage]:
-    """The pairs nearest to their limits, or above; those without a limit come last, the busiest first."""
+    """Return the pairs that are nearest to their limits, or above; those without a limit come last, the busiest first.
+
+    Returns:
+        The usage of each pair in the window, on the broker where it is highest; rates in bytes per second, or in
+        percent of a request handler's time, as the quota's key says.
+    """
     whole = settled(tables, window)
     if whole is None or (usage := tables.rows(QUOTA_USAGE, _of_window(whole))) is None:
         return []
@@ -764,14 +843,14 @@ def hottest(tables: Tables, window: Window, limit: int = MOST) -> list[Usage]:
 
 
 def _usage(cluster_id: str, row: tuple[Any, ...]) -> Usage:
-    """A row of _HOTTEST."""
+    """Return the usage of a row of `_HOTTEST`."""
     pair, rest, stamps, rates = Pair(*row[:3]), row[3:14], row[14], row[15]
     series = tuple((known_time(at), rate) for at, rate in zip(stamps, rates, strict=True))
     return Usage._make((cluster_id, pair, *rest, series))
 
 
 def minutes(tables: Tables, window: Window, pair: Pair) -> list[Minute]:
-    """Every minute of a pair, by broker."""
+    """Return every minute of a pair in the window, by time, then by broker."""
     whole = settled(tables, window)
     if whole is None:
         return []
@@ -807,7 +886,7 @@ class FleetFreshness(NamedTuple):
 
 
 def fleet_freshness(tables: Tables, table: Table) -> FleetFreshness:
-    """How fresh a table is for all clusters of which it has rows, in a few queries whatever their number."""
+    """Return how fresh a table is for all clusters of which it has rows, in a few queries whatever their number."""
     clusters = tables.clusters(table)
     seen = _observed(tables, table, clusters)
     found = sorted((seen[cluster], cluster) for cluster in clusters if cluster in seen)
@@ -818,7 +897,7 @@ def fleet_freshness(tables: Tables, table: Table) -> FleetFreshness:
 
 
 def freshness(tables: Tables, cluster_id: str, *, of: tuple[Table, ...] = SHOWN) -> list[Freshness]:
-    """How fresh each table is for a cluster: the newest observation in it, when it was built, and by which run."""
+    """Return how fresh each table is for a cluster: its newest observation, when it was built, and by which run."""
     made = []
     for table in of:
         built = tables.built(table, Part.of(cluster_id))
@@ -832,8 +911,9 @@ def freshness(tables: Tables, cluster_id: str, *, of: tuple[Table, ...] = SHOWN)
 
 
 def _observed(tables: Tables, table: Table, clusters: Collection[str]) -> dict[str, datetime]:
-    """The newest observation that a table may have of clusters: of usage its last minute, else a poll or a record of
-    the log; of those that have neither the last change that another source reports."""
+    """Return cluster -> the newest observation that a table may have of it: of usage its last minute, else a poll or a
+    record of the log; of those that have neither the last change that another source reports.
+    """
     if table is QUOTA_USAGE:
         return _latest(tables, QUOTA_USAGE, clusters)
     found = _latest(tables, SNAPSHOT, clusters, Where().add("kind <> 'failed'"))

@@ -34,7 +34,8 @@ _KEPT = frozenset(" []{}():,.\"'=-_/\\")
 
 
 def is_secret(entity_type: str, name: str) -> bool:
-    """Whether an attribute's value is secret. entity_type: as in `console.pipeline.entities`; name: the attribute.
+    """Return whether an attribute's value is secret. entity_type: as in `console.pipeline.entities`; name: the
+    attribute.
 
     Attributes that are no configs (``:partitions``, quotas, ACLs …) are not. Unknown names and types are.
     """
@@ -53,13 +54,14 @@ def is_secret(entity_type: str, name: str) -> bool:
 
 
 def hmac_hex(key: bytes, value: str) -> str:
-    """HMAC-SHA256 in hex (64 characters): equal for equal values, and reveals none of them without the key."""
+    """Return HMAC-SHA256 in hex (64 characters): equal for equal values, and reveals none of them without the key."""
     return hmac.new(key, value.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 
 def mask(text: str) -> str:
-    """The first 200 characters of a damaged line, masked: letters become x, digits 9, all but ordinary punctuation ?.
-    The fixed parts of a request log's line stay readable."""
+    """Return the first 200 characters of a damaged line, masked: letters become x, digits 9, all but ordinary
+    punctuation ?. The fixed parts of a request log's line stay readable.
+    """
     parts = enumerate(_FRAME.split(text[:MASKED_CHARS]))
     return "".join(part if at % 2 else "".join(map(_masked, part)) for at, part in parts)
 
@@ -74,7 +76,7 @@ class Damaged(NamedTuple):
 
     @staticmethod
     def of(place: int, data: bytes, reason: str) -> Damaged:
-        """Of these bytes."""
+        """Return what may be kept of these bytes."""
         sample = mask(data[: 5 * MASKED_CHARS].decode("utf-8", "replace"))
         return Damaged(place, reason, hashlib.sha256(data).hexdigest(), sample)
 

@@ -62,17 +62,17 @@ class Scale(NamedTuple):
         return max(self.until - self.since, timedelta(seconds=1))
 
     def x(self, at: datetime) -> float:
-        """The x of a time; times outside map to the edge."""
+        """Return the x of a time; times outside map to the edge."""
         share = min(1.0, max(0.0, (at - self.since) / self.length))
         return round(_LEFT + share * (WIDTH - _LEFT - _RIGHT), 1)
 
     def y(self, amount: float) -> float:
-        """The y of an amount."""
+        """Return the y of an amount."""
         return round(HEIGHT - _BOTTOM - amount / (self.most or 1.0) * (HEIGHT - _TOP - _BOTTOM), 1)
 
 
 def changes_figure(changes: Sequence[Change], gaps: Sequence[Gap], since: datetime, until: datetime) -> str:
-    """The number of changes in bars of equal times, and the times without polls."""
+    """Draw the number of changes in bars of equal times, and the times without polls."""
     times = [change.valid_from for change in changes if not (change.is_gap or change.is_first_look)]
     step = Scale(since, until, 0).length / _BARS
     counts = Counter(min(_BARS - 1, max(0, (at - since) // step)) for at in times)
@@ -88,8 +88,9 @@ def changes_figure(changes: Sequence[Change], gaps: Sequence[Gap], since: dateti
 def rate_figure(
     title: str, key: str, minutes: Sequence[Minute], gaps: Sequence[Gap], since: datetime, until: datetime
 ) -> str:
-    """The highest rate of each minute by broker, the limit as a dashed line, minutes with throttling marked at the
-    bottom."""
+    """Draw the highest rate of each minute by broker, the limit as a dashed line, minutes with throttling marked at the
+    bottom.
+    """
     limits = {each.minute: each.quota_value for each in minutes if each.quota_value is not None}
     most = max([each.rate_max_10s for each in minutes] + list(limits.values()), default=0.0) * 1.05
     scale = Scale(since, until, most)
@@ -109,7 +110,7 @@ def rate_figure(
 
 
 def _line(kind: str, points: Iterable[tuple[datetime, float]], scale: Scale, title: str) -> str:
-    """A line, interrupted where nothing is known for longer than `_BREAK`."""
+    """Draw a line, interrupted where nothing is known for longer than `_BREAK`."""
     pieces: list[list[str]] = []
     last: datetime | None = None
     for at, amount in points:
@@ -122,13 +123,13 @@ def _line(kind: str, points: Iterable[tuple[datetime, float]], scale: Scale, tit
 
 
 def _rect(kind: str, left: float, top: float, right: float, title: str) -> str:
-    """A rectangle that stands on the axis."""
+    """Draw a rectangle that stands on the axis."""
     size = f'width="{round(right - left, 1)}" height="{round(HEIGHT - _BOTTOM - top, 1)}"'
     return f'<rect class="{kind}" x="{left}" y="{top}" {size}><title>{title}</title></rect>'
 
 
 def _figure(title: str, scale: Scale, gaps: Iterable[Gap], upward: Iterable[tuple[float, str]], *drawn: str) -> str:
-    """A figure with its axes and the times without polls. upward: amounts that are marked, with their texts."""
+    """Draw a figure with its axes and the times without polls. upward: amounts that are marked, with their texts."""
     spans = [(scale.x(gap.since), scale.x(gap.until or scale.until)) for gap in gaps]
     parts = [_rect("gap", left, _TOP, right, "not polled") for left, right in spans if right > left]
     ground = scale.y(0)
@@ -179,8 +180,9 @@ _TIMES = frozenset({"When", "As of", "Built", "Since", "Until"})
 def page(
     tables: Tables, clusters: Sequence[str], since: datetime | None, until: datetime | None, made: datetime
 ) -> str | None:
-    """The whole page, with a part for each cluster; None if the lake has nothing of them. since, until: UTC; the last
-    `HOURS` that were seen. Raises LakeError."""
+    """Return the whole page, with a part for each cluster; None if the lake has nothing of them. since, until: UTC; the
+    last `HOURS` that were seen. Raises LakeError.
+    """
     parts = [part for each in clusters if (part := _part(tables, each, since, until, made)) is not None]
     if not parts:
         return None
@@ -189,7 +191,7 @@ def page(
 
 
 def text(words: str, limit: int = 2_000) -> str:
-    """Makes a text harmless for a page: escaped, with invisible characters made visible."""
+    """Make a text harmless for a page: escaped, with invisible characters made visible."""
     return escape(clean(words, limit))
 
 
@@ -263,7 +265,7 @@ def _violation(row: Violation) -> tuple[str, ...]:
 def _plots(
     tables: Tables, window: Window, used: Sequence[Usage], gaps: Sequence[Gap], since: datetime, until: datetime
 ) -> Iterator[str]:
-    """The hottest pairs that have a limit, or at least the hottest one."""
+    """Yield the plots of the hottest pairs that have a limit, or at least of the hottest one."""
     limited = [each for each in used[:PLOTTED] if each.quota_value is not None] or used[:1]
     for usage in limited:
         title = f"{pair_text(usage.pair)}: {usage.pair.quota_key}"

@@ -87,13 +87,13 @@ class Status:
     gone: tuple[Gone, ...] = ()
 
     def last(self, job: str) -> RunStatus | None:
-        """The last run of a job that ended and did not fail, or goes on."""
+        """Return the last run of a job that ended and did not fail, or still runs."""
         mine = (run for run in self.runs if run.job == job and run.status != "failed" and run.ended is not None)
         return next(mine, None)
 
 
 def status(lake: Lake) -> Status:
-    """What holds in the lake now. Raises LakeError."""
+    """Return the present contents of the lake. Raises LakeError."""
     about = lake.about()
     with closing(Tables(lake.where, lake.files)) as tables:
         found = tuple(each for table in TABLES.values() if (each := _table(tables, table)) is not None)
@@ -115,7 +115,7 @@ def _table(tables: Tables, table: LakeTable) -> TableStatus | None:
 
 
 def _time_range(table: LakeTable, files: Iterable[DataFile]) -> tuple[datetime | None, datetime | None]:
-    """The first and the last of the table's first column of times, by the statistics of these files."""
+    """Return the first and the last of the table's first column of times, by the statistics of these files."""
     path = next(_times(table), ())
     read = [json.loads(file.stats or "{}") for file in files]
     least, most = ([_at(each.get(name), path) for each in read] for name in ("minValues", "maxValues"))
@@ -123,7 +123,7 @@ def _time_range(table: LakeTable, files: Iterable[DataFile]) -> tuple[datetime |
 
 
 def _times(table: LakeTable) -> Iterator[tuple[str, ...]]:
-    """The columns of times, also those within others, in the order of the columns."""
+    """Yield the columns of times, also those within others, in the order of the columns."""
     for column in table.columns:
         if column.type == "timestamp":
             yield (column.name,)
@@ -138,14 +138,14 @@ def _at(values: Any, path: tuple[str, ...]) -> datetime | None:
 
 
 def _run(about: Mapping[str, Any]) -> RunStatus | None:
-    """What a run's file says; None: it is no run's."""
+    """Return the contents of a run's file; None: it is no run's."""
     with suppress(msgspec.ValidationError):
         return msgspec.convert({**about, "ended": about.get("ended") or None}, RunStatus)
     return None
 
 
 def _shown(runs: Iterable[RunStatus]) -> Iterator[RunStatus]:
-    """The newest, and of each job the newest with each outcome."""
+    """Yield the newest runs, and of each job the newest with each outcome."""
     seen = set()
     for place, run in enumerate(runs):
         if place < LAST_RUNS or (run.job, run.status) not in seen:
@@ -157,7 +157,7 @@ def _shown(runs: Iterable[RunStatus]) -> Iterator[RunStatus]:
 
 
 def report_lines(report: Report) -> list[str]:
-    """What a run did, for people."""
+    """Return what a run did, for people."""
     rows = ", ".join(f"{name} {count:,}" for name, count in report.rows.items() if count)
     taken = ", ".join(f"{name} {counts['good']:,}" for name, counts in report.taken.items() if counts["good"])
     bad = sum(counts["bad"] for counts in report.taken.values())
@@ -171,7 +171,7 @@ def report_lines(report: Report) -> list[str]:
 
 
 def poll_line(report: CollectReport) -> str:
-    """What a round of polls did, in a line."""
+    """Return what a round of polls did, in a line."""
     failed = [each.context for each in report.clusters if each.failure is not None]
     changed = sum(each.changed + each.gone for each in report.clusters)
     wrong = f"; {', '.join(failed)} did not answer" if failed else ""
@@ -179,7 +179,7 @@ def poll_line(report: CollectReport) -> str:
 
 
 def collect_result(report: CollectReport) -> Table:
-    """A row for each cluster that was polled."""
+    """Return a row for each cluster that was polled."""
     return Table(
         "clusters",
         _columns("CONTEXT", "CLUSTER", "RESOURCES>", "CHANGED>", "GONE>", "SECONDS>", ""),
@@ -200,7 +200,7 @@ def _cluster_row(each: ClusterReport) -> Row:
 
 
 def status_result(status: Status) -> Detail:
-    """The contents of a lake."""
+    """Return the contents of a lake, for people and programs."""
     held = "" if status.tables else "it is empty: kac lake collect polls clusters, kac lake update makes the tables"
     return Detail(
         f"lake {status.where}",
@@ -267,12 +267,12 @@ def _gap_row(each: Gap) -> Row:
 
 
 def _data(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The same for programs."""
+    """Return the fields for programs: times as ISO 8601."""
     return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in fields.items()}
 
 
 def _columns(*titles: str) -> tuple[Column, ...]:
-    """Columns by title; > marks those of numbers."""
+    """Return columns by title; > marks those of numbers."""
     return tuple(Column(title.rstrip(">"), title.endswith(">")) for title in titles)
 
 
@@ -281,7 +281,9 @@ def _time(at: datetime | None) -> str:
 
 
 def prometheus_text(status: Status) -> str:
-    """The last runs of a lake, for node_exporter's textfile collector: by job, of the newest that did not fail."""
+    """Return the last runs of a lake, for node_exporter's textfile collector: by job, of the newest that did not
+    fail.
+    """
     newest = {run.job: run for run in reversed(status.runs)}
     done = {job: run for job in newest if (run := status.last(job)) is not None}
 

@@ -67,33 +67,34 @@ class Report:
 
 
 def batches(lake: Lake, stream: str) -> tuple[int | None, int | None]:
-    """The last batch of a stream that was planned, and the last that was ended; None: there is none."""
+    """Return the last batch of a stream that was planned, and the last that was ended; None: there is none."""
     logs = (lake.files.entries(lake.path(f"checkpoints/{stream}/{log}")) for log in ("offsets", "commits"))
     planned, ended = (max((int(each.name) for each in log if each.name.isdigit()), default=None) for log in logs)
     return planned, ended
 
 
 def committed(lake: Lake, stream: str) -> list[Offset] | None:
-    """How far a stream is: the offset of each of its sources. None: it has no checkpoint, or a batch that was not
-    ended."""
+    """Return how far a stream is: the offset of each of its sources. None: it has no checkpoint, or a batch that was
+    not ended.
+    """
     planned, ended = batches(lake, stream)
     return None if planned is None or planned != ended else offsets(lake, stream, planned)
 
 
 def begun(lake: Lake, stream: str) -> int | None:
-    """The batch of a stream that was begun and not ended; None: there is none."""
+    """Return the batch of a stream that was begun and not ended; None: there is none."""
     planned, ended = batches(lake, stream)
     return None if planned == ended else planned
 
 
 def offsets(lake: Lake, stream: str, batch: int) -> list[Offset]:
-    """Where a batch of a stream ends, by source. Spark writes it before the batch is made."""
+    """Return where a batch of a stream ends, by source. Spark writes it before the batch is made."""
     text = lake.files.read(lake.path(f"checkpoints/{stream}/offsets/{batch}")).decode()
     return [json.loads(line) if line != "-" else {} for line in text.splitlines()[2:]]
 
 
 def news(lake: Lake, settings: Settings) -> list[str]:
-    """The streams that have something to do. UnreadableInput, OSError: an input can't be read."""
+    """Return the streams that have something to do. UnreadableInput, OSError: an input can't be read."""
     found = []
     for name, make in SOURCES.items():
         source = make(settings)
@@ -107,12 +108,12 @@ def news(lake: Lake, settings: Settings) -> list[str]:
 
 
 def has_checkpoint(lake: Lake, stream: str) -> bool:
-    """Whether a stream was ever begun."""
+    """Return whether a stream was ever begun."""
     return batches(lake, stream)[0] is not None
 
 
 def is_behind(lake: Lake) -> bool:
-    """Whether gold does not follow from all of bronze, and from the operator's files, as this kac makes it."""
+    """Return whether gold does not follow from all of bronze, and from the operator's files, as this kac makes it."""
     versions = [lake.version(table) for table in BRONZE]
     if max(versions) < 0:
         return False
@@ -134,7 +135,7 @@ class Unjudged(NamedTuple):
 
 
 def unjudged(lake: Lake) -> Unjudged | None:
-    """What violations and drift do not follow from yet; None: nothing."""
+    """Return what violations and drift do not follow from yet; None: nothing."""
     version, note = lake.version(HISTORY), next(lake.notes(POLICY_VIOLATION), {})
     judged, differ = int(note.get("history", -1)), rules_differ(lake)
     if version <= judged and not differ:
@@ -146,32 +147,34 @@ def unjudged(lake: Lake) -> Unjudged | None:
 
 
 def is_of_another(lake: Lake) -> bool:
-    """Whether another version of kac made `history`."""
+    """Return whether another version of kac made `history`."""
     note = next(lake.notes(HISTORY), None)
     return note is not None and note.get("kac") != kac_version()
 
 
 def is_undone(lake: Lake) -> bool:
-    """Whether the last batch of request logs was taken back: where a run died then, its checkpoint is still there."""
+    """Return whether the last batch of request logs was taken back: where a run died then, its checkpoint is still
+    there.
+    """
     notes = (note for note in lake.notes(REQUEST) if note.get("stream") == RequestLogs.name and "end" in note)
     return bool(next(notes, {}).get("is_undone"))
 
 
 def rules_differ(lake: Lake) -> list[str]:
-    """The tables whose file of the operator is not as it was when they were made."""
+    """Return the tables whose file of the operator has changed since they were made."""
     now = digests(lake)
     found = {table.name: next(lake.notes(table), {}).get("rules") for table in (DRIFT, POLICY_VIOLATION)}
     return [name for name, digest in found.items() if digest is not None and digest != now[name]]
 
 
 def digests(lake: Lake) -> dict[str, str]:
-    """What the operator's files hold, by the table that is made with each."""
+    """Return the digests of the operator's files, by the table that is made with each."""
     files = {DRIFT.name: BASELINE_FILE, POLICY_VIOLATION.name: POLICIES_FILE}
     return {table: hashlib.sha256(lake.own_file(name) or b"").hexdigest() for table, name in files.items()}
 
 
 def rules_of(lake: Lake) -> Rules:
-    """The operator's files. UnreadableInput: they are not what they should be."""
+    """Return the rules of the operator's files. UnreadableInput: they are not what they should be."""
 
     def read(name: str, parse: Callable[[str, str], Any], otherwise: Any) -> Any:
         own = lake.own_file(name)
@@ -211,7 +214,7 @@ class Plan:
 
 @contextmanager
 def settings_of(plan: Plan) -> Iterator[Settings]:
-    """What sources are given, for a context in which keys are files of this user alone."""
+    """Yield what sources are given, for a context in which keys are files of this user alone."""
     lake = plan.lake
     with tempfile.NamedTemporaryFile(prefix="kac-key-") as key, lake.files.lent() as store:
         key.write(lake.key())
@@ -220,12 +223,12 @@ def settings_of(plan: Plan) -> Iterator[Settings]:
 
 
 def begins(lake: Lake) -> dict[str, Offset]:
-    """Where sources go on that have no checkpoint."""
+    """Return the offsets at which sources go on that have no checkpoint."""
     return {name: at for name, of in SOURCES.items() if (at := begin_of(lake, name, of.table)) is not None}
 
 
 def begin_of(lake: Lake, stream: str, table: str) -> Offset | None:
-    """Where a source goes on that has lost its checkpoint: where bronze's commits say that it ended."""
+    """Return the offset at which a source goes on that has lost its checkpoint: the end in bronze's commits."""
     if has_checkpoint(lake, stream):
         return None
     notes = lake.notes(TABLES[table])
@@ -256,12 +259,12 @@ def recorded(lake: Lake, report: Report) -> Iterator[Callable[[], None]]:
 
 
 def nothing_done() -> Report:
-    """The report of a run that found nothing new."""
+    """Return the report of a run to which nothing was new."""
     return ended(Report("", "update", iso_now()))
 
 
 def ended(report: Report) -> Report:
-    """The same, ended now."""
+    """Return the report, ended now."""
     report.ended = iso_now()
     report.status = "done" if report.status == "running" else report.status
     return report
@@ -294,7 +297,9 @@ _NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|File too lar
 
 
 def message_of(wrong: BaseException) -> str | None:
-    """What the lake itself says is wrong, where it was raised within Spark too; None: it is Spark's own error."""
+    """Return the lake's own message of an error, where it was raised within Spark too; None: it is Spark's own
+    error.
+    """
     text = str(wrong)
     if isinstance(wrong, LakeError | SparkFailed):
         return text
@@ -322,7 +327,7 @@ def in_words() -> Iterator[None]:
 
 
 def kac_version() -> str:
-    """The version of kac; under `spark-submit`, where it is not installed, empty."""
+    """Return the version of kac; under `spark-submit`, where it is not installed, empty."""
     try:
         return version("kafka-admin-console")
     except PackageNotFoundError:
@@ -330,7 +335,7 @@ def kac_version() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of the programs that a run is made with."""
+    """Return the versions of the programs that a run is made with."""
     found = {"kac": kac_version(), "python": platform.python_version()}
     with suppress(PackageNotFoundError):
         found["pyspark"] = version("pyspark")
@@ -365,7 +370,7 @@ Listener = Callable[[Progress], None]
 
 
 class Steps:
-    """The steps of one job, told to a listener."""
+    """The steps of one job, reported to a listener."""
 
     def __init__(self, job: str, steps: int, listener: Listener) -> None:
         self._listener = listener
@@ -373,7 +378,7 @@ class Steps:
 
     @contextmanager
     def step(self, name: str) -> Iterator[Callable[[int], None]]:
-        """One step, watched for the context; what is given is called with the rows that it read."""
+        """Report one step while it runs, for the context; what is yielded is called with the rows that it read."""
         self._at = at = replace(self._at, step=name, number=self._at.number + 1)
         rows: list[int] = []
         self._listener(at)
@@ -396,7 +401,7 @@ class Steps:
 
 
 def _tasks() -> tuple[int, int]:
-    """Of the stages that run: tasks that are done, and all."""
+    """Return, of the stages that run, the tasks that are done, and all."""
     context: Any = getattr(sys.modules.get("pyspark"), "SparkContext", None)
     active: Any = getattr(context, "_active_spark_context", None)
     # While it starts, and once it is stopped, it is there without its Java.

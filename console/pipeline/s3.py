@@ -279,7 +279,7 @@ class S3Files(Filesystem):
                     self._put_if(path, b"", lease.tag)
 
     def _take(self, path: str, holder: Holder) -> Holder | None:
-        """Takes the lease; gives whose dead one it was. LakeBusy, StoreError."""
+        """Take the lease; returns the holder of the dead one that it replaces. LakeBusy, StoreError."""
         there = self._find(path)
         former = there and there.holder
         if there is not None and there.text and not (former is not None and is_dead(former)):
@@ -298,7 +298,7 @@ class S3Files(Filesystem):
         return former
 
     def _renew(self, path: str, holder: Holder, ended: threading.Event) -> None:
-        """Writes the lease again now and then, until it is lost or ended."""
+        """Write the lease again now and then, until it is lost or ended."""
         while not ended.wait(self.renewed_every):
             with suppress(StoreError):  # the next time, or never: then the commit finds it lost
                 if (lease := self._held(path, holder)) is None:
@@ -306,7 +306,7 @@ class S3Files(Filesystem):
                 self._put_if(path, replace(holder, renewed=iso_now()).text, lease.tag)
 
     def _held(self, path: str, holder: Holder) -> _Lease | None:
-        """The lease, if it is that run's."""
+        """Return the lease, if it is that run's."""
         there = self._find(path)
         mine = there is not None and there.holder is not None and there.holder.run_id == holder.run_id
         return there if mine else None
@@ -320,7 +320,7 @@ class S3Files(Filesystem):
         return None
 
     def _clock(self, path: str) -> datetime:
-        """Now, by the store's clock: the time of an object that is written now."""
+        """Return the present time by the store's clock: the time of an object that is written now."""
         self._put(f"{path}.clock", b"-")
         found = self._find(f"{path}.clock")
         return datetime.now(timezone.utc) if found is None else found.written
@@ -330,7 +330,7 @@ class S3Files(Filesystem):
             obstore.put(self._store, _key(path), data, mode=mode, max_concurrency=1)
 
     def _put_if(self, path: str, data: bytes, tag: str | None) -> bool:
-        """Writes the object if it has that tag still (None: if there is none); whether it had. StoreError."""
+        """Write the object if it still has that tag (None: if there is none); returns whether it had. StoreError."""
         with suppress(AlreadyExistsError, PreconditionError, FileNotFoundError):
             self._put(path, data, "create" if tag is None else {"e_tag": tag})
             return True
@@ -359,8 +359,9 @@ class S3Files(Filesystem):
 
     @contextmanager
     def _explained(self, method: str, path: str) -> Iterator[None]:
-        """obstore's errors as StoreError in a line; FileNotFoundError: it is the object that is not there. What a
-        store says is not trusted text: of it the code and the region are taken."""
+        """Raise obstore's errors as StoreError in a line; FileNotFoundError: it is the object that does not exist. A
+        store's text is not trusted: only code and region are taken from it.
+        """
         try:
             yield
         except (AlreadyExistsError, PreconditionError):
@@ -398,7 +399,7 @@ def _key(path: str) -> str:
 
 
 def _used(place: Path) -> bool:
-    """Whether it is there; it counts as read now."""
+    """Return whether it is there; it counts as read now."""
     with suppress(FileNotFoundError):
         os.utime(place)
         return True
@@ -414,6 +415,6 @@ def _forget_old(cache: Path) -> None:
 
 
 def _each(do: Callable[..., Any], *of: Iterable[Any]) -> None:
-    """Several at a time; the first error is raised."""
+    """Call a function for each, several at a time; the first error is raised."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(do, *of))

@@ -66,7 +66,9 @@ class Table:
         return tuple(column.name for column in self.columns)
 
     def fields(self, between: str = " ") -> tuple[str, ...]:
-        """The columns with their types in Spark's words. Without NOT NULL: columns of Parquet are always nullable."""
+        """Return the columns with their types in Spark's words. Without NOT NULL: columns of Parquet are always
+        nullable.
+        """
         return tuple(f"{column.name}{between}{column.sql_type}" for column in self.columns)
 
     @property
@@ -87,7 +89,7 @@ class Table:
 
 
 def _table(layer: str, name: str, doc: str, *columns: Column, **more: Any) -> Table:
-    """more: key, partitions, newest."""
+    """Return a table. more: key, partitions, newest."""
     return Table(name, layer, doc, columns, **more)
 
 
@@ -106,7 +108,7 @@ ATTR = Column("attr", "string", "The config's or quota's key; other attributes b
 
 
 def unless_several(of: Column) -> Column:
-    """The same column of rows that may be about several entities or attributes."""
+    """Return the column for rows that may be about several entities or attributes."""
     return maybe(of.name, of.type, f"{of.doc} Empty if the row is about several.")
 
 
@@ -120,7 +122,7 @@ CLUSTER_PART = {"in_cluster_id": "cluster_id"}
 
 
 def by_day(column: str) -> dict[str, str]:
-    """Files apart by the day of a column of times."""
+    """Return a partition by the day of a column of times."""
     return {"in_day": f"date_format({column}, 'yyyy-MM-dd')"}
 
 
@@ -417,7 +419,7 @@ BRONZE = tuple(table for table in TABLES.values() if table.layer == "bronze")
 
 
 def arrow_schema(table: Table) -> pa.Schema:
-    """The columns as an Arrow schema; every field is nullable, as in Parquet that Spark has written."""
+    """Return the columns as an Arrow schema; every field is nullable, as in Parquet that Spark has written."""
     import pyarrow as pa  # readers may not have it
 
     types: dict[Type, pa.DataType] = {

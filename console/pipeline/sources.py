@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 def read_sources(text: str, source: str, folder: Path) -> Inputs:
-    """Reads a `sources.yaml`. folder: the base of its relative paths.
+    """Parse a `sources.yaml`. folder: the base of its relative paths.
 
     Raises:
         FileProblems: all errors, each with its line.
@@ -127,7 +127,7 @@ class _Reader:
         return zone
 
     def _paths(self, node: Node | None) -> tuple[str, ...]:
-        """One path, or a list of them."""
+        """Return one path, or a list of them, as a tuple."""
         return tuple(_path(text, self.folder) for text in self._texts(node))
 
     def _texts(self, node: Node | None) -> tuple[str, ...]:
@@ -158,7 +158,7 @@ class _Reader:
 
 
 def missing(inputs: Inputs) -> Iterator[str]:
-    """The first missing input, as text. Patterns may match nothing, and URIs are for Spark."""
+    """Yield each missing input, as text. Patterns may match nothing, and URIs are for Spark."""
     for path in (each.path for each in inputs.metadata_logs if "://" not in each.path):
         if not Path(path).is_dir():
             yield f"there is no folder {path}"
@@ -179,8 +179,12 @@ _MODULES = {
 
 
 def topics_of(topics: Sequence[RequestTopic], environ: Mapping[str, str]) -> tuple[tuple[Topic, ...], str]:
-    """The topics as Spark reads them, and the text of the login file (empty: none is needed). LakeError: a login that
-    Spark's source can't do; ContextError."""
+    """Return the topics as Spark reads them, and the text of the login file (empty: none is needed).
+
+    Raises:
+        LakeError: a login that Spark's source can't do.
+        ContextError: a context is unknown or unusable.
+    """
     made, logins = [], set()
     for each in topics:
         context = resolve(load(environ, Path.home()), name=each.context, environ=environ)
@@ -196,7 +200,7 @@ def topics_of(topics: Sequence[RequestTopic], environ: Mapping[str, str]) -> tup
 
 
 def options_of(settings: ConnectionSettings, name: str) -> tuple[dict[str, str], str]:
-    """The options of Spark's Kafka source, and the text of the login file. LakeError: it can't do that."""
+    """Return the options of Spark's Kafka source, and the text of the login file. LakeError: it can't do that."""
 
     def refused(what: str) -> LakeError:
         return LakeError(

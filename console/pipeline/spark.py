@@ -194,7 +194,7 @@ def _made(settings: Mapping[str, str]) -> SparkSession:
 
 
 def _failures() -> tuple[type[Exception], ...]:
-    """What is raised where Java is gone, or says no."""
+    """Return what is raised where Java is gone, or refuses."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -269,13 +269,13 @@ def java_options(jars: Sequence[Path], folders: Sequence[Path] = ()) -> list[str
 
 
 def _conf_folders() -> list[Path]:
-    """Where a cluster's own files are, as Spark's launcher has them."""
+    """Return the folders of a cluster's own files, as Spark's launcher has them."""
     named = (os.environ.get(name) for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR"))
     return [Path(each) for each in named if each]
 
 
 def _scratch(settings: Mapping[str, str]) -> str | None:
-    """Spark's own folder for temporary files, where it is one and there."""
+    """Return Spark's own folder for temporary files, if it is set and exists."""
     named = settings.get("spark.local.dir")
     return named if named and Path(named).is_dir() else None
 
@@ -289,7 +289,7 @@ def _running(
     *,
     defaults: bool,
 ) -> Iterator[Callable[[], Mapping[str, str]]]:
-    """Java runs for the context. Yields what waits for it and returns the variables by which pyspark finds it.
+    """Run Java for the context. Yields what waits for it and returns the variables by which pyspark finds it.
 
     defaults: whether the settings count that `spark-defaults.conf` has for all programs.
     """
@@ -313,7 +313,7 @@ def _begin_java(
     variables: Mapping[str, str | None],
     log: IO[bytes] | None,
 ) -> None:
-    """Begin Java, for the list. No interrupt is raised in here: it would be of a process that is in no list."""
+    """Start Java, for the list. No interrupt is raised in here: it would be of a process that is in no list."""
     try:
         begun.append(
             subprocess.Popen(  # noqa: S603 - a Java that the user named
@@ -347,7 +347,9 @@ def _gateway(process: subprocess.Popen[bytes], told: Path) -> Mapping[str, str]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Java ends when its standard input does; it is killed where it takes too long or the run was interrupted."""
+    """Wait for Java, which ends when its standard input does; it is killed where it takes too long or the run was
+    interrupted.
+    """
     pyspark: Any = sys.modules.get("pyspark")
     if pyspark is not None:
         gateway = pyspark.SparkContext._gateway
@@ -375,7 +377,8 @@ _DEAF = frozenset({"__del__", "_garbage_collect_object", _begin_java.__name__})
 
 @contextmanager
 def heard() -> Iterator[None]:
-    """For the context an interrupt is raised as KeyboardInterrupt, in the main thread; then it does what it did before.
+    """Raise an interrupt as KeyboardInterrupt in the main thread, for the context; afterwards it does what it did
+    before.
 
     `listen` again after something that takes the interrupt for itself.
     """
@@ -397,7 +400,7 @@ def listen() -> None:
 
 
 def interrupted(error: BaseException | None) -> bool:
-    """Whether an interrupt was under way when the error was raised: it may have broken what failed then."""
+    """Return whether an interrupt was under way when the error was raised: it may have broken what failed then."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None

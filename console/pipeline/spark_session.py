@@ -49,7 +49,7 @@ class Machine:
 
 
 def this_machine(root: Path = Path("/")) -> Machine:
-    """Reads the machine's figures; root: where its files are."""
+    """Read the machine's figures; root: where its files are."""
     try:
         lines = (root / "proc/meminfo").read_text().splitlines()
         sizes = {name: int(rest.split()[0]) * 1024 for name, _, rest in (line.partition(":") for line in lines) if rest}
@@ -114,8 +114,7 @@ _LEFT_OUT = ("__pycache__", ".mypy_cache")
 
 
 def write_package(file: Path) -> tuple[Path, Path]:
-    """Writes the zip, completely or not at all, and the script beside it. The same kac gives the same bytes.
-    OSError."""
+    """Write the zip, completely or not at all, and the script beside it. The same kac makes the same bytes. OSError."""
     file = file.absolute()
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -128,7 +127,7 @@ def write_package(file: Path) -> tuple[Path, Path]:
 
 
 def members() -> Iterator[tuple[str, bytes]]:
-    """Names in the zip with their content, in order."""
+    """Yield names in the zip with their content, in order."""
     console = Path(__file__).resolve().parents[1]
     room = console / "pipeline"
     yield "console/__init__.py", b""
@@ -144,7 +143,7 @@ def members() -> Iterator[tuple[str, bytes]]:
 
 
 def submit_lines(package: Path, script: Path, jars: Sequence[Path]) -> tuple[str, ...]:
-    """The command lines that use both, with Delta's jars."""
+    """Return the command lines that use both, with Delta's jars."""
     start = f"spark-submit --master URL --jars {','.join(map(str, jars))} --py-files {package} {script}"
     return (f"{start} update LAKE INPUTS.json", f"{start} run LAKE INPUTS.json")
 
@@ -155,7 +154,7 @@ MOST_LOG = 2 * MIB
 
 
 def spark_log(environ: Mapping[str, str]) -> Path:
-    """The file of Spark's log."""
+    """Return the file of Spark's log."""
     return state_directory(environ) / "spark.log"
 
 
@@ -227,7 +226,7 @@ def lake_session(
 
 @contextmanager
 def scratch_folder(base: Path) -> Iterator[Path]:
-    """A folder for Spark's temporary files, deleted afterwards; those of killed runs are deleted too.
+    """Yield a folder for Spark's temporary files, deleted afterwards; those of killed runs are deleted too.
 
     All of a user's are in ``kac-spark-UID`` in `base`: a folder ``run-…`` for each run, which holds it locked as long
     as it lives. Nothing else is deleted. NoSpark: it can't be made.
@@ -265,7 +264,7 @@ def _first_error(path: Path, start: int) -> str:
 
 @contextmanager
 def _log(environ: Mapping[str, str]) -> Iterator[IO[bytes]]:
-    """Spark's log, 0600; one former log is kept when it has grown."""
+    """Open Spark's log, 0600; one former log is kept when it has grown."""
     path = spark_log(environ)
     try:
         private_folder(path.parent)

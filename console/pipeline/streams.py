@@ -43,15 +43,15 @@ class _Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._was_asked = False
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's
-        """Spark's."""
+        """Note that Spark's trigger is availableNow."""
         self._is_once = True
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's
-        """Where a new checkpoint begins."""
+        """Return the offset at which a new checkpoint begins."""
         return self._source.initial()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: ARG002, N802 - Spark's
-        """Where what is there now ends; `start` where nothing is new."""
+        """Return the offset at which what is there now ends; `start` where nothing is new."""
         if self._is_once and self._was_asked:
             return start
         self._was_asked = True
@@ -59,18 +59,18 @@ class _Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._source.newest(start)
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """What tasks read."""
+        """Return what tasks read."""
         return [InputPartition(part) for part in self._source.parts(start, end)]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-        """The rows of a part; Spark passes None where there is none."""
+        """Yield the rows of a part; Spark passes None where there is none."""
         # Spark takes the schema of the first batch for all.
         yield pa.RecordBatch.from_pylist([], arrow_schema(TABLES[self._source.table]))
         if partition is not None:
             yield from self._source.read(partition.value)
 
     def commit(self, end: Offset) -> None:
-        """What is read up to there is in the lake."""
+        """Release what was read up to this offset: it is in the lake."""
         self._source.committed(end)
 
 
@@ -81,20 +81,20 @@ class LakeFormat(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The format's name."""
+        """Return the format's name."""
         return cls.source.name
 
     def schema(self) -> str:
-        """The columns of the bronze table."""
+        """Return the columns of the bronze table."""
         return TABLES[self.source.table].ddl
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's
-        """The source of these options."""
+        """Return the source of these options."""
         return _Stream(self.source(msgspec.json.decode(self.options["settings"], type=Settings)))
 
 
 def formats() -> list[type[LakeFormat]]:
-    """Those of all sources that there are in this process."""
+    """Return the formats of all sources that exist in this process."""
     return [type(f"{each.__name__}Format", (LakeFormat,), {"source": each}) for each in SOURCES.values()]
 
 
@@ -106,8 +106,9 @@ NO_BROKER = "the record's key is not the id of a broker"
 
 
 def topic_rows(spark: SparkSession, topic: Topic, begin: Mapping[str, Any] | None) -> DataFrame:
-    """The rows of `request` of what is written to a topic, as a stream. begin: where a new checkpoint begins, as Spark
-    writes offsets; None: with the first record that is there."""
+    """Return the rows of `request` of what is written to a topic, as a stream. begin: where a new checkpoint begins, as
+    Spark writes offsets; None: with the first record that is there.
+    """
     reader = spark.readStream.format("kafka").options(**topic.options).option("subscribe", topic.topic)
     # What is deleted before it is read is lost: `lost_of` says what.
     reader = reader.option("failOnDataLoss", "false").option("includeHeaders", "false")
@@ -167,8 +168,9 @@ def lost_rows(spark: SparkSession, topic: Topic, lost: Sequence[Skipped]) -> Dat
 
 @contextmanager
 def logged_in(spark: SparkSession, login: str) -> Iterator[None]:
-    """Java knows a login for the context, by a file of this user alone. login: the text of a login file of Java (JAAS);
-    empty: none is needed."""
+    """Give Java a login for the context, by a file of this user alone. login: the text of a login file of Java (JAAS);
+    empty: none is needed.
+    """
     if not login:
         yield
         return
@@ -180,8 +182,9 @@ def logged_in(spark: SparkSession, login: str) -> Iterator[None]:
 
 
 def rows_of_records(batch: pa.RecordBatch, whose: Whose) -> Iterator[pa.RecordBatch]:
-    """`counted.COUNTED` of records, by broker and partition. The place of a line is its offset. batch: the columns key,
-    value, partition, offset. whose: of all of them."""
+    """Yield `counted.COUNTED` of records, by broker and partition. The position of a line is its offset. batch: the
+    columns key, value, partition, offset. whose: of all of them.
+    """
     of: dict[tuple[int, int], list[tuple[int, bytes]]] = defaultdict(list)
     damaged = []
     for key, value, partition, offset in zip(*(column.to_pylist() for column in batch.columns), strict=True):

@@ -29,8 +29,9 @@ from console.pipeline.spark import session
 
 
 def files_of_s3a(spark: SparkSession, where: str) -> Filesystem:
-    """The files of a lake in a bucket, by the settings of Hadoop's S3A; without keys there obstore looks for them.
-    LakeError: obstore is not installed."""
+    """Return the files of a lake in a bucket, by the settings of Hadoop's S3A; without keys there obstore looks for
+    them. LakeError: obstore is not installed.
+    """
     try:
         from console.pipeline.s3 import S3Files, S3Keys
     except ImportError:
@@ -50,8 +51,9 @@ def files_of_s3a(spark: SparkSession, where: str) -> Filesystem:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs it, as ``spark-submit … --py-files kac-lake.zip kac_lake.py update /mnt/lake inputs.json``, in the session
-    that is there or a new one: what it did as JSON on standard output and 0, or 1 with why on standard error."""
+    """Run the application, as ``spark-submit … --py-files kac-lake.zip kac_lake.py update /mnt/lake inputs.json``, in
+    the existing session or a new one: what it did as JSON on standard output and 0, or 1 with why on standard error.
+    """
     options = argparse.ArgumentParser(prog="kac_lake.py")
     options.add_argument("job", choices=("update", "run"), help="take in once what is new, or go on")
     options.add_argument("lake", help="the lake: a path, or a URI as s3a://bucket/lake")

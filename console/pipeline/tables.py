@@ -35,7 +35,14 @@ class TooMany(Exception):
 
 
 def taken(keys: DataFrame, most: int) -> list[tuple[Any, ...]]:
-    """The rows of a small frame of keys and counts, in the driver. Raises TooMany."""
+    """Return the rows of a small frame of keys and counts, in the driver.
+
+    Args:
+        most: rows that may come to the driver; this is checked before they do.
+
+    Raises:
+        TooMany: there are more.
+    """
     rows = keys.limit(most + 1).collect()
     if len(rows) > most:
         raise TooMany
@@ -43,35 +50,36 @@ def taken(keys: DataFrame, most: int) -> list[tuple[Any, ...]]:
 
 
 def given(spark: SparkSession, keys: Iterable[Sequence[Any]], schema: pa.Schema) -> DataFrame:
-    """Keys that the driver has, as a frame."""
+    """Return keys that the driver has as a frame."""
     return spark.createDataFrame(arrow_of(schema, keys))
 
 
 def observed(rows: DataFrame, counts: Mapping[str, str]) -> tuple[DataFrame, Observation]:
-    """Rows of which aggregations (SQL by name) are observed when they are written."""
+    """Return rows of which aggregations (SQL by name) are computed while they are written, and their observation."""
     seen = Observation()
     return rows.observe(seen, *(F.expr(sql).alias(name) for name, sql in counts.items())), seen
 
 
 def empty(spark: SparkSession, ddl: str) -> DataFrame:
-    """A frame without rows."""
+    """Return a frame without rows."""
     return spark.createDataFrame([], ddl)
 
 
 def keyed(records: DataFrame, names: DataFrame) -> DataFrame:
-    """Records of the metadata log with the keys of what they name by an id alone; those of unknown name are left out.
-    names: cluster_id, entity_id, name."""
+    """Return records of the metadata log with the keys of what they name by an id alone; those of unknown name are left
+    out. names: cluster_id, entity_id, name.
+    """
     found = records.join(F.broadcast(names), ["cluster_id", "entity_id"], "left")
     return found.withColumn("entity_key", F.coalesce("entity_key", "name")).where("entity_key IS NOT NULL")
 
 
 def of_clusters(clusters: Iterable[str]) -> Column:
-    """Rows of these clusters, in tables whose files are apart by cluster."""
+    """Return the condition that a row is of these clusters, for tables whose files are partitioned by cluster."""
     return F.col(*CLUSTER_PART).isin(sorted(clusters))
 
 
 def _made_last(rows: DataFrame, table: Table) -> DataFrame:
-    """Of rows that replace each other those with the highest `made`."""
+    """Return, of rows that replace each other, those with the highest `made`."""
     latest = F.expr(f"max(made) OVER (PARTITION BY {', '.join(table.newest)})")
     return rows.withColumn("latest", latest).where("made = latest").drop("latest")
 
@@ -92,17 +100,17 @@ class Tables:
         self._there: set[str] = set()
 
     def path(self, table: Table) -> str:
-        """Where a table is."""
+        """Return the path of a table."""
         return f"{self.root}/data/{table.name}"
 
     def exists(self, table: Table) -> bool:
-        """Whether anything was ever written to it."""
+        """Return whether anything was ever written to a table."""
         if table.name not in self._there and self._lake.version(table) >= 0:
             self._there.add(table.name)
         return table.name in self._there
 
     def is_empty(self, table: Table) -> bool:
-        """Whether there are no rows in it: what is planned for none takes as long as for some."""
+        """Return whether a table has no rows: to plan a query of none takes as long as of some."""
         if table.name not in self._with_rows and self._lake.table(table).files:
             self._with_rows.add(table.name)
         return table.name not in self._with_rows
@@ -116,24 +124,32 @@ class Tables:
                 self._there.add(table.name)
 
     def named(self, table: Table) -> str:
-        """The table in SQL."""
+        """Return the table's name in SQL."""
         return "delta.`" + self.path(table).replace("`", "``") + "`"
 
     def read(self, table: Table) -> DataFrame:
-        """Its rows, with partitions and `made`."""
+        """Return a table's rows, with partitions and `made`; none where it does not exist."""
         if not self.exists(table):
             return empty(self.spark, table.stored)
         return self.spark.read.format("delta").load(self.path(table))
 
     def newest(self, table: Table, where: Column) -> DataFrame:
-        """The rows that hold, of those for which an expression of `Table.newest` holds."""
+        """Return a table's valid rows: of rows that are equal in `Table.newest` those made last, without those that
+        report a deletion.
+
+        Args:
+            where: a condition on columns of `Table.newest` alone: on others it would select a row that was replaced.
+
+        Returns:
+            The table's columns, without partitions and `made`.
+        """
         rows = self.read(table).where(where)
         if table.newest:
             rows = _made_last(rows, table).where(f"{table.there} IS NOT NULL")
         return rows.select(*table.names)
 
     def stream(self, table: Table) -> DataFrame:
-        """What is appended to it. What maintenance rewrites is no news."""
+        """Return what is appended to a table, as a stream. What maintenance rewrites is left out."""
         reader: DataStreamReader = self.spark.readStream.format("delta")
         reader = reader.option("skipChangeCommits", "true").option("maxFilesPerTrigger", _ALL_AT_ONCE)
         return reader.load(self.path(table))
@@ -153,20 +169,20 @@ class Tables:
         return after if after > before else None
 
     def overwrite(self, rows: DataFrame, table: Table, batch: Batch) -> None:
-        """Makes these its only rows."""
+        """Replace all rows of a table."""
         self._save(rows.write.format("delta").mode("overwrite").partitionBy(*table.partitions), table, batch)
 
     def rewrite(self, rows: DataFrame, table: Table) -> None:
-        """Makes these its only rows, as they are: those that hold, with `made`, in other files."""
+        """Replace all rows of a table by rows that keep their `made`: the valid ones, in other files."""
         writer = rows.write.format("delta").mode("overwrite").option("userMetadata", json_text(self._note))
         writer.partitionBy(*table.partitions).save(self.path(table))
 
     def delete(self, table: Table, where: str) -> None:
-        """Deletes the rows for which a condition holds."""
+        """Delete the rows for which a condition holds."""
         self.spark.sql(f"DELETE FROM {self.named(table)} WHERE {where}")  # noqa: S608 - of our own words
 
     def undo(self, table: Table, version: int, note: Mapping[str, Any]) -> None:
-        """Makes it what it was in that version; the commit says so, and the note."""
+        """Restore a table's state of a version; the commit says so, and the note."""
         conf = self.spark.conf
         conf.set(_NOTE, json_text({**self._note, **note}))
         try:
@@ -180,11 +196,11 @@ class Tables:
         self._there.add(table.name)
 
     def made(self, table: Table) -> int:
-        """The number of the rows that were appended last."""
+        """Return the `made` of the rows that were appended last."""
         return self._next_made(table) - 1
 
     def _next_made(self, table: Table) -> int:
-        """The number that replaces every row that is there."""
+        """Return the `made` with which new rows replace every existing one."""
         if table.name not in self._made:
             ((highest,),) = taken(self.read(table).agg(F.max("made")), 1)
             self._made[table.name] = highest or 0
@@ -201,7 +217,7 @@ class Batch:
     note: Mapping[str, Any] = field(default_factory=dict)
 
     def noting(self, **more: Any) -> Batch:
-        """The same with more in its note."""
+        """Return the batch with more in its note."""
         return replace(self, note={**self.note, **more})
 
 
@@ -221,7 +237,9 @@ MOST_SNAPSHOTS = 1_000_000
 
 
 def maintain(tables: Tables, files: dict[str, int], keep_days: float | None) -> None:
-    """Do all of it. files: how many each table has. keep_days: of what no history is made of; None: for ever."""
+    """Compact tables of many files, vacuum them, and delete rows that are too old. files: how many each table has.
+    keep_days: how many days rows are kept of which no history is made; None: for ever.
+    """
     spark = tables.spark
     if keep_days is not None:
         _forget(tables, datetime.now(timezone.utc) - timedelta(days=keep_days))

@@ -50,19 +50,19 @@ class MetadataLog:
         self._end = 0
 
     def begin(self, state: ClusterState, at: datetime) -> None:
-        """Adds the whole state as the first records."""
+        """Add the whole state as the first records."""
         for table in ("features", "brokers", "topics", "configs", "quotas", "acls", "scram"):
             for key, value in state.tables.named(table).items():
                 self.add(Change(0, 0.0, table, key, ABSENT, value), at)
 
     def add(self, change: Change, at: datetime) -> None:
-        """Adds the records of one change, as one batch."""
+        """Add the records of one change, in batches of at most 500."""
         made = list(_records(change))
         for start in range(0, len(made), 500):
             self._append([_value(name, fields) for name, fields in made[start : start + 500]], at)
 
     def save(self, folder: Path, cluster_id: str) -> Path:
-        """Writes a broker's folder; returns the folder of the log."""
+        """Write a broker's folder; returns the folder of the log."""
         log = folder / FOLDER
         log.mkdir(parents=True, exist_ok=True)
         (log / f"{0:020}.log").write_bytes(self._data)
@@ -79,7 +79,7 @@ class MetadataLog:
 
 
 def _records(change: Change) -> Iterator[tuple[str, Fields]]:
-    """The records of one change, by the names of their types."""
+    """Yield the records of one change, by the names of their types."""
     before, after = change.before, change.after
     match change.table, change.key, after:
         case "topics", _, Topic():
@@ -123,7 +123,7 @@ def _records(change: Change) -> Iterator[tuple[str, Fields]]:
 
 
 def _differing(change: Change) -> Iterator[tuple[str, Any]]:
-    """The keys of a mapping that have other values now; None: none any more."""
+    """Yield the keys of a mapping that have other values now; None: no value any more."""
     before, after = (each if isinstance(each, Mapping) else {} for each in (change.before, change.after))
     for key in dict.fromkeys((*after, *before)):
         if before.get(key) != after.get(key):
@@ -135,7 +135,7 @@ def _differing(change: Change) -> Iterator[tuple[str, Any]]:
 
 @lru_cache(maxsize=32)
 def _schema(name: str) -> RecordSchema:
-    """The oldest version of a record's schema: the story needs no later one."""
+    """Return the oldest version of a record's schema: the story needs no later one."""
     return min((each for each in known_schemas().values() if each.name == name), key=lambda each: each.version)
 
 
@@ -150,7 +150,7 @@ def _value(name: str, fields: Fields) -> bytes:
 
 
 def _struct(fields: Sequence[Field], given: Fields) -> bytes:
-    """Tagged fields are left out."""
+    """Return a struct's bytes. Tagged fields are left out."""
     return b"".join(_field(each, given.get(each.name)) for each in fields if each.tag is None) + encode_varint(0)
 
 
@@ -200,7 +200,7 @@ class Request:
 
 
 def request_of(messages: Messages, frame: bytes, answer: bytes) -> Request:
-    """A request and its answer, as they were on the wire."""
+    """Return a request and its response, as they were on the wire."""
     _, start = read_client_id(frame, flexible=is_flexible(messages.request))
     request = decode_request(messages.request, frame[start:])
     _, body = split_response(messages.response, answer[4:])
@@ -209,7 +209,7 @@ def request_of(messages: Messages, frame: bytes, answer: bytes) -> Request:
 
 
 def _json(value: Any) -> Any:
-    """A value of kio's as brokers log it: fields by Kafka's names, salts and salted passwords too."""
+    """Return a value of kio's as brokers log it: fields by Kafka's names, salts and salted passwords too."""
     if is_dataclass(value):
         named = ((field, getattr(value, field.name)) for field in fields(value))
         return {_kafka_name(field.name, of): _json(_null(field.metadata, of)) for field, of in named}
@@ -246,7 +246,7 @@ class RequestLogs:
         self._random = Random(7)  # noqa: S311 - to be the same each time
 
     def change(self, broker: int, who: str, client_id: str, at: datetime, request: Request) -> None:
-        """Logs a change at a time: on the broker that was asked, and on the controller."""
+        """Log a change at a time: on the broker that got the request, and on the controller."""
         took = 0.004 + self._random.random() * 0.02
         head = (who, HOSTS[who], client_id)
         if self._controller is not None:
@@ -254,8 +254,9 @@ class RequestLogs:
         self._add(broker, at + timedelta(seconds=took), request, head, took * 1500, forwarded=False)
 
     def traffic(self, client: Client, start: datetime, end: datetime, topic_id: str | None) -> None:
-        """Logs what a client produces or fetches from start to end, in bursts; throttled if it would exceed its
-        limit."""
+        """Log what a client produces or fetches from start to end, in bursts; throttled if it would exceed its
+        limit.
+        """
         head = (client.who, f"10.3.{client.broker}.{len(client.client_id)}", client.client_id)
         burst = start + BURST_EVERY - BURST  # so that the last of them ends with the day
         while burst < end:
@@ -273,7 +274,7 @@ class RequestLogs:
             burst += BURST_EVERY
 
     def save(self, folder: Path) -> dict[int, Path]:
-        """Writes the logs, each in the order of time; returns the file of each broker."""
+        """Write the logs, each in the order of time; returns the file of each broker."""
         files = {}
         for broker, lines in self._lines.items():
             file = folder / f"broker-{broker}" / "kafka-request.log"

@@ -65,7 +65,7 @@ class Recorded:
 
 
 async def record(name: str, spec: ClusterSpec, end: datetime, folder: Path, passed: Callable[[str], None]) -> Recorded:
-    """Runs the day of one of the story's clusters, and writes its logs into a folder. passed: called for each poll.
+    """Run the day of one of the story's clusters, and write its logs into a folder. passed: called for each poll.
 
     The final state is kept where the specification says. Raises OSError.
     """
@@ -119,7 +119,7 @@ class _Day:
             cluster.state.subscribe(lambda change: log.add(change, self._now))
 
     async def do(self, deed: StoryChange, at: datetime) -> None:
-        """Makes a change, as at a time: in the journal, and by requests to the cluster, which are logged."""
+        """Make a change, as at a time: in the journal, and by requests to the cluster, which are logged."""
         self._now, self._who = at, deed.who
         staged = tuple(Staged(edit, self._was(edit)) for edit in deed.edits)
         addresses = tuple(self.cluster.addresses.values())
@@ -130,7 +130,7 @@ class _Day:
             self._write_down(deed, staged, at)
 
     def add(self, context: RequestContext, messages: Messages, frame: bytes, answer: bytes | None) -> None:
-        """Logs a request that changes something (`embedded.request_pipeline.Recorder`)."""
+        """Log a request that changes something (`embedded.request_pipeline.Recorder`)."""
         if messages.api.upper() in ALTER_APIS and answer is not None:
             request = request_of(messages, frame, answer)
             self.requests.change(context.broker_id, self._who, context.client_id, self._now, request)
@@ -166,7 +166,7 @@ class _Day:
 
 
 async def _send(settings: ConnectionSettings, changes: Iterable[ChangeRequest]) -> None:
-    """Raises AdminError for the first change that fails."""
+    """Send changes in their order. Raises AdminError for the first one that fails."""
     client = AdminClient(settings)
     client.start()
     try:
@@ -196,7 +196,7 @@ class Demo:
 
 
 def make(where: str, end: datetime, passed: Progress = lambda *_: None) -> Demo:
-    """Makes a new lake with a day that ends at `end`; replaces a former demo.
+    """Make a new lake with a day that ends at `end`; replaces a former demo.
 
     passed: gets the cluster and the time of each poll. LakeError: another lake is there. OSError: the disk is full, no
     permission.
@@ -221,8 +221,9 @@ def make(where: str, end: datetime, passed: Progress = lambda *_: None) -> Demo:
 
 
 def new_lake(where: str) -> Lake:
-    """Makes an empty lake; deletes a former demo. LakeError: another lake is there, or a demo with more than demo
-    clusters."""
+    """Make an empty lake; deletes a former demo. LakeError: another lake is there, or a demo with more than demo
+    clusters.
+    """
     with suppress(NoLake):
         former = Lake.open(where)
         if not (Path(former.where) / FOLDER / _MARK).exists():

@@ -46,12 +46,12 @@ class Header(NamedTuple):
 
 
 def is_whole(data: bytes | memoryview, at: int, end: int, crc: int) -> bool:
-    """Whether the checksum of the batch at these bytes is right."""
+    """Return whether the checksum of the batch at these bytes is right."""
     return bool(crc32c(memoryview(data)[at + CRC_FROM : end]) == crc)
 
 
 def header_at(data: bytes, at: int) -> Header | None:
-    """The header that begins there; None if it is incomplete."""
+    """Return the header that begins at a byte; None if it is incomplete."""
     return Header._make(_unpack_header(data, at)) if at + HEADER_BYTES <= len(data) else None
 
 
@@ -86,7 +86,7 @@ class Window:
     batches: list[Batch]
 
     def of(self, batch: Batch) -> bytes:
-        """The bytes of one of its batches."""
+        """Return the bytes of one of its batches."""
         return self.data[batch.at - self.at : batch.end - self.at]
 
 
@@ -102,7 +102,7 @@ class Damage:
 
 
 def walk(file: BinaryIO, first_offset: int) -> Iterator[Window | Damage]:
-    """The parts of a file, from its beginning. first_offset: that of its first batch.
+    """Yield the parts of a file, from its beginning. first_offset: that of its first batch.
 
     A checksum covers neither a batch's offset nor its epoch. But the log has no holes and epochs only grow, so both
     have to fit the batches around them.
@@ -139,7 +139,9 @@ class _Walk:
             at = end
 
     def _window(self, start: int) -> tuple[Window, str | None]:
-        """The whole batches from a byte on, as many as are held at once; and why the next one is damaged, if it is."""
+        """Return the whole batches from a byte on, as many as are held at once; and why the next one is damaged, if it
+        is.
+        """
         data = self._read(start, WINDOW)
         batches: list[Batch] = []
         at, left = 0, self._size - start
@@ -171,7 +173,9 @@ class _Walk:
         return Window(start, data, batches), None
 
     def _misfit(self, head: Header, following: Header | None) -> str | None:
-        """Why the parts of a header that no checksum covers do not fit the batches around it; None if they do."""
+        """Return why the parts of a header that no checksum covers do not fit the batches around it; None if they
+        do.
+        """
         base, epoch = head.base_offset, head.leader_epoch
         if base < self._expected or (self._is_certain and base > self._expected) or head.last_delta < 0:
             return f"offset {base} instead of {self._expected}"
@@ -182,7 +186,9 @@ class _Walk:
         return None
 
     def _next(self, at: int) -> int | None:
-        """Where the next batch behind a damaged one begins: by its length, else wherever a whole one is found."""
+        """Return where the next batch after a damaged one begins: by its length, else wherever a whole one is
+        recognized.
+        """
         head = self._header(at)
         if head is None:
             return None
@@ -202,7 +208,7 @@ class _Walk:
         return None
 
     def _may_follow(self, found: int, damaged: int) -> Header | None:
-        """The header there, if it may follow a damaged batch: a record takes at least a byte."""
+        """Return the header at a byte, if it may follow a damaged batch: a record takes at least a byte."""
         head = self._header(found)
         fits = head is not None and _is_plausible(head) and 0 <= head.base_offset - self._expected <= found - damaged
         return head if fits else None

@@ -50,14 +50,15 @@ class RecordSchema:
 
 @cache
 def known_schemas() -> Mapping[tuple[int, int], RecordSchema]:
-    """Every version of every record type, by its number and version, of the newest release that is known. It has all
-    that older ones have, too."""
+    """Return every version of every record type, by its number and version, of the newest release that is known. It has
+    all that older ones have, too.
+    """
     # pkgutil, since executors import this from a zip. `tests/support/record_metadata_schemas.py` writes the data.
     return schemas_of(json.loads(pkgutil.get_data(__package__, "records.json") or ""))
 
 
 def schemas_of(records: Iterable[Mapping[str, Any]]) -> dict[tuple[int, int], RecordSchema]:
-    """The same of these record types. records: each as Kafka's JSON has it."""
+    """Return the schemas of these record types, by number and version. records: each as Kafka's JSON has it."""
     return {
         (record["apiKey"], version): RecordSchema(
             record["name"], record["apiKey"], version, _fields(record["fields"], version)
@@ -83,7 +84,7 @@ def _fields(raw: Iterable[Mapping[str, Any]], version: int) -> tuple[Field, ...]
 
 
 def _versions(text: str | None) -> range:
-    """The versions that ``2+``, ``1-3`` or ``4`` includes; None includes none."""
+    """Return the versions that ``2+``, ``1-3`` or ``4`` includes; None includes none."""
     if text is None:
         return range(0)
     first, _, last = text.rstrip("+").partition("-")
@@ -106,7 +107,7 @@ class MalformedRecordError(ValueError):
 
 
 def uvarint(data: bytes, at: int) -> tuple[int, int]:
-    """An unsigned varint of up to 64 bits, and where it ends. Raises MalformedRecordError, IndexError."""
+    """Return an unsigned varint of up to 64 bits, and where it ends. Raises MalformedRecordError, IndexError."""
     value = data[at]
     at += 1
     if value < 0x80:
@@ -125,18 +126,18 @@ def uvarint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _text(raw: bytes) -> str:
-    """Invalid bytes become U+FFFD, as in Java. Nothing is remembered: it may be a secret."""
+    """Return bytes as text; invalid ones become U+FFFD, as in Java. Nothing is remembered: it may be a secret."""
     return raw.decode("utf-8", "replace")
 
 
 @lru_cache(1 << 15)
 def _uuid(raw: bytes) -> str:
-    """16 bytes as Kafka writes uuids: base64 for URLs without its padding."""
+    """Return 16 bytes as Kafka writes uuids: base64 for URLs without its padding."""
     return urlsafe_b64encode(raw).decode()[:-2]
 
 
 def _real(number: float) -> float | str:
-    """A float64; infinities and NaN become strings, as Jackson writes them."""
+    """Return a float64; infinities and NaN become strings, as Jackson writes them."""
     if isfinite(number):
         return number
     return "NaN" if isnan(number) else "Infinity" if number > 0 else "-Infinity"
@@ -149,7 +150,7 @@ _SHOWN: Mapping[str, Callable[[Any], Any]] = {"uuid": _uuid, "float64": _real}
 
 
 def _struct(fields: Sequence[Field]) -> Read:
-    """Reads a struct as a dict: its fields in order, then those with tags."""
+    """Return a function that reads a struct as a dict: its fields in order, then those with tags."""
     placed = [(field.name, _reader(field)) for field in fields if field.tag is None]
     tagged = {field.tag: (field.name, _reader(field)) for field in fields if field.tag is not None}
 
@@ -192,7 +193,7 @@ def _reader(field: Field) -> Read:
 
 
 def _of_size(field: Field) -> Read:
-    """Reads a value of a fixed size."""
+    """Return a function that reads a value of a fixed size."""
     form, shown = struct.Struct(f">{_LETTERS[field.type]}"), _SHOWN.get(field.type)
     unpack, size = form.unpack_from, form.size
 
@@ -204,7 +205,7 @@ def _of_size(field: Field) -> Read:
 
 
 def _sized(field: Field, shown: Callable[[bytes], str]) -> Read:
-    """Reads bytes that follow their size."""
+    """Return a function that reads bytes that follow their size."""
 
     def read(data: bytes, at: int) -> tuple[str | None, int]:
         size, at = _size(field, data, at)
@@ -214,7 +215,7 @@ def _sized(field: Field, shown: Callable[[bytes], str]) -> Read:
 
 
 def _numbers(field: Field) -> Read:
-    """Reads an array of whole numbers."""
+    """Return a function that reads an array of whole numbers."""
     letter, width = NUMBERS[field.type], struct.calcsize(f">{NUMBERS[field.type]}")
 
     def read(data: bytes, at: int) -> tuple[Sequence[int] | None, int]:
@@ -225,7 +226,7 @@ def _numbers(field: Field) -> Read:
 
 
 def _size(field: Field, data: bytes, at: int) -> tuple[int, int]:
-    """How many bytes or elements follow, and where; -1: none, the value is null."""
+    """Return how many bytes or elements follow, and where; -1: none, the value is null."""
     size, at = (data[at], at + 1) if data[at] < 0x80 else uvarint(data, at)
     if not size and not field.nullable:
         raise MalformedRecordError(f"{field.name} must not be null")
@@ -242,13 +243,13 @@ _encode = msgspec.json.Encoder().encode
 
 @cache
 def _readers() -> Mapping[bytes, tuple[RecordSchema, Read]]:
-    """What reads the fields of each version of a record, by the bytes that it begins with."""
+    """Return the functions that read the fields of each version of a record, by the bytes that it begins with."""
     schemas = known_schemas().values()
     return {bytes((FRAME_VERSION, each.api_key, each.version)): (each, _struct(each.fields)) for each in schemas}
 
 
 def _decoded(schema: RecordSchema, read: Read, data: bytes) -> tuple[bytes, list[str]]:
-    """A record's fields as a JSON object, and the secrets of which that has `HIDDEN`; bytes in base64."""
+    """Return a record's fields as a JSON object, bytes in base64; and the secrets in whose place it has `HIDDEN`."""
     fields, end = read(data, 0)
     if end != len(data):  # a cut value may be the beginning of a secret
         raise MalformedRecordError(f"its fields end at byte {end}, the record at byte {len(data)}")
@@ -300,7 +301,7 @@ class Trouble(NamedTuple):
 
     @staticmethod
     def of(cluster_id: str, file: str, byte_pos: int, reason: str, data: bytes) -> Trouble:
-        """data: the unreadable bytes; only their mask and their hash are kept."""
+        """Return the trouble of unreadable bytes, of which only their mask and their hash are kept."""
         return Trouble(cluster_id, file, *Damaged.of(byte_pos, data, reason))
 
 
@@ -331,7 +332,7 @@ class Decoder:
         }
 
     def rows(self, data: bytes, origin: Origin, dropped: Sequence[Range] = ()) -> Iterator[pa.RecordBatch]:
-        """The rows of whole batches that follow one another. dropped: offsets that are left out.
+        """Yield the rows of whole batches that follow one another. dropped: offsets that are left out.
 
         Raises ChangedWhileReadError if they are not whole.
         """
@@ -354,7 +355,7 @@ class Decoder:
             yield self._flush(origin, dropped)
 
     def _batch(self, d: bytes, p: int, end: int, header: Header, origin: Origin, batch_at: int) -> None:
-        """Decodes records between two bytes; short names, since this runs for every record."""
+        """Decode records between two bytes; short names, since this runs for every record."""
         heads = self._heads
         base, last_delta = header.base_offset, header.last_delta
         # A time that no column can hold is Kafka's unknown time.
@@ -402,7 +403,7 @@ class Decoder:
             self._nothing_of(-1, -1)
 
     def _unreadable(self, d: bytes, p: int, end: int, origin: Origin, batch_at: int, reason: str) -> None:
-        """Adds a row that only reports that a record was there."""
+        """Add a row that only reports that a record was there."""
         try:
             api_key, version = _type(d, p, end)
         except (MalformedRecordError, IndexError):
@@ -458,7 +459,7 @@ class Decoder:
 
 
 def _newer(d: bytes, p: int, end: int) -> str:
-    """What is said of a record whose type or version is in no known release."""
+    """Return the message of a record whose type or version is in no known release."""
     api_key, version = _type(d, p, end)
     name = next((schema.name for known, schema in known_schemas().items() if known[0] == api_key), None)
     form = f"version {version} of {name}" if name else f"record type {api_key} (version {version})"
@@ -466,7 +467,7 @@ def _newer(d: bytes, p: int, end: int) -> str:
 
 
 def _type(d: bytes, p: int, end: int) -> tuple[int, int]:
-    """The number and version of the type of a record's value."""
+    """Return the number and version of the type of a record's value."""
     frame, at = uvarint(d, p)
     if frame != FRAME_VERSION:
         raise MalformedRecordError(f"unknown frame version {frame}")

@@ -39,12 +39,12 @@ class LogFile:
     data: bytes | None = field(default=None, repr=False, compare=False)
 
     def opened(self) -> BinaryIO:
-        """Its bytes. FileNotFoundError, OSError."""
+        """Open the file's bytes. FileNotFoundError, OSError."""
         return Path(self.path).open("rb") if self.data is None else BytesIO(self.data)
 
 
 def log_files(folders: Iterable[str], cluster_id: str | None) -> list[LogFile]:
-    """The files of one or several folders `__cluster_metadata-0`, or of log directories that contain one.
+    """Return the files of one or several folders `__cluster_metadata-0`, or of log directories that contain one.
 
     cluster_id: None reads it from `meta.properties` beside. Raises NoMetadataLogError; OSError for an unreadable
     folder.
@@ -140,13 +140,13 @@ def plan_log(
     end_offset: int | None = None,
     split_bytes: int = SPLIT_BYTES,
 ) -> LogPlan:
-    """Scans the files of a cluster's folders `__cluster_metadata-0`: headers and checksums alone.
+    """Scan the files of a cluster's folders `__cluster_metadata-0`: headers and checksums alone.
 
     start_offset: the first offset that is read. end_offset: the first that is not; None: to the end of the whole
-    batches. Damage between them is reported. No file says what is committed (`quorum-state` has only the
-    leader and its epoch, a snapshot only its own
-    end): give the high watermark, as DescribeQuorum reports it, as `end_offset` if the log is of a controller that may
-    yet lose its last records. With one controller, or in a copy that is a minute old, everything is committed.
+    batches. Damage between them is reported. No file says what is committed (`quorum-state` has only the leader and its
+    epoch, a snapshot only its own end): give the high watermark, as DescribeQuorum reports it, as `end_offset` if the
+    log is of a controller that may yet lose its last records. With one controller, or in a copy that is a minute old,
+    everything is committed.
 
     Snapshots are read if they end behind `start_offset`. An incomplete one is left out: whatever it lacks would seem
     deleted. Raises NoMetadataLogError, OSError.
@@ -159,9 +159,10 @@ def plan_log(
 
 
 def plan_fetched(data: bytes, source: str, cluster_id: str, start: int, end: int, *, is_snapshot: bool) -> LogPlan:
-    """The same of bytes that were fetched for the offset `start`: whole batches, all of them committed, up to the
-    offset `end`, the first of which may begin before; or a whole snapshot that ends there. source: of which listener,
-    for messages and for the column `file`."""
+    """Plan bytes that were fetched for the offset `start`: whole batches, all of them committed, up to the offset
+    `end`, the first of which may begin before; or a whole snapshot that ends there. source: of which listener, for
+    messages and for the column `file`.
+    """
     offset = end if is_snapshot else int.from_bytes(data[:8], "big", signed=True)
     plan = _Plan(start, end, SPLIT_BYTES).of([LogFile(offset, source, cluster_id, is_snapshot, data=data)])
     # What is damaged there is so the next time, too: it is reported once, and what follows it is read.
@@ -181,7 +182,7 @@ class _Plan:
         self._first_seen = _ALL
 
     def of(self, files: list[LogFile]) -> LogPlan:
-        """The plan, by a look through all files."""
+        """Return the plan, by a pass through all files."""
         for segment in sorted(file for file in files if not file.is_snapshot):
             if segment.then is None or segment.then > self._start:
                 self._segment(segment)
@@ -222,7 +223,7 @@ class _Plan:
             return  # the broker has deleted it since: a snapshot has its records
 
     def _cover(self, first: int, last: int) -> bool:
-        """Notes these offsets as covered; returns whether they were not before, by another controller's file."""
+        """Note these offsets as covered; returns whether they were not before, by another controller's file."""
         at = bisect_right(self._covered, (first, _ALL))
         begun, end = self._covered[at - 1] if at else (first, -1)
         if end >= first:
@@ -240,7 +241,7 @@ class _Plan:
         self._splits += _splits(file, wanted, self._split_bytes)
 
     def _snapshot(self, file: LogFile) -> list[Split]:
-        """The splits of a snapshot that is whole from its header to its footer; none of any other."""
+        """Return the splits of a snapshot that is whole from its header to its footer; none of any other."""
         batches: list[Batch] = []
         is_complete = False
         try:
@@ -264,7 +265,7 @@ class _Plan:
 
 
 def _splits(file: LogFile, batches: list[Batch], size: int) -> list[Split]:
-    """Batches as splits of about a size, cut where batches do not follow one another too."""
+    """Return batches as splits of about a size, cut where batches do not follow one another too."""
     made: list[Split] = []
     first = 0
     for at, batch in enumerate(batches):
@@ -277,7 +278,7 @@ def _splits(file: LogFile, batches: list[Batch], size: int) -> list[Split]:
 
 
 def _without(split: Split, dropped: list[Range]) -> Split | None:
-    """The split without ranges of offsets; None if nothing is left."""
+    """Return the split without ranges of offsets; None if nothing is left."""
     inside = tuple(each for each in dropped if each[0] <= split.last and each[1] >= split.first)
     if any(first <= split.first and split.last <= last for first, last in inside):
         return None
@@ -285,7 +286,7 @@ def _without(split: Split, dropped: list[Range]) -> Split | None:
 
 
 def _is_footer(window: Window, batch: Batch) -> bool:
-    """Whether it is the control batch that ends a snapshot."""
+    """Return whether it is the control batch that ends a snapshot."""
     return batch.is_control and window.of(batch)[_FOOTER] == _SNAPSHOT_FOOTER
 
 
@@ -308,7 +309,7 @@ class Settled:
 
 
 def markers(window: Window) -> Iterator[Marker]:
-    """The beginnings and ends of transactions in whole batches. Batches that can have none are not decoded."""
+    """Yield the beginnings and ends of transactions in whole batches. Batches that can have none are not decoded."""
     starts = [batch.at - window.at for batch in window.batches]
     matches = _MARKER.finditer(window.data, starts[0], window.batches[-1].end - window.at)
     suspects = sorted({bisect_right(starts, found.start()) - 1 for found in matches})
@@ -320,7 +321,8 @@ def markers(window: Window) -> Iterator[Marker]:
 
 
 def settle(found: Iterable[Marker], first_offset: int) -> Settled:
-    """Which records do not count, by the markers of a log. first_offset: the first offset that the log still has.
+    """Return which records do not count, by the markers of a log. first_offset: the first offset that the log still
+    has.
 
     Records between a BeginTransactionRecord and an AbortTransactionRecord never counted; those behind a
     BeginTransactionRecord without an end do not count yet. Of a transaction whose beginning the broker has deleted only
@@ -347,8 +349,9 @@ def settle(found: Iterable[Marker], first_offset: int) -> Settled:
 
 
 def read_splits(splits: Iterable[Split], key: bytes | None, report: Report) -> Iterator[pa.RecordBatch]:
-    """The rows of some splits, by one decoder, which remembers recurring values. key: for the HMAC of secrets, None: no
-    HMAC. report: gets unreadable data. Raises ChangedWhileReadError, OSError."""
+    """Yield the rows of some splits, by one decoder, which remembers recurring values. key: for the HMAC of secrets,
+    None: no HMAC. report: gets unreadable data. Raises ChangedWhileReadError, OSError.
+    """
     decoder = Decoder(key, report)
     for split in splits:
         file = split.file

@@ -47,13 +47,13 @@ class Change:
 
 
 def changes(api: str, request: Body, response: Body) -> tuple[Change, ...]:
-    """All that a request changes, in its order. api: Kafka's name; one that changes nothing gives nothing."""
+    """Return all that a request changes, in its order; nothing of an API that changes nothing. api: Kafka's name."""
     read = _READERS.get(api)
     return () if read is None else tuple(read(request, response))
 
 
 def _error(answer: Body | None, response: Body) -> int:
-    """Of a thing's own answer, else of the whole."""
+    """Return the error of a thing's own answer, else of the whole response."""
     code = (answer or {}).get("errorCode", response.get("errorCode", NO_ANSWER))
     # Kafka's codes have 16 bits.
     return int(code) if -(2**15) <= int(code) < 2**15 else NO_ANSWER
@@ -62,8 +62,9 @@ def _error(answer: Body | None, response: Body) -> int:
 def _asked(
     request: Body, field: str, response: Body, answered: str, *keys: str, answer_keys: Sequence[str] = ()
 ) -> Iterator[tuple[Body, int]]:
-    """Each thing that is asked for, with the error of its answer. keys: the fields by which both name it; answer_keys:
-    those of the answer, where it names it otherwise."""
+    """Yield each thing that is requested, with the error of its answer. keys: the fields by which both name it;
+    answer_keys: those of the answer, where it names it otherwise.
+    """
     answers = {tuple(each.get(key) for key in answer_keys or keys): each for each in response.get(answered) or ()}
     for each in request.get(field) or ():
         yield each, _error(answers.get(tuple(each[key] for key in keys)), response)
@@ -79,7 +80,7 @@ def _plain(entity_type: str, key: str, attr: str, op: str, value: str | None, er
 
 
 def _alter_configs(request: Body, response: Body) -> Iterator[Change]:
-    """INCREMENTAL_ALTER_CONFIGS, and ALTER_CONFIGS, which only sets."""
+    """Yield the changes of INCREMENTAL_ALTER_CONFIGS, and of ALTER_CONFIGS, which only sets."""
     for resource, error in _asked(request, "resources", response, "responses", "resourceType", "resourceName"):
         entity_type = named(CONFIG_TYPES, resource["resourceType"])
         key = config_key(entity_type, resource["resourceName"])
@@ -111,7 +112,7 @@ def _create_acls(request: Body, response: Body) -> Iterator[Change]:
 
 
 def _delete_acls(_: Body, response: Body) -> Iterator[Change]:
-    """The filters say whom to look for, the answer which ACLs are gone."""
+    """Yield the ACLs that are gone, from the response: the request has only filters."""
     for result in response.get("filterResults") or ():
         for acl in result.get("matchingAcls") or ():
             yield _acl(acl, "delete", acl.get("patternType", 3), _error(acl, result))
@@ -134,7 +135,7 @@ def _create_topics(request: Body, response: Body) -> Iterator[Change]:
 
 
 def _delete_topics(request: Body, response: Body) -> Iterator[Change]:
-    """By name (to version 5) or by name or id; of an id that is there the answer has the name."""
+    """Yield topics deleted by name (to version 5) or by name or id; of an id that exists the response has the name."""
     answers: Sequence[Body] = response.get("responses") or ()
     asked = request.get("topicNames") or request.get("topics") or ()
     if not answers:
@@ -151,7 +152,7 @@ def _create_partitions(request: Body, response: Body) -> Iterator[Change]:
 
 
 def _alter_scram(request: Body, response: Body) -> Iterator[Change]:
-    """Of a credential only its iterations may be known: never salt and saltedPassword."""
+    """Yield the changes of credentials, of which only the iterations may be kept: never salt and saltedPassword."""
     for field, op in (("deletions", "delete"), ("upsertions", "set")):
         for each, error in _asked(request, field, response, "results", "name", answer_keys=["user"]):
             value = scram_value(each["iterations"]) if op == "set" else None
@@ -159,7 +160,7 @@ def _alter_scram(request: Body, response: Body) -> Iterator[Change]:
 
 
 def _reassign(request: Body, response: Body) -> Iterator[Change]:
-    """A partition's wanted replicas, as `:reassignment/0`; taken back where there are none."""
+    """Yield a partition's wanted replicas, as `:reassignment/0`; taken back where there are none."""
     failed = int(response.get("errorCode", 0))
     answers = {
         (topic.get("name"), partition.get("partitionIndex")): partition
@@ -176,7 +177,7 @@ def _reassign(request: Body, response: Body) -> Iterator[Change]:
 
 
 def _update_features(request: Body, response: Body) -> Iterator[Change]:
-    """From version 2 on there is one answer for all. Level 0 takes a feature away."""
+    """Yield the changes of features. From version 2 on there is one answer for all. Level 0 takes a feature away."""
     failed = int(response.get("errorCode", 0))
     for each, error in _asked(request, "featureUpdates", response, "results", "feature"):
         level = each["maxVersionLevel"]

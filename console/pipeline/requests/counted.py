@@ -54,7 +54,7 @@ lines were read, and how many of them are damaged; elsewhere these are 0."""
 
 
 def added_up(rows: pa.Table) -> pa.Table:
-    """Rows of REQUEST_1S: one row for each key, with the sums."""
+    """Return rows of REQUEST_1S: one row for each key, with the sums."""
     # A minute at a time: a table of all keys at once takes six times as much memory as the rows, and is in no cache.
     minutes = pc.minute(rows["second"])
     return pa.concat_tables([_of_keys(rows.filter(pc.equal(minutes, each))) for each in pc.unique(minutes)])
@@ -91,7 +91,9 @@ class _Chunk:
 
 
 def counted(whose: Whose, blocks: Iterable[tuple[int, bytes]]) -> Iterator[pa.RecordBatch]:
-    """`COUNTED` of blocks of whole lines with their places. The last batch always comes, if only with the counts."""
+    """Yield `COUNTED` of blocks of whole lines with their positions. The last batch always comes, if only with the
+    counts.
+    """
     chunk = _Chunk()
     size = 0
     for start, text in blocks:
@@ -104,7 +106,7 @@ def counted(whose: Whose, blocks: Iterable[tuple[int, bytes]]) -> Iterator[pa.Re
 
 
 def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
-    """Adds up the lines of a block, in one loop: calls for each line would take longer than what they do."""
+    """Add up the lines of a block, in one loop: calls for each line would take longer than what they do."""
     find, startswith, endswith = text.find, text.startswith, text.endswith
     is_ascii = text.isascii()
     fold = math.inf if fold_at is None else fold_at
@@ -221,7 +223,7 @@ def _quarantined(whose: Whose, damaged: Damaged) -> dict[str, Any]:
 
 
 def damaged_row(whose: Whose, damaged: Damaged, *, lines: int) -> dict[str, Any]:
-    """A row of `COUNTED` of one line, or of a part that is gone (lines: 0)."""
+    """Return a row of `COUNTED` of one line, or of a part that is gone (lines: 0)."""
     counts = {"cluster_id": whose.cluster_id, "lines": lines, "damaged": lines}
     return {**counts, "quarantined": _quarantined(whose, damaged)}
 
@@ -257,14 +259,15 @@ def _alters(whose: Whose, lines: Sequence[Line]) -> list[dict[str, Any]]:
 
 
 def _encodable(value: Any) -> Any:
-    """JSON may have halves of characters, which no other encoding has."""
+    """Return a value that can be encoded: JSON may have lone surrogates, which no other encoding has."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def to_utc(at: pa.Array, places: pa.Array, zone: str, fold_at: int | None) -> pa.Array:
-    """Moments with microseconds in UTC. at, places: the lines' times without zone, and their bytes. fold_at: from this
-    byte on, times that the clock shows twice are of the second pass. A time that the clock leaves out is taken as if
-    it had not yet been put forward."""
+    """Return moments with microseconds in UTC. at, places: the lines' times without zone, and their bytes. fold_at:
+    from this byte on, times that the clock shows twice are of the second pass. A time that the clock leaves out is
+    taken as if it had not yet been put forward.
+    """
     utc = pa.timestamp("us", "UTC")
     earlier = pc.assume_timezone(at, zone, ambiguous="earliest", nonexistent="earliest").cast(utc)
     if fold_at is None:
@@ -274,7 +277,9 @@ def to_utc(at: pa.Array, places: pa.Array, zone: str, fold_at: int | None) -> pa
 
 
 def _in_utc(whose: Whose, clocks: Sequence[datetime], places: Sequence[int]) -> pa.Array:
-    """A zone of the line's own is truer than one that is given."""
+    """Return times in UTC, by the lines' own zones where they have one: these are more reliable than a configured
+    one.
+    """
     shown = pa.array([each.replace(tzinfo=None) for each in clocks], pa.timestamp("us"))
     given = to_utc(shown, pa.array(places, pa.int64()), whose.zone, whose.fold_at)
     own = [each.tzinfo is not None for each in clocks]

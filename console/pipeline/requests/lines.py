@@ -71,8 +71,9 @@ class Taken(NamedTuple):
 
 
 def taken(line: bytes) -> Taken | None:
-    """The message of a line, and the time that is nearest to it: the logger's own, not that of what wraps its line.
-    None: no request is in it."""
+    """Return the message of a line, and the time that is nearest to it: the logger's own, not that of what wraps its
+    line. None: no request is in it.
+    """
     at: At | None = None
     is_json = False
     before, found, rest = line.partition(MESSAGE)
@@ -91,7 +92,7 @@ def taken(line: bytes) -> Taken | None:
 
 
 def _event(line: bytes) -> tuple[bytes, At | None] | None:
-    """The text and the time of an object with a request in a text."""
+    """Return the text and the time of a JSON object with a request in a text."""
     with suppress(*_NO_JSON):
         event = {name: bytes(raw) for name, raw in _EVENT.decode(line).items()}
         for name in _MESSAGES:
@@ -103,7 +104,7 @@ def _event(line: bytes) -> tuple[bytes, At | None] | None:
 
 
 def time_of(before: bytes) -> At | None:
-    """The time that stands last in what precedes a message."""
+    """Return the last time in what precedes a message."""
     if usual := _USUAL.fullmatch(before):
         with suppress(ValueError):
             return _second(usual[1], usual[2], b""), int(usual[3])
@@ -119,7 +120,7 @@ def _read(day: bytes, clock: bytes, fraction: bytes, zone: bytes) -> At | None:
 
 @lru_cache(16)
 def _second(day: bytes, clock: bytes, zone: bytes) -> datetime:
-    """The second, the same object for the same bytes."""
+    """Return the second, the same object for the same bytes."""
     at = datetime.fromisoformat(f"{day.decode()} {clock.decode()}")
     name = zone.strip().decode()
     if not name:
@@ -129,7 +130,7 @@ def _second(day: bytes, clock: bytes, zone: bytes) -> datetime:
 
 
 def _at_of(raw: bytes) -> At | None:
-    """The time that a value is: a text, a number since 1970, a number as a text, or log4j's instant."""
+    """Return the time that a value is: a text, a number since 1970, a number as a text, or log4j's instant."""
     with suppress(*_NO_TIME):
         if raw.startswith(b"{"):
             instant = _INSTANT.decode(raw)
@@ -206,7 +207,7 @@ OF_BINARY = Form("no text", "Name a request log, as it was written or as .gz.")
 
 
 def form_of(text: bytes) -> Form:
-    """The form of lines of which none can be read."""
+    """Return the form of lines of which none can be read."""
     lines = [line[:_LONGEST] for line in text.split(b"\n") if line.strip()]
     if any(b"\0" in line for line in lines):
         return OF_BINARY
@@ -234,7 +235,7 @@ def form_of(text: bytes) -> Form:
 
 
 def is_old(rest: bytes) -> bool:
-    """Whether what follows `MESSAGE` is a request as Kafka logged it before 2.8."""
+    """Return whether what follows `MESSAGE` is a request as Kafka logged it before 2.8."""
     return rest.startswith((b"RequestHeader(", b"{api_key=", b"Name:"))
 
 
@@ -331,8 +332,9 @@ decode = _LOGGED.decode
 
 
 def logged(json: bytes) -> Logged | None:
-    """A request whose bodies may be of any form: what is of another form than is known here counts as empty. None
-    where it is no whole JSON, or has neither principal nor API."""
+    """Return a request whose bodies may be of any form: what is of another form than is known here counts as empty.
+    None where it is no whole JSON, or has neither principal nor API.
+    """
     try:
         return decode(json)
     except ValidationError:
@@ -363,8 +365,9 @@ def _or_none(decoder: Decoder[_T], body: Raw) -> _T | None:
 
 
 def is_clients(request: Logged) -> bool:
-    """Whether a client sent it to this broker: no replica, and no copy that the controller logs of what a broker
-    forwards."""
+    """Return whether a client sent it to this broker: no replica, and no copy that the controller logs of what a broker
+    forwards.
+    """
     if request.is_forwarded is not False:
         return False
     asked = request.request
@@ -375,7 +378,7 @@ def is_clients(request: Logged) -> bool:
 
 
 def has_error(json: bytes) -> bool:
-    """Whether the JSON has any error code but 0, wherever it is."""
+    """Return whether the JSON has any error code but 0, wherever it is."""
     # A literal is found many times faster than a pattern.
     return _LITERAL in json and _ANY_ERROR.search(json) is not None
 
@@ -394,8 +397,8 @@ Row = tuple[Any, ...]
 
 
 def altered(text: str, end_ts: datetime) -> list[Row]:
-    """The rows of a request's JSON; none of one that changes nothing, or that is no whole request
-    (`one_line` says which those are).
+    """Return the rows of a request's JSON; none of one that changes nothing, or that is no whole request (`one_line`
+    says which those are).
 
     Of one that changes something, and is of a form that is not known here, one row says so: `UNREAD`.
     """
@@ -427,7 +430,7 @@ def altered(text: str, end_ts: datetime) -> list[Row]:
 
 
 def client_host(connection: str) -> str | None:
-    """The client's address in the name of a connection; None where it is of another form.
+    """Return the client's address in the name of a connection; None where it is of another form.
 
     As Kafka names one (ServerConnectionId): ``10.0.0.1:9092-10.0.0.7:40000-1-0``, without the last number before Kafka
     4; addresses of IPv6 as they are.
@@ -438,7 +441,7 @@ def client_host(connection: str) -> str | None:
 
 
 def _body(body: object) -> Mapping[str, Any]:
-    """Where there is no answer (acks=0) the log has an empty text."""
+    """Return a body, which may be missing: where there is no response (acks=0) the log has an empty text."""
     return body if isinstance(body, dict) else {}
 
 
@@ -474,8 +477,9 @@ class Line(NamedTuple):
 
 
 def head_of(text: bytes, begin: int, end: int) -> tuple[bytes, At | None]:
-    """What comes before the request of the line that stands there, and the second and milliseconds of the time in it; a
-    line end, and None, where that is no request."""
+    """Return what comes before the request of the line at a position, and the second and milliseconds of the time in
+    it; a line end, and None, where there is no request.
+    """
     found = text.find(MESSAGE, begin, end)
     if found < 0:
         return b"\n", None
@@ -483,7 +487,7 @@ def head_of(text: bytes, begin: int, end: int) -> tuple[bytes, At | None]:
 
 
 def one_line(place: int, line: bytes) -> Line | Damaged | None:
-    """A line by itself, however it is laid out; None where it is not the request logger's."""
+    """Return a line by itself, in whatever layout; None where it is not the request logger's."""
     stripped = line.rstrip(b"\r")
     found = taken(stripped)
     if found is None:
@@ -516,8 +520,9 @@ def one_line(place: int, line: bytes) -> Line | Damaged | None:
 
 
 def clocks(start: int, text: bytes) -> Iterator[tuple[int, datetime]]:
-    """(byte, time) of the request lines in a block of lines, in UTC where the line has a zone; of what they ask nothing
-    is read."""
+    """Yield (byte, time) of the request lines in a block of lines, in UTC where the line has a zone; the requests
+    themselves are not read.
+    """
     place = start
     for line in text.split(b"\n"):
         if (found := taken(line)) is not None and found.at is not None:

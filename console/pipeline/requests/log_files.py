@@ -59,7 +59,7 @@ class LogChangedError(OSError):
     def of(
         path: str, why: str = "is not the file any more that was to be read, and none beside it is"
     ) -> LogChangedError:
-        """The error of a file."""
+        """Return the error of a file."""
         return LogChangedError(f"{path} {why}: it was rotated, emptied or deleted meanwhile")
 
 
@@ -89,7 +89,9 @@ class LogBytes:
         self._bytes = cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if self.is_packed else raw
 
     def first_line(self) -> tuple[bytes, int] | None:
-        """Its first line, 4 KiB of it at most, and where it ends; None while that is not whole. OSError, EOFError."""
+        """Return the first line, 4 KiB of it at most, and where it ends; None while that is not whole. OSError,
+        EOFError.
+        """
         begin = self._read_at(0, CHECKED_BYTES)
         line, ended, _ = begin.partition(b"\n")
         if not ended and len(begin) < CHECKED_BYTES and not (begin and self.is_packed):
@@ -97,25 +99,27 @@ class LogBytes:
         return line, len(line) + 1 if ended else self._line_end(0)
 
     def check(self, at: int) -> str:
-        """The digest of the bytes before a position; empty text where the file is shorter. OSError, EOFError."""
+        """Return the digest of the bytes before a position; empty text where the file is shorter. OSError, EOFError."""
         begin = max(0, at - CHECKED_BYTES)
         data = self._read_at(begin, at - begin)
         return digest(data) if len(data) == at - begin else ""
 
     def has(self, checks: Sequence[Check]) -> bool:
-        """Whether it is the file of these checks. OSError, EOFError."""
+        """Return whether it is the file of these checks. OSError, EOFError."""
         return all(self.check(at) == wanted for at, wanted in sorted(checks))
 
     def still_has(self, checks: Sequence[Check]) -> bool:
-        """The same after it was read. Of gzip, never written on in place, it is enough that its size stayed: what
-        was read had its checksum at its end. OSError."""
+        """Return whether the file has these checks again after it was read. Of gzip, never written on in place, it is
+        enough that its size stayed: what was read had its checksum at its end. OSError.
+        """
         if not self.is_packed:
             return self.has(checks)
         return self._raw.seek(0, os.SEEK_END) == self.size
 
     def survey(self, positions: Iterable[int]) -> Survey:
-        """What it holds now, with the checks at these positions. Of gzip all is read; a last line without an end
-        counts there, since no broker will write on. OSError, EOFError; LogChangedError: it changed meanwhile."""
+        """Return what the file holds now, with the checks at these positions. Of gzip all is read; a last line without
+        an end counts there, since no broker will write on. OSError, EOFError; LogChangedError: it changed meanwhile.
+        """
         if self.is_packed:
             return self._survey_packed(sorted({*positions}))
         end = self._whole_end()
@@ -128,8 +132,9 @@ class LogBytes:
         return found
 
     def blocks(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
-        """(byte, whole lines that begin there): all lines whose first byte is in start … end - 1, in their order.
-        Raises OSError, EOFError (gzip, cut)."""
+        """Yield (byte, whole lines that begin there): all lines whose first byte is in start … end - 1, in their order.
+        Raises OSError, EOFError (gzip, cut).
+        """
         at = 0
         if start:
             # A range may begin inside a line, which then is the one before's.
@@ -151,7 +156,7 @@ class LogBytes:
                 at += cut
 
     def _line_end(self, at: int) -> int:
-        """Where the line ends that has this byte."""
+        """Return where the line ends that has this byte."""
         begin = at
         while read := self._read_at(at, CHECKED_BYTES):
             if ended := read.find(b"\n") + 1:
@@ -161,13 +166,13 @@ class LogBytes:
         return at
 
     def _check_line(self, begin: int, size: int) -> None:
-        """Raises OSError for a line that has no end in so many bytes."""
+        """Raise OSError for a line that has no end in so many bytes."""
         if size > LONGEST_LINE:
             where = f"from byte {begin} on"
             raise OSError(f"{self.path}: no end of a line in {LONGEST_LINE >> 20} MiB {where}: no log")
 
     def _read(self, at: int, size: int) -> bytes:
-        """So many bytes or fewer, as they come."""
+        """Return so many bytes or fewer, as they come."""
         try:
             if self._bytes.tell() != at:
                 self._bytes.seek(at)
@@ -178,7 +183,7 @@ class LogBytes:
             raise OSError(f"{self.path}: damaged, or not gzip: {wrong}") from wrong
 
     def _read_at(self, at: int, size: int) -> bytes:
-        """So many bytes, or all that there are."""
+        """Return so many bytes, or all that there are."""
         found = b""
         while len(found) < size and (part := self._read(at + len(found), size - len(found))):
             found += part
@@ -213,13 +218,13 @@ class LogBytes:
 
 
 def digest(data: bytes) -> str:
-    """As checks have it."""
+    """Return the digest of bytes, as checks have it."""
     return hashlib.sha256(data).hexdigest()[:16]
 
 
 @contextmanager
 def opened(path: str) -> Iterator[LogBytes]:
-    """The file, open. OSError; the path is in the text."""
+    """Open a file for the context. OSError; the path is in the text."""
     scheme, is_uri, rest = path.partition("://")
     if not is_uri:
         with open(path, "rb", buffering=0) as raw:  # noqa: PTH123 - errors name it as it was given
@@ -237,9 +242,10 @@ def opened(path: str) -> Iterator[LogBytes]:
 
 @contextmanager
 def opened_as_planned(path: str, checks: Sequence[Check], patterns: Sequence[str] = ()) -> Iterator[LogBytes]:
-    """The file that has these checks: at its path, else under another name in its folder or at one of the patterns,
-    where it lies after it was rotated or packed. The checks are made again when the context ends well, since a file may
-    be emptied while it is read. LogChangedError: there is none, or it changed; OSError, EOFError (gzip, cut)."""
+    """Open the file that has these checks: at its path, else under another name in its folder or at one of the
+    patterns, where it is after it was rotated or packed. The checks are made again when the context ends well, since a
+    file may be emptied while it is read. LogChangedError: there is none, or it changed; OSError, EOFError (gzip, cut).
+    """
     with ExitStack() as stack:
         file = next((file for each in _candidates(path, patterns) if (file := _entered(stack, each, checks))), None)
         if file is None:
@@ -250,7 +256,9 @@ def opened_as_planned(path: str, checks: Sequence[Check], patterns: Sequence[str
 
 
 def _entered(stack: ExitStack, path: str, checks: Sequence[Check]) -> LogBytes | None:
-    """The file, which the stack then closes; None where it is another, is not there, or is packed and not whole."""
+    """Return the file, which the stack then closes; None where it is another, does not exist, or is packed and not
+    whole.
+    """
     with ExitStack() as own, suppress(FileNotFoundError, IsADirectoryError, EOFError):
         file = own.enter_context(opened(path))
         with suppress(OSError) if file.is_packed else nullcontext():
@@ -290,7 +298,7 @@ _PACKED_SPAN = timedelta(days=8)
 
 
 def zone_problem(zone: str) -> str:
-    """Why a name is no time zone, or empty text."""
+    """Return why a name is no time zone, or empty text."""
     try:
         ZoneInfo(zone)
     except (KeyError, ValueError, OSError):
@@ -313,7 +321,7 @@ class Twice:
 
 
 def shown_twice(zone: str, first: datetime, last: datetime) -> Twice | None:
-    """The first times that are shown twice among those from `first` to `last`, all without zone."""
+    """Return the first times that are shown twice among those from `first` to `last`, all without zone."""
     clock = ZoneInfo(zone)
     at = first.replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
     began: datetime | None = None
@@ -332,9 +340,10 @@ def shown_twice(zone: str, first: datetime, last: datetime) -> Twice | None:
 
 
 def fold_at(file: LogBytes, zone: str, end: int) -> int | None:
-    """The byte from which on a file's ambiguous times are of the second pass; None: there are none, or all are of the
-    first. end: where what is read of it ends. Reads the whole file, but only where its time holds such an hour. Raises
-    OSError, AmbiguousHourError."""
+    """Return the byte from which on a file's ambiguous times are of the second pass; None: there are none, or all are
+    of the first. end: where what is read of it ends. Reads the whole file, but only where its time holds such an hour.
+    Raises OSError, AmbiguousHourError.
+    """
     # Without zones that change there is nothing to look for.
     if zone == "UTC":
         return None
@@ -347,7 +356,7 @@ def fold_at(file: LogBytes, zone: str, end: int) -> int | None:
 
 
 def _pass_of(file: LogBytes, zone: str, last: datetime, twice: Twice) -> int | None:
-    """The same as `fold_at` of a file that lies inside the hour as a whole, and whose last line shows `last`."""
+    """Return `fold_at` of a file that is inside the hour as a whole, and whose last line shows `last`."""
     clock = ZoneInfo(zone)
     first_pass, second_pass = (last.replace(tzinfo=clock, fold=fold).astimezone(timezone.utc) for fold in (0, 1))
     changed = datetime.fromtimestamp(file.changed / 1e9, timezone.utc)
@@ -364,15 +373,16 @@ def _pass_of(file: LogBytes, zone: str, last: datetime, twice: Twice) -> int | N
 
 
 def _only(shown: datetime, offset: timedelta | None) -> str:
-    """A zone that was so far from UTC when its clock showed that, and showed it once."""
+    """Return a zone that was so far from UTC when its clock showed that, and showed it once."""
     names = sorted(available_timezones(), key=lambda name: (not name.startswith("Etc/GMT"), name))
     clocks = ((name, ZoneInfo(name)) for name in names)
     return next(name for name, clock in clocks if {clock.utcoffset(shown.replace(fold=f)) for f in (0, 1)} == {offset})
 
 
 def jump(times: Iterable[tuple[int, datetime]], twice: Twice) -> tuple[int | None, datetime | None]:
-    """The same of (byte, time) of all lines in their order; or the latest time, where all are shown twice and none is
-    before another: they do not say of which pass they are."""
+    """Return `fold_at` by (byte, time) of all lines in their order; or the latest time, where all are shown twice and
+    none is before another: they do not show of which pass they are.
+    """
     first: datetime | None = None
     latest, is_all_inside = datetime.min, True
     for place, at in times:
@@ -387,13 +397,13 @@ def jump(times: Iterable[tuple[int, datetime]], twice: Twice) -> tuple[int | Non
 
 
 def _times(file: LogBytes, start: int, end: int) -> Iterator[tuple[int, datetime]]:
-    """Those that have no zone of their own."""
+    """Yield the times that have no zone of their own, each with its byte."""
     for at, text in file.blocks(start, end):
         yield from (each for each in clocks(at, text) if each[1].tzinfo is None)
 
 
 def _span(file: LogBytes, end: int) -> tuple[datetime, datetime] | None:
-    """The times of the first and of the last line; of a packed file, what the last may be at most."""
+    """Return the times of the first and of the last line; of a packed file, what the last may be at most."""
     first = next((at for _, at in _times(file, 0, end)), None)
     if first is None:
         return None
@@ -461,14 +471,15 @@ class _Seen(NamedTuple):
     survey: Survey
 
     def entry(self) -> dict[str, Any]:
-        """As `Progress` remembers it."""
+        """Return the file as `Progress` remembers it."""
         checks, end = self.survey.checks, self.survey.end
         marks = [checks[at] for at in checkpoints(self.line_end) if at <= end]
         return {"read": end, "marks": marks, "last": checks[end], **self.stat}
 
     def same(self, known: Mapping[str, Any]) -> tuple[bool, int]:
-        """Whether it begins as what is remembered of a file with the same first line, as far as both go; and up to
-        which byte both are known to be the same."""
+        """Return whether it begins as what is remembered of a file with the same first line, as far as both go; and up
+        to which byte both are known to be the same.
+        """
         checks, end, read = self.survey.checks, self.survey.end, int(known["read"])
         same = min(self.line_end, end)
         for at, mark in zip(checkpoints(self.line_end), known["marks"], strict=False):
@@ -485,15 +496,15 @@ class _Seen(NamedTuple):
 
 
 def checkpoints(line_end: int) -> tuple[int, ...]:
-    """Positions at which the content of a file is remembered whose first line ends there."""
+    """Return the positions at which the content of a file is remembered whose first line ends at a byte."""
     return tuple(line_end + at for at in CHECKPOINTS)
 
 
 def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
-    """What is new in the files since `progress`. Files that were known and are gone stay known.
+    """Return what is new in the files since `progress`. Files that were known and are gone stay known.
 
-    owner: whose log it is, as ``cluster/broker``: files of two owners are never the same.
-    Raises OSError, EOFError (gzip, cut): a file can't be read; its path is in the text. CutInPlaceError.
+    owner: whose log it is, as ``cluster/broker``: files of two owners are never the same. Raises OSError, EOFError
+    (gzip, cut): a file can't be read; its path is in the text. CutInPlaceError.
     """
     known = {identity: dict(entry) for identity, entry in progress.items()}
     unread = {str(entry["place"]): identity for identity, entry in known.items()}
@@ -527,8 +538,9 @@ def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
 def _new_of(
     seen: _Seen, known: Mapping[str, dict[str, Any]], now: dict[str, dict[str, Any]], there: set[str]
 ) -> Span | None:
-    """What is new of a file; None: nothing. known: what is remembered of files. now: the same after those before it
-    were planned; it is added to it, and to what is there. CutInPlaceError."""
+    """Return what is new of a file; None: nothing. known: what is remembered of files. now: the same after those before
+    it were planned; the file is added to it, and to `there`. CutInPlaceError.
+    """
     end = seen.survey.end
     alike = [identity for identity in now if identity.split(".", 1)[0] == seen.line]
     for identity in alike:
@@ -561,7 +573,7 @@ def _new_of(
 
 
 def _look(file: LogBytes, stat: Mapping[str, Any], owner: str, known: Progress) -> _Seen | None:
-    """The file as it is now; None while it has no whole first line."""
+    """Return the present state of the file; None while it has no whole first line."""
     first = file.first_line()
     if first is None:
         return None
@@ -603,8 +615,9 @@ class Part(msgspec.Struct, frozen=True, array_like=True):
 
 
 def parts_of(logs: Sequence[BrokerLog], at_most: int = PART_BYTES) -> tuple[Part, ...]:
-    """All parts, each of at most so many bytes where its file can be split. Raises OSError, LogChangedError: a file
-    can't be read; zoneinfo.ZoneInfoNotFoundError (a KeyError): there is no such zone."""
+    """Return all parts, each of at most so many bytes where its file can be split. Raises OSError, LogChangedError: a
+    file can't be read; zoneinfo.ZoneInfoNotFoundError (a KeyError): there is no such zone.
+    """
     return tuple(part for log in logs for span in log.spans for part in _parts(log, span, at_most))
 
 
@@ -623,7 +636,7 @@ def _parts(log: BrokerLog, span: Span, at_most: int) -> Iterator[Part]:
 
 
 def with_zone(part: Part, zone: str) -> Part:
-    """The same in another time zone. OSError, LogChangedError."""
+    """Return the part in another time zone. OSError, LogChangedError."""
     if zone == part.zone:
         return part
     with opened_as_planned(part.path, part.checks, part.patterns) as file:
@@ -631,8 +644,9 @@ def with_zone(part: Part, zone: str) -> Part:
 
 
 def read_part(part: Part) -> Iterator[pa.RecordBatch]:
-    """The part's requests by the second, its changes and what is damaged, as `counted.COUNTED`; at least one row.
-    Raises OSError, EOFError (gzip, cut); LogChangedError, at the end too: then what was given before does not count."""
+    """Yield the part's requests by the second, its changes and what is damaged, as `counted.COUNTED`; at least one row.
+    Raises OSError, EOFError (gzip, cut); LogChangedError, at the end too: then what was yielded before does not count.
+    """
     whose = Whose(part.cluster_id, part.broker_id, PurePosixPath(part.path).name, part.zone, part.fold_at)
     with opened_as_planned(part.path, part.checks, part.patterns) as file:
         yield from counted(whose, file.blocks(part.start, part.end))
@@ -647,15 +661,16 @@ _MOST_TRIED = 10_000
 
 
 def form_of_part(part: Part) -> Form:
-    """The form of a part of which nothing can be read. OSError, EOFError (gzip, cut); LogChangedError."""
+    """Return the form of a part of which nothing can be read. OSError, EOFError (gzip, cut); LogChangedError."""
     with opened_as_planned(part.path, part.checks, part.patterns) as file:
         _, text = next(iter(file.blocks(part.start, part.end)), (0, b""))
         return form_of(text)
 
 
 def unread_form(log: BrokerLog) -> Form | None:
-    """The form of a log of which no line can be read; None where one can, or where it has next to no lines. The same is
-    raised."""
+    """Return the form of a log of which no line can be read; None where one can, or where it has next to no lines.
+    Raises as `form_of_part`.
+    """
     lines = tried = 0
     sample = b""
     for span in log.spans:

@@ -42,7 +42,7 @@ Seen = tuple[int, str | None, str | None]
 
 
 def poll_changes(cluster_id: str, entity: Entity, seen: Iterable[Seen], beats: Sequence[int]) -> Iterator[Event]:
-    """Changes between polls, without their authors. beats: the times of the polls of that entity type, in order.
+    """Yield changes between polls, without their authors. beats: the times of the polls of that entity type, in order.
 
     The rows of an entity replace its former rows. A change is as old as the poll that first saw it, and at most as old
     as the poll of that entity type before it; before the first poll nothing is known (`SINCE_BEFORE`).
@@ -94,7 +94,7 @@ class Author(NamedTuple):
 
 
 def principals(names: Iterable[str | None]) -> list[str]:
-    """The principals among names, each once, in order; names without a type only where none has one."""
+    """Return the principals among names, each once, in order; names without a type only where none has one."""
     known = {name for name in names if name is not None}
     return sorted({name for name in known if ":" in name} or known)
 
@@ -107,7 +107,7 @@ _NEVER = 1 << 62
 
 
 def authors_of_requests(asked: Iterable[Author]) -> Iterator[Author]:
-    """The changes of requests. asked: of one entity; is_copy: those that were forwarded."""
+    """Yield the changes of requests. asked: of one entity; is_copy: those that were forwarded."""
     alike: dict[tuple[str | None, ...], list[Author]] = defaultdict(list)
     for each in asked:
         alike[each.principal, each.attr, each.op, each.value, each.api].append(each)
@@ -132,8 +132,9 @@ def author_of_journal(
     name: str | None,
     client_host: str | None,
 ) -> Author:
-    """A change of the journal. `append` and `subtract` become the whole list if the journal has the former one; the
-    name is the principal as brokers write it, where the journal has only the login's."""
+    """Return a change of the journal. `append` and `subtract` become the whole list if the journal has the former one;
+    the name is the principal as brokers write it, where the journal has only the login's.
+    """
     if op in ("append", "subtract") and old is not None and value is not None:
         op, value = "set", changed_list(old, op, value)
     principal = name if name is None or ":" in name or name in _NAMELESS else f"User:{name}"
@@ -141,7 +142,7 @@ def author_of_journal(
 
 
 def changed_list(base: str, op: str, items: str) -> str:
-    """A list's value after `append` or `subtract`. Brokers do not add an item again."""
+    """Return a list's value after `append` or `subtract`. Brokers do not add an item again."""
     had = [each for each in base.split(",") if each]
     given = dict.fromkeys(items.split(","))
     if op == "append":
@@ -150,7 +151,7 @@ def changed_list(base: str, op: str, items: str) -> str:
 
 
 def author_changes(cluster_id: str, entity: Entity, authors: Iterable[Author]) -> Iterator[Event]:
-    """The changes that authors report themselves, each once."""
+    """Yield the changes that authors report themselves, each once."""
     for each in authors:
         if each.is_copy:
             continue
@@ -192,13 +193,13 @@ class _ByTime:
         self._longest = max(each.end - each.start for each in self._offered)
 
     def within(self, since: int, until: int) -> Iterator[Author]:
-        """What overlaps with that time."""
+        """Yield what overlaps with that time."""
         first, last = bisect_left(self._starts, since - self._longest), bisect_right(self._starts, until)
         return (each for each in self._offered[first:last] if each.end >= since)
 
 
 def attributed(changes: Iterable[Event], authors: Sequence[Author]) -> Iterator[Event]:
-    """The changes of the log and of polls with their authors; equal changes are one. All of one entity."""
+    """Yield the changes of the log and of polls with their authors; equal changes are one. All of one entity."""
     offered: dict[str, list[Author]] = defaultdict(list)
     distinct = dict.fromkeys(changes)
     of_topic = any(change.entity_type == "topic" for change in distinct)
@@ -220,7 +221,7 @@ def attributed(changes: Iterable[Event], authors: Sequence[Author]) -> Iterator[
 
 
 def _sought(change: Event, of_topic: bool) -> Iterator[str]:
-    """The attributes by which authors of a change may be found."""
+    """Yield the attributes under which authors of a change are listed."""
     yield change.attr
     if change.op == "delete":
         if of_topic:
@@ -230,7 +231,7 @@ def _sought(change: Event, of_topic: bool) -> Iterator[str]:
 
 
 def _covered(author: Author, of_topic: bool) -> Iterator[Author]:
-    """Each thing that an author may have changed."""
+    """Yield each thing that an author may have changed."""
     yield author
     if of_topic and author.op == "delete" and author.attr == ":topic_id":
         yield author._replace(attr=_ALL, value=None)
@@ -257,7 +258,7 @@ def _same_content(offered: Author, change: Event) -> bool:
 
 
 def _named(change: Event, found: set[tuple[int, Author]]) -> Event:
-    """The change with its author. found: all that fit, with their `STEPS`."""
+    """Return the change with its author. found: all that fit, with their `STEPS`."""
     best = min(tier for tier, _ in found)
     fitting = [author for tier, author in found if tier == best]
     names = principals(author.principal for author in fitting)
@@ -312,7 +313,7 @@ def change_event(
     polls: Mapping[str, Polls],
     touched: Container[_ByEntity] | None = None,
 ) -> pa.Table:
-    """CHANGE_EVENT's rows of these rows. epochs, polls: of their clusters. touched: what rows are wanted of
+    """Return CHANGE_EVENT's rows of these rows. epochs, polls: of their clusters. touched: what rows are wanted of
     (None: of everything).
 
     All rows that are about an entity have to be given, and the metadata records that name its id.
@@ -341,8 +342,9 @@ TAGS = ("entity_type", "entity_key", "entity_id")
 
 
 def tagged(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Decoded records as rows of `kraft_record`: with the entity that each says something of, its type, and its key or
-    the id by which the record names it."""
+    """Return decoded records as rows of `kraft_record`: with the entity that each is about, its type, and its key or
+    the id by which the record names it.
+    """
     rows = pa.Table.from_batches([batch])
     rows = rows.append_column("place", pa.array(range(rows.num_rows), pa.int64()))
     columns: list[list[str | None]] = [[None] * rows.num_rows for _ in TAGS]
@@ -364,7 +366,7 @@ def tagged(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def records_of(records: pa.Table) -> dict[str, list[Record]]:
-    """The records that say something of an entity, by cluster."""
+    """Return the records that are about an entity, by cluster."""
     found: dict[str, list[Record]] = defaultdict(list)
     names = ("log_offset", "in_snapshot", "record_ts", "record_type", "payload", "value_hmac")
     for cluster_id, offset, in_snapshot, ts, type_, payload, hmac in rows_of(
@@ -407,7 +409,7 @@ def _noted(bronze: Bronze) -> dict[_ByEntity, list[Author]]:
 
 
 def _grouped(make: Callable[..., T], rows: Iterable[Row]) -> dict[_ByEntity, list[T]]:
-    """What is made of the columns behind those of the entity, by entity."""
+    """Return what is made of the columns after those of the entity, by entity."""
     found: dict[_ByEntity, list[T]] = defaultdict(list)
     for cluster_id, type_, key, *rest in rows:
         found[cluster_id, type_, key].append(make(*rest))

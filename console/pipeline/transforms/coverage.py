@@ -26,7 +26,7 @@ class Covered(NamedTuple):
     whole: int | None = None
 
     def merged(self, more: Covered) -> Covered:
-        """With what further changes say."""
+        """Return the covered time with what further changes show."""
         holes: dict[int, int] = {}
         for begins, ends in (*self.holes, *more.holes):
             holes[ends] = min(begins, holes.get(ends, begins))
@@ -49,7 +49,7 @@ class Polls:
 
     @staticmethod
     def of(read: Iterable[tuple[str, Iterable[int]]], brokers: Iterable[str]) -> Polls:
-        """read: entity types, with commas, and the times at which they were read, in any order."""
+        """Return the polls. read: entity types, with commas, and the times at which they were read, in any order."""
         times: dict[str, array[int]] = {}
         for types, when in read:
             of_types = array("q", sorted(set(when)))
@@ -59,7 +59,7 @@ class Polls:
         return Polls(times, brokers)
 
     def sure(self, entity_type: str, covered: Covered | None) -> int | None:
-        """The last poll that the log, up to its first hole, reaches; None: it reaches none."""
+        """Return the last poll that the log, up to its first hole, reaches; None: it reaches none."""
         if covered is None:
             return None
         times = self.times.get(entity_type, ())
@@ -67,7 +67,7 @@ class Polls:
         return times[reached - 1] if reached else None
 
     def shown(self, entity_type: str, after: int, covered: Covered | None) -> int | None:
-        """The first poll from a time on; None where there is none, or the log covers it."""
+        """Return the first poll from a time on; None where there is none, or the log covers it."""
         times = self.times.get(entity_type, ())
         place = bisect_left(times, after)
         if place == len(times):
@@ -85,7 +85,8 @@ TIMES_THE_USUAL = 3
 def coverage_gaps(
     times: Mapping[str, Sequence[int]], covered: Covered | None, until: int
 ) -> Iterator[tuple[int, int | None]]:
-    """The gaps in which a cluster was not polled and no metadata log covers it, from when until when (None: it lasts).
+    """Yield the gaps in which a cluster was not polled and no metadata log covers it, from when until when (None: it
+    lasts).
 
     times: of its polls, in order, by entity type; the usual interval is the median of the type that is polled the least
     often. until: the time until which polls may be missing.
@@ -103,7 +104,7 @@ def coverage_gaps(
 
 
 def _less(begins: int, ends: int, covered: Covered | None) -> Sequence[tuple[int, int]]:
-    """The time from a poll to the next without the time that the log covers: at most two pieces."""
+    """Return the time from a poll to the next without the time that the log covers: at most two pieces."""
     if covered is None or covered.first >= ends or covered.last <= begins:
         return ((begins, ends),)
     return (begins, max(covered.first, begins)), (min(covered.last, ends), ends)

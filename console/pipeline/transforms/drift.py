@@ -48,7 +48,7 @@ class Peer(NamedTuple):
 def _row(
     peer: Peer, scope: str, wanted: str | None, counts: tuple[int, int], since: int | None, severity: str | None = None
 ) -> Row:
-    """A row of `drift`. counts: the peers, and how many of them differ."""
+    """Return a row of `drift`. counts: the peers, and how many of them differ."""
     key = f"{peer.entity_type}:{peer.entity_key}"
     severity = severity or severity_of(peer.entity_type, peer.attr)
     return (peer.cluster_id, scope, key, peer.attr, wanted, peer.own, *counts, since, severity)
@@ -58,7 +58,7 @@ def _row(
 
 
 def outliers(peers: Sequence[Peer], scope: str) -> Iterator[Row]:
-    """Those that differ from the majority. peers: all that are compared, those without a value too."""
+    """Yield the peers that differ from the majority. peers: all that are compared, those without a value too."""
     alike: dict[str | None, list[Peer]] = defaultdict(list)
     for peer in peers:
         alike[peer.holds and as_it_counts(peer.attr, peer.holds)].append(peer)
@@ -84,7 +84,7 @@ def outliers(peers: Sequence[Peer], scope: str) -> Iterator[Row]:
 
 
 def from_baseline(values: Sequence[Peer], baseline: Sequence[Wanted]) -> Iterator[Row]:
-    """What differs from a baseline; peers: the entities of a cluster that a wanted value is for."""
+    """Yield what differs from a baseline; peers: the entities of a cluster that a wanted value is for."""
     by_entity: dict[tuple[str, str, str], dict[str, Peer]] = defaultdict(dict)
     for peer in values:
         by_entity[peer[:3]][peer.attr] = peer
@@ -119,9 +119,10 @@ _STATIC = "STATIC_BROKER_CONFIG"
 
 
 def drift_within(current: pa.Table, seen: pa.Table, baseline: Sequence[Wanted] = ()) -> pa.Table:
-    """DRIFT's rows of one cluster by itself: of brokers, and of the user's baseline. current: the current rows of
-    `history` of its brokers (with a baseline of all), with `first_poll`: when a poll, or a snapshot of the log, first
-    showed something of the cluster. seen: the rows of `snapshot` with the state of its brokers."""
+    """Return DRIFT's rows of one cluster by itself: of brokers, and of the user's baseline. current: the current rows
+    of `history` of its brokers (with a baseline of all), with `first_poll`: when a poll, or a snapshot of the log,
+    first showed something of the cluster. seen: the rows of `snapshot` with the state of its brokers.
+    """
     now = list(_now(current))
     brokers = list(_brokers([peer for peer in now if peer.entity_type == "broker"], seen))
     of_brokers = (peers for peers in _grouped(brokers, "cluster_id", "attr") if not is_of_each_broker(peers[0].attr))
@@ -133,8 +134,9 @@ def drift_within(current: pa.Table, seen: pa.Table, baseline: Sequence[Wanted] =
 
 
 def drift_between(current: pa.Table, everywhere: Collection[str]) -> pa.Table:
-    """DRIFT's rows of entities among clusters. current: as for `drift_within`, all of each entity that is among them.
-    everywhere: the clusters of the lake."""
+    """Return DRIFT's rows of entities among clusters. current: as for `drift_within`, all of each entity that is among
+    them. everywhere: the clusters of the lake.
+    """
     odd = (outliers(peers, "cluster") for peers in _clusters(list(_now(current)), everywhere) if len(peers) > A_PAIR)
     return table_of(DRIFT, chain.from_iterable(odd))
 
@@ -147,7 +149,7 @@ def _grouped(peers: Iterable[Peer], *names: str) -> Iterable[list[Peer]]:
 
 
 def _now(current: pa.Table) -> Iterator[Peer]:
-    """All values that are current."""
+    """Yield all values that are current."""
     names = ("attr", "new_value", "is_deleted", "source", "valid_from", "first_poll")
     for cluster_id, type_, key, attr, value, is_deleted, source, since, first_poll in rows_of(current, *ENTITY, *names):
         own = None if is_deleted else HIDDEN if value is None else value
@@ -156,8 +158,9 @@ def _now(current: pa.Table) -> Iterator[Peer]:
 
 
 def _brokers(rows: Sequence[Peer], seen: pa.Table) -> Iterator[Peer]:
-    """Every broker with every attribute that one of them has or inherits; `holds`: the value that counts: the broker's
-    own at run time, else the cluster's default, else its file's."""
+    """Yield every broker with every attribute that one of them has or inherits; `holds`: the value that counts: the
+    broker's own at run time, else the cluster's default, else its file's.
+    """
     members: dict[str, set[str]] = defaultdict(set)
     for peer in rows:
         if peer.entity_key != DEFAULT and peer.own is not None:
@@ -174,15 +177,16 @@ def _brokers(rows: Sequence[Peer], seen: pa.Table) -> Iterator[Peer]:
 
 
 def _in_files(seen: pa.Table) -> set[Row]:
-    """Cluster, broker and attribute, where the value, when last seen, was in the broker's server.properties."""
+    """Return cluster, broker and attribute, where the value, when last seen, was in the broker's server.properties."""
     names = ("cluster_id", "entity_key", "attr", "source")
     last = {row[:3]: row[3] for row in rows_of(seen.sort_by("observed_ts"), *names)}
     return {key for key, source in last.items() if source == _STATIC}
 
 
 def _clusters(now: Sequence[Peer], everywhere: Collection[str]) -> Iterator[list[Peer]]:
-    """The values of clusters under one name: each cluster that is compared, with each attribute that one of them
-    has."""
+    """Yield the values of clusters under one name: each cluster that is compared, with each attribute that one of them
+    has.
+    """
     if len(everywhere) <= A_PAIR:
         return
     rows = [peer for peer in now if peer.entity_type in ("topic", "quota") or _is_default(peer)]
@@ -200,7 +204,7 @@ def _clusters(now: Sequence[Peer], everywhere: Collection[str]) -> Iterator[list
 
 
 def _is_default(peer: Peer) -> bool:
-    """Whether it is about the brokers' common default, or default entities alone."""
+    """Return whether it is about the brokers' common default, or default entities alone."""
     if peer.entity_type == "quota":
         return "=" not in peer.entity_key.replace(f"={DEFAULT}", "")
     return peer.entity_type == "broker" and peer.entity_key == DEFAULT

@@ -51,7 +51,7 @@ class _Event:
         return self.op != "delete"
 
     def order(self) -> tuple[Any, ...]:
-        """Does not depend on the order of the input; what is empty comes first."""
+        """Return a key for sorting that does not depend on the order of the input; what is empty comes first."""
         told = self.told
         texts = (self.op, self.value, self.digest, told.principal, told.client_id)
         offset = -1 if told.log_offset is None else told.log_offset
@@ -63,7 +63,7 @@ class _Event:
 
 
 def _counted(events: Sequence[Event], polls: Polls, covered: Covered | None) -> list[_Event]:
-    """The events of an attribute, and a `poll` at the first poll after an event that the log does not cover.
+    """Return the events of an attribute, and a `poll` at the first poll after an event that the log does not cover.
 
     Where the log covers everything, requests and the journal only name its authors (`attribution`) and are no changes.
     """
@@ -108,7 +108,7 @@ def _counted(events: Sequence[Event], polls: Polls, covered: Covered | None) -> 
 
 
 def _place_in_log(event: Event, covered: Covered | None) -> tuple[bool, tuple[int, int] | None]:
-    """Whether the log covers it, and the hole of the log in which it may have been."""
+    """Return whether the log covers it, and the hole of the log in which it may have been."""
     if covered is None:
         return False, None
     ends, began = event.event_ts, event.event_ts - event.ts_uncertainty_ms * 1000
@@ -121,7 +121,7 @@ def _place_in_log(event: Event, covered: Covered | None) -> tuple[bool, tuple[in
 
 
 def _valued(events: list[_Event], of_type: str, attr: str) -> list[_Event]:
-    """The events in order without redundant polls, with the value after each."""
+    """Return the events in order without redundant polls, with the value after each."""
     events.sort(key=_Event.order)
     if any(each.source == POLL for each in events):
         _answer(events)
@@ -135,8 +135,9 @@ def _valued(events: list[_Event], of_type: str, attr: str) -> list[_Event]:
 
 
 def _answer(events: list[_Event]) -> None:
-    """A `poll` shows the state after the last difference between polls, or of the log; without any, that nothing is
-    set."""
+    """Set the value of each `poll`: the state after the last difference between polls, or of the log; without any, that
+    nothing is set.
+    """
     of_looks: _Event | None = None
     of_log: _Event | None = None
     for each in events:
@@ -152,8 +153,9 @@ def _answer(events: list[_Event]) -> None:
 
 
 def _complete_lists(events: list[_Event]) -> None:
-    """`append` and `subtract` become the whole list, if the former one is known. If nothing was set, brokers start from
-    their own default, which is unknown."""
+    """Replace `append` and `subtract` by the whole list, if the former one is known. If nothing was set, brokers start
+    from their own default, which is unknown.
+    """
     now: str | None = None
     for each in events:
         if each.op in _ADDS:
@@ -164,7 +166,7 @@ def _complete_lists(events: list[_Event]) -> None:
 
 
 def _without_early_polls(events: list[_Event]) -> list[_Event]:
-    """Without polls that show a value shortly before its change: their clock is ahead."""
+    """Return the events without polls that show a value shortly before its change: their clock is ahead."""
 
     def told_at(each: _Event, place: int) -> bool:
         if place >= len(events):
@@ -181,8 +183,9 @@ def _without_early_polls(events: list[_Event]) -> list[_Event]:
 
 
 def _without_echoes(events: list[_Event], of_type: str, attr: str) -> list[_Event]:
-    """Without polls that show less than is known: a hidden value that is still set, one of many endpoints, nothing of a
-    broker that is down."""
+    """Return the events without polls that show less than is known: a hidden value that is still set, one of many
+    endpoints, nothing of a broker that is down.
+    """
     kept = []
     of_log: _Event | None = None
     last: _Event | None = None
@@ -201,7 +204,7 @@ def _without_echoes(events: list[_Event], of_type: str, attr: str) -> list[_Even
 
 
 def _changes(last: _Event | None, each: _Event) -> bool:
-    """Whether it is another value than the last event's."""
+    """Return whether it is another value than the last event's."""
     if last is None:
         return each.is_set or each.keeps
     if each.is_set is not last.is_set:
@@ -223,8 +226,9 @@ def _changes(last: _Event | None, each: _Event) -> bool:
 
 
 def entity_history(events: Iterable[Event], polls: Polls, covered: Covered | None) -> Iterator[Row]:
-    """The rows of an entity. events: all rows of `change_event` that are about it. polls, covered: of its cluster. What
-    the first poll of a cluster shows is valid from that poll."""
+    """Yield the rows of an entity. events: all rows of `change_event` that are about it. polls, covered: of its
+    cluster. What the first poll of a cluster shows is valid from that poll.
+    """
     by_attr: dict[str, list[Event]] = defaultdict(list)
     for event in events:
         by_attr[event.attr].append(event)
@@ -245,7 +249,7 @@ def entity_history(events: Iterable[Event], polls: Polls, covered: Covered | Non
 
 
 def _rows(attribute: tuple[str, str, str, str], changes: list[tuple[_Event, list[_Event]]]) -> Iterator[Row]:
-    """A row for each change, with what its repeated reports add."""
+    """Yield a row for each change, with what its repeated reports add."""
     times: list[int] = []
     for told, _ in changes:
         # Two changes within the clock's millisecond get times a microsecond apart.
@@ -260,8 +264,9 @@ def _rows(attribute: tuple[str, str, str, str], changes: list[tuple[_Event, list
 
 
 def _author(told: Event, echoes: Iterable[_Event]) -> tuple[str | None, str]:
-    """The author that was found for a change of the log or of polls; else the one who reports it, with all who report
-    the same at that time."""
+    """Return the author that was determined for a change of the log or of polls; else the one who reports it, with all
+    who report the same at that time.
+    """
     if told.source not in AUTHORS:
         return told.principal, told.attribution
     reports = [told, *(each.told for each in echoes if each.source in AUTHORS)]
@@ -274,7 +279,7 @@ def _author(told: Event, echoes: Iterable[_Event]) -> tuple[str | None, str]:
 
 
 def history(change_event: pa.Table, polls: Mapping[str, Polls], covers: Mapping[str, Covered]) -> pa.Table:
-    """HISTORY's rows of entities, of all that `change_event` has of them. polls, covers: of their clusters."""
+    """Return HISTORY's rows of entities, of all that `change_event` has of them. polls, covers: of their clusters."""
     by_entity: dict[tuple[str, str, str], list[Event]] = defaultdict(list)
     for event in map(Event._make, rows_of(change_event, *Event._fields)):
         by_entity[event.cluster_id, event.entity_type, event.entity_key].append(event)
@@ -287,7 +292,9 @@ def history(change_event: pa.Table, polls: Mapping[str, Polls], covers: Mapping[
 
 
 def gaps(cluster_id: str, polls: Polls, covered: Covered | None, until: int) -> pa.Table:
-    """HISTORY's rows of the time in which a cluster was not observed. until: of the latest poll of any cluster."""
+    """Return HISTORY's rows of the time in which a cluster was not observed. until: of the latest poll of any
+    cluster.
+    """
     found = (
         (cluster_id, CLUSTER, cluster_id, UNOBSERVED, None, None, first, last, last is None, False)
         for first, last in coverage_gaps(polls.times, covered, until)

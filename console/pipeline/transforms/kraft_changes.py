@@ -79,7 +79,7 @@ class Names:
 
 
 def facts(type_: str, f: Mapping[str, Any], hmac: str | None, names: Names) -> Iterator[Fact]:
-    """What a record sets and deletes; nothing where a name is unknown. hmac: of its hidden value."""
+    """Yield what a record sets and deletes; nothing where a name is unknown. hmac: of its hidden value."""
     match type_:
         case "ConfigRecord":
             of = named(CONFIG_TYPES, f["resourceType"])
@@ -159,13 +159,14 @@ class Placed(NamedTuple):
 
 @lru_cache(1 << 16)
 def sha256(value: str) -> str:
-    """SHA-256 in hex of a text's UTF-8."""
+    """Return SHA-256 in hex of a text's UTF-8."""
     return hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def placed_facts(records: Sequence[Record], names: Names | None = None) -> dict[Entity, list[Placed]]:
-    """The facts of records, by entity. records: in any order. names: None: all that name an id are among the records.
-    Topics and ACLs of unknown name are left out."""
+    """Return the facts of records, by entity. records: in any order. names: None: all that name an id are among the
+    records. Topics and ACLs of unknown name are left out.
+    """
     names = Names(records) if names is None else names
     topics: dict[str, list[Record]] = defaultdict(list)
     found: dict[Entity, list[Placed]] = defaultdict(list)
@@ -197,8 +198,9 @@ ONE_CHANGE = 1_000_000
 
 
 def _topic_facts(records: Iterable[Record], names: Names, configs: Iterable[str]) -> Iterator[Placed]:
-    """Facts of the records of one topic id. configs: all that the topic ever had: a deletion deletes each of them; if
-    it was deleted before, nothing changes."""
+    """Yield facts of the records of one topic id. configs: all that the topic ever had: a deletion deletes each of
+    them; if it was deleted before, nothing changes.
+    """
     ordered = sorted(records, key=lambda each: (each.in_snapshot, each.offset, each.type))
     values: dict[str, str] = {}
     for record, then in zip(ordered, [*ordered[1:], None], strict=True):
@@ -218,8 +220,9 @@ def _topic_facts(records: Iterable[Record], names: Names, configs: Iterable[str]
 
 
 def _at_once(record: Record, then: Record) -> bool:
-    """Whether both are of partitions that were created at once, though the clock went on: the last one has the values
-    of all. All of a snapshot are at once."""
+    """Return whether both are of partitions that were created at once, though the clock went on: the last one has the
+    values of all. All of a snapshot are at once.
+    """
     if not record.type == then.type == "PartitionRecord" or record.in_snapshot is not then.in_snapshot:
         return False
     if record.in_snapshot:
@@ -269,22 +272,25 @@ class Epochs:
         self.from_beginning = first is not None and first < FIRST_OFFSETS
 
     def of(self, fact: Placed) -> int:
-        """Its epoch; facts of a snapshot belong to the epoch that begins with it. A snapshot ends before its offset, so
-        it comes before the record of the log that has that offset."""
+        """Return the epoch of a fact; facts of a snapshot belong to the epoch that begins with it. A snapshot ends
+        before its offset, so it comes before the record of the log that has that offset.
+        """
         return bisect_right(self._offsets, fact.offset)
 
     def began(self, epoch: int) -> int | None:
-        """The time of the snapshot that an epoch begins with; None: it begins with none, or there is no such epoch."""
+        """Return the time of the snapshot that an epoch begins with; None: it begins with none, or there is no such
+        epoch.
+        """
         return self._times[epoch] if 0 <= epoch < len(self._times) else None
 
     def then(self, epoch: int) -> tuple[int, int] | None:
-        """Time and offset of the snapshot that ends an epoch."""
+        """Return time and offset of the snapshot that ends an epoch."""
         time = self.began(epoch + 1)
         return None if time is None else (time, self._offsets[epoch])
 
 
 def kraft_changes(cluster_id: str, entity: Entity, facts: Iterable[Placed], epochs: Epochs) -> Iterator[Event]:
-    """The changes of an entity, without their authors."""
+    """Yield the changes of an entity, without their authors."""
     by_attr: dict[str, list[tuple[int, bool, int, Placed]]] = defaultdict(list)
     for fact in facts:
         by_attr[fact.attr].append((epochs.of(fact), not fact.in_snapshot, fact.offset, fact))
@@ -313,7 +319,7 @@ def kraft_changes(cluster_id: str, entity: Entity, facts: Iterable[Placed], epoc
 
 
 def _own_change(epoch: int, fact: Placed, last: tuple[int, Placed] | None, epochs: Epochs) -> tuple[str, int] | None:
-    """Source and uncertainty of the change that a fact makes; None: it makes none."""
+    """Return source and uncertainty of the change that a fact makes; None: it makes none."""
     was_set = last is not None and last[1].is_set and epoch - last[0] - fact.in_snapshot == 0
     if not fact.in_snapshot:
         nothing_known = last is None and epoch == 0 and not epochs.from_beginning
@@ -324,6 +330,6 @@ def _own_change(epoch: int, fact: Placed, last: tuple[int, Placed] | None, epoch
 
 
 def _ms_since(then: int, *known: int | None) -> int:
-    """Milliseconds from the later of the known times to `then`."""
+    """Return milliseconds from the later of the known times to `then`."""
     times = [each // 1000 for each in known if each is not None]
     return max(0, then // 1000 - max(times)) if times else SINCE_BEFORE

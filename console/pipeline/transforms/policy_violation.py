@@ -56,7 +56,7 @@ class _State:
     other: str | None = None
 
     def take(self, what: str, change: str | int | None) -> None:
-        """Changes the state."""
+        """Change the state."""
         setattr(self, what, getattr(self, what) + change if isinstance(change, int) else change)
 
 
@@ -110,7 +110,7 @@ class OfCluster:
     brokers: dict[str, dict[str, list[Held]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
 
     def inherited(self, policy: Policy) -> Iterator[_Event]:
-        """The values that a policy's entities inherit. A broker inherits from no other."""
+        """Yield the values that a policy's entities inherit. A broker inherits from no other."""
         by_broker = self.brokers.get(policy.inherits or "", {})
         for held in by_broker.get(DEFAULT, ()):
             yield held.since, "default", held.value
@@ -130,7 +130,7 @@ class _Judge:
         self._attr = (*policy.attrs.exact, "")[0]  # of a policy that is about one
 
     def of_cluster(self, cluster_id: str, by_key: Mapping[str, Sequence[Held]], of: OfCluster) -> Iterator[Row]:
-        """The violations of entities of its type, by their keys: rows of `policy_violation`."""
+        """Yield the violations of entities of its type, by their keys: rows of `policy_violation`."""
         named = self.policy.looked_for
         if not self._clusters.search(cluster_id):
             return
@@ -146,7 +146,7 @@ class _Judge:
     def _violations(
         self, cluster_id: str, key: str, rows: Sequence[Held], of: OfCluster, *, always: bool
     ) -> Iterator[Row]:
-        """The violations of an entity. always: it is judged whether it exists or not."""
+        """Yield the violations of an entity. always: it is judged whether it exists or not."""
         policy = self.policy
         events: dict[str, list[_Event]] = defaultdict(list)
         if always:
@@ -168,7 +168,7 @@ class _Judge:
                 yield cluster_id, policy.id, shown, attr, actual, words, policy.severity, first, last
 
     def _times(self, attr: str, events: list[_Event], looked_at: bool) -> Iterator[tuple[str | None, int, int | None]]:
-        """The times without a gap in which it was violated, with the last value."""
+        """Yield the times without a gap in which it was violated, with the last value."""
         events.sort(key=itemgetter(0))
         state = _State()
         since: int | None = None
@@ -198,7 +198,7 @@ def _began_and_ended(row: Held, what: str) -> Iterator[_Event]:
 
 
 def policy_violation(history: pa.Table, policies: Sequence[Policy]) -> pa.Table:
-    """POLICY_VIOLATION's rows. history: all rows of its clusters."""
+    """Return POLICY_VIOLATION's rows. history: all rows of its clusters."""
     judges = [_Judge(policy) for policy in policies]
     entities: dict[tuple[str, str], dict[str, list[Held]]] = defaultdict(lambda: defaultdict(list))
     clusters: dict[str, OfCluster] = {}

@@ -72,7 +72,9 @@ class Limits:
                 of_entity.setdefault(attr, []).append(_Held(begins, until, None if is_deleted else _number(text)))
 
     def of(self, user: str, client: str) -> tuple[list[int], list[dict[str, Effective]]]:
-        """What applies to a user with a client id (empty text: without one), by quota key: from when on, and what."""
+        """Return what applies to a user with a client id (empty text: without one), by quota key: from when on, and
+        what.
+        """
         held = {entity: self._held[entity] for entity in levels(user, client) if entity in self._held}
         of_all = [each for by_key in held.values() for rows in by_key.values() for each in rows]
         times = sorted({_BEGINNING, *(each.since for each in of_all), *(each.until for each in of_all if each.until)})
@@ -95,7 +97,7 @@ def _values_at(by_key: Mapping[str, Iterable[_Held]], at: int) -> dict[str, floa
 
 
 def _number(text: str | None) -> float | None:
-    """None: it is no limit."""
+    """Return a limit's number; None: it is no limit."""
     try:
         value = math.nan if text is None else float(text)
     except ValueError:
@@ -152,7 +154,7 @@ def _uses(
 
 
 def used_minutes(seconds: pa.Table, hour: int, limits: Limits) -> pa.Table:
-    """QUOTA_USAGE's rows of one hour of a cluster.
+    """Return QUOTA_USAGE's rows of one hour of a cluster.
 
     seconds: REQUEST_1S's rows of that hour, and of the ten seconds before it, into which its first rates reach. hour:
     since 1970.
@@ -211,8 +213,9 @@ def _rows(cluster_id: str, hour: int, found: Mapping[_Scope, Mapping[int, _Minut
 
 
 def _rates(before: list[float], amounts: list[float]) -> tuple[float, float, float]:
-    """The mean of a minute, and of its rates over ten seconds the 95th percentile and the highest; per second. Time
-    before the first use counts as no use."""
+    """Return the mean of a minute, and of its rates over ten seconds the 95th percentile and the highest; per second.
+    Time before the first use counts as no use.
+    """
     window = before[1 - WINDOW_SECONDS :] + amounts
     rates = sorted(sum(window[each : each + WINDOW_SECONDS]) / WINDOW_SECONDS for each in range(_MINUTE))
     below = int(_P95)
@@ -252,7 +255,7 @@ def _judged(
     throttled: int,
     pressed: float | None,
 ) -> tuple[float | None, str]:
-    """The suggested limit, and the reason: see `suggestions`."""
+    """Return the suggested limit, and the reason: see `suggestions`."""
     peak, whole = _rate(key, highest), key != REQUEST_PERCENTAGE
     if limit is None:
         return None, f"no limit; peak {peak}"
@@ -275,7 +278,7 @@ def _judged(
 
 
 def suggestions(figures: pa.Table) -> pa.Table:
-    """QUOTA_SUGGESTION's rows. figures: the columns of `SCOPE` and `FIGURES`, a row for each scope.
+    """Return QUOTA_SUGGESTION's rows. figures: the columns of `SCOPE` and `FIGURES`, a row for each scope.
 
     All minutes of a scope count together, on all brokers, as long as the limit stays the same. The suggested limit is
     for this scope alone, as a quota of its own: a default's limit applies to others too.
@@ -295,7 +298,9 @@ def suggestions(figures: pa.Table) -> pa.Table:
 
 
 def two_digits_up(value: float, whole: bool) -> float:
-    """The next number with two significant digits: 1234 -> 1300. whole: where it must be an integer of at least 1."""
+    """Return the next number with two significant digits: 1234 -> 1300. whole: where it must be an integer of at least
+    1.
+    """
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
     # 0.29 * 100 is not 29: the last of sixteen digits must not round up.
     rounded = math.ceil(round(value / unit, 9)) * unit

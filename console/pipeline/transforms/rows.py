@@ -32,17 +32,17 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def table_of(table: Table, rows: Iterable[Sequence[Any]]) -> pa.Table:
-    """The rows as Arrow, with the table's columns in order."""
+    """Return the rows as Arrow, with the table's columns in order."""
     return arrow_of(arrow_schema(table), rows)
 
 
 def arrow_of(schema: pa.Schema, rows: Iterable[Sequence[Any]]) -> pa.Table:
-    """The rows as Arrow, with the schema's columns in order."""
+    """Return the rows as Arrow, with the schema's columns in order."""
     return pa.table(_arrays(schema, rows), schema=schema)
 
 
 def batch_of(schema: pa.Schema, rows: Iterable[Sequence[Any]]) -> pa.RecordBatch:
-    """The same as one batch."""
+    """Return the rows as one Arrow batch, with the schema's columns in order."""
     return pa.RecordBatch.from_arrays(_arrays(schema, rows), schema=schema)
 
 
@@ -55,7 +55,7 @@ def _arrays(schema: pa.Schema, rows: Iterable[Sequence[Any]]) -> list[pa.Array]:
 
 
 def parted(rows: pa.Table, *names: str) -> tuple[pa.Table, ...]:
-    """Rows of several tables in one, by what the column `of` says."""
+    """Return the rows of several tables in one, split by the column `of`."""
     return tuple(rows.filter(pc.equal(rows["of"], name)) for name in names)
 
 
@@ -63,7 +63,7 @@ def parted(rows: pa.Table, *names: str) -> tuple[pa.Table, ...]:
 
 
 def newest(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """Of rows with the column `made` those with the highest of each key, without `made`."""
+    """Return, of rows with the column `made`, those with the highest of each key, without `made`."""
     at = dict[Row, int]()
     keyed = list(rows_of(rows, *keys))
     made: list[int] = rows["made"].to_pylist()
@@ -74,14 +74,15 @@ def newest(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
 
 
 def holding(rows: pa.Table, table: Table) -> pa.Table:
-    """Of a table's rows, with `made`, those that hold."""
+    """Return the valid rows of a table, of rows with `made`."""
     held = newest(rows.select([*table.names, "made"]), table.newest)
     return held.filter(pc.is_valid(held[table.there]))
 
 
 def differing(table: Table, made: pa.Table, former: pa.Table) -> pa.Table:
-    """What has to be written so that `made` takes the place of `former`: all rows of keys (`Table.newest`) of which any
-    differs, and for a key that has none left a row that says so. Both have the table's columns."""
+    """Return what has to be written so that `made` replaces `former`: all rows of keys (`Table.newest`) of which any
+    differs, and for a key that has none left a row that says so. Both have the table's columns.
+    """
     keys, names = table.newest, table.names
     new: dict[Row, Counter[Row]] = defaultdict(Counter)
     old: dict[Row, Counter[Row]] = defaultdict(Counter)
