@@ -10,7 +10,7 @@ import signal
 import time
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TextIO
+from typing import Any, Final, TextIO, cast
 
 from textual._ansi_sequences import SYNC_END, SYNC_START
 from textual._parser import ParseTimeout
@@ -158,7 +158,7 @@ class LeanDriver(LinuxDriver):
 
     def __init__(self, app: Any, **options: Any) -> None:
         super().__init__(app, **options)
-        self._file = MayGoAway(self._file)  # type: ignore[assignment]
+        self._file = MayGoAway(cast("TextIO", self._file))  # type: ignore[assignment]
         self._diff: TerminalDiff | None = None
         self._stale = False
         self._synchronized = False
