@@ -89,22 +89,36 @@ def protocols(found: Iterable[Module]) -> list[str]:
 
 
 def with_session(found: Iterable[Module]) -> list[str]:
-    """Return the functions that take a `Session`, or a value that holds one, as ``path: name``.
+    """Return the functions that take a `Session`, its reader, or a value that holds one, as ``path: name``.
 
-    A value holds one where a field of its class, or a parameter of its ``__init__``, is annotated with `Session`; what
-    a class makes of its own does not count, nor what it inherits.
+    A value holds one where a field of its class, or a parameter of its ``__init__``, is annotated with it. Names count
+    as modules import them from `console.session`: Spark has sessions, and fetches have.
     """
-    others = ("pipeline", "embedded")  # their sessions are Spark's, and those of fetches
-    modules_ = [module for module in found if module.path.parts[1] not in others]
-    holders = {"Session"} | {
-        each.name for module in modules_ for each in classes(module) if "Session" in names_in_fields(each)
+    modules_ = list(found)
+    owners = {module.path: owners_in(module) for module in modules_}
+    holders = {
+        each.name for module in modules_ for each in classes(module) if owners[module.path] & names_in_fields(each)
     }
     return [
         f"{module.path}: {function.name}"
         for module in modules_
         for function in functions(module)
-        if any(names_in(parameter.annotation) & holders for parameter in parameters(function))
+        if any(names_in(each.annotation) & (owners[module.path] | holders) for each in parameters(function))
     ]
+
+
+OWNERS = frozenset({"Session", "SnapshotReader"})
+
+
+def owners_in(module: Module) -> frozenset[str]:
+    """Return what a module calls the session, and the reader that it is."""
+    found = set()
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("console.session."):
+            found |= {each.asname or each.name for each in node.names if each.name in OWNERS}
+        elif isinstance(node, ast.ClassDef) and node.name == "SnapshotReader":
+            found.add(node.name)
+    return frozenset(found)
 
 
 def names_in_fields(class_: ast.ClassDef) -> set[str]:
