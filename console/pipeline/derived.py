@@ -30,6 +30,8 @@ from console.pipeline.transforms.quota_usage import (
     FIGURES,
     HOUR,
     LIMITING,
+    PART_MINUTES,
+    PART_SECONDS,
     SCOPE,
     WINDOW_SECONDS,
     Limits,
@@ -53,19 +55,20 @@ def make_usage(tables: Tables, hours: Iterable[tuple[str, int]], whole: frozense
     clusters = whole | {cluster for cluster, _ in wanted}
     seconds = tables.read(REQUEST).where(of_clusters(clusters)).where("second IS NOT NULL").select("second.*")
     at = F.unix_seconds("second")
-    of_hours = F.array_distinct(F.array(_hour(at), _hour(at + WINDOW_SECONDS - 1)))
-    by_hour = seconds.withColumn("hour", F.explode(of_hours))
+    of_parts = F.array_distinct(F.array(_part(at), _part(at + WINDOW_SECONDS - 1)))
+    placed = seconds.withColumn("part", F.explode(of_parts))
+    by_part = placed.withColumn("hour", F.floor(F.col("part") * PART_SECONDS / HOUR))
     some = [(cluster, hour) for cluster, hour in wanted if cluster not in whole]
-    of_some = by_hour.join(F.broadcast(given(tables.spark, some, _HOURS)), ["cluster_id", "hour"], "left_semi")
-    by_hour = by_hour.where(F.col("cluster_id").isin(sorted(whole))).unionByName(of_some)
+    of_some = by_part.join(F.broadcast(given(tables.spark, some, _HOURS)), ["cluster_id", "hour"], "left_semi")
+    by_part = by_part.where(F.col("cluster_id").isin(sorted(whole))).unionByName(of_some).drop("hour")
     history = tables.newest(HISTORY, of_clusters(clusters))
     # A column more is one more in each row of seconds, too.
     quotas = history.where("entity_type = 'quota'").select("cluster_id", *LIMITING, F.lit("quota").alias("of"))
     first = _first_polls(history, "valid_from").withColumn("of", F.lit("first"))
     limits = quotas.unionByName(first, allowMissingColumns=True)
-    of_hour = by_hour.select("cluster_id", "hour").distinct().join(limits, "cluster_id")
-    rows = by_hour.withColumn("of", F.lit("second")).unionByName(of_hour, allowMissingColumns=True)
-    made = rows.groupBy("cluster_id", "hour").applyInArrow(_minutes, QUOTA_USAGE.ddl)
+    of_part = by_part.select("cluster_id", "part").distinct().join(limits, "cluster_id")
+    rows = by_part.withColumn("of", F.lit("second")).unionByName(of_part, allowMissingColumns=True)
+    made = rows.groupBy("cluster_id", "part").applyInArrow(_minutes, QUOTA_USAGE.ddl)
     tables.append(made, QUOTA_USAGE, batch)
     minutes = tables.newest(QUOTA_USAGE, of_clusters(clusters))
     figures = minutes.groupBy(*SCOPE).agg(*(F.expr(sql).alias(name) for name, sql in FIGURES.items()))
@@ -81,16 +84,18 @@ def _first_polls(history: DataFrame, name: str) -> DataFrame:
     return looks.agg(F.min("valid_from").alias(name))
 
 
-def _hour(seconds: Column) -> Column:
-    return F.floor(seconds / HOUR)
+def _part(seconds: Column) -> Column:
+    return F.floor(seconds / PART_SECONDS)
 
 
 def _minutes(rows: pa.Table) -> pa.Table:
-    """Return the minutes of one hour of a cluster. rows: its seconds, and the limits of the cluster."""
+    """Return the minutes of one part of an hour of a cluster. rows: its seconds, and the limits of the cluster."""
     seconds, quotas, first = parted(rows, "second", "quota", "first")
     first_poll = next((at for (at,) in rows_of(first, "valid_from")), None)
     limits = Limits(quotas, first_poll)
-    return used_minutes(added_up(seconds.select(REQUEST_1S.names)), rows["hour"][0].as_py(), limits)
+    first_minute = rows["part"][0].as_py() * PART_MINUTES
+    wanted = range(first_minute, first_minute + PART_MINUTES)
+    return used_minutes(added_up(seconds.select(REQUEST_1S.names)), wanted, limits)
 
 
 def _suggested(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -18,7 +18,15 @@ from console.model.quota import Effective, effective
 from console.pipeline.entities import quota_key
 from console.pipeline.schema import QUOTA_SUGGESTION, QUOTA_USAGE, REQUEST_1S, USAGE_KEYS, arrow_schema
 from console.pipeline.transforms import quota_usage
-from console.pipeline.transforms.quota_usage import FIGURES, HOUR, SCOPE, Limits, two_digits_up, used_minutes
+from console.pipeline.transforms.quota_usage import (
+    FIGURES,
+    PART_MINUTES,
+    PART_SECONDS,
+    SCOPE,
+    Limits,
+    two_digits_up,
+    used_minutes,
+)
 from tests.pipeline.quota_worlds import NAMES, START, Limit, at, history_rows, holding, random_limits
 
 SECONDS = 200
@@ -125,14 +133,15 @@ def limits_of(cluster: str, limits: Sequence[Limit]) -> Limits:
 
 
 def usage(uses: Sequence[Used], limits: Sequence[Limit]) -> list[dict[str, Any]]:
-    """Each cluster's hour, with the seconds before it."""
+    """Each part of an hour of a cluster, with the seconds before it."""
     made = []
     for cluster in sorted({use.cluster for use in uses}):
         rows = [(int(at(use.second).timestamp()), use.row()) for use in uses if use.cluster == cluster]
-        for hour in {second // HOUR for second, _ in rows}:
-            near = [row for second, row in rows if hour * HOUR - 10 < second < (hour + 1) * HOUR]
+        for part in {second // PART_SECONDS for second, _ in rows}:
+            near = [row for second, row in rows if part * PART_SECONDS - 10 < second < (part + 1) * PART_SECONDS]
             seconds = pa.Table.from_pylist(near, schema=arrow_schema(REQUEST_1S))
-            made.append(used_minutes(seconds, hour, limits_of(cluster, limits)))
+            wanted = range(part * PART_MINUTES, (part + 1) * PART_MINUTES)
+            made.append(used_minutes(seconds, wanted, limits_of(cluster, limits)))
     minutes: list[dict[str, Any]] = pa.concat_tables(made).cast(arrow_schema(QUOTA_USAGE)).to_pylist()
     return minutes
 

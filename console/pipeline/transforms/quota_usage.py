@@ -39,6 +39,9 @@ SECOND = 1_000_000
 HOUR = 3600
 _MINUTE = 60
 """In seconds, as `HOUR`."""
+PART_MINUTES = 10
+"""That are made at once: a worker holds their seconds, half a million in an hour of a busy broker."""
+PART_SECONDS = PART_MINUTES * _MINUTE
 _BEGINNING = -(1 << 62)
 
 # -- limits over time ------------------------------------------------------------------------------------------------
@@ -153,10 +156,10 @@ def _uses(
             yield found[scope], limit, key == of_bytes, is_throttled
 
 
-def used_minutes(seconds: pa.Table, hour: int, limits: Limits) -> pa.Table:
-    """Return QUOTA_USAGE's rows of one hour of a cluster.
+def used_minutes(seconds: pa.Table, wanted: range, limits: Limits) -> pa.Table:
+    """Return QUOTA_USAGE's rows of these minutes of a cluster.
 
-    seconds: REQUEST_1S's rows of that hour, and of the ten seconds before it, into which its first rates reach. hour:
+    seconds: REQUEST_1S's rows of them, and of the ten seconds before, into which the first rates reach. wanted: minutes
     since 1970.
     """
     found: dict[_Scope, dict[int, _Minute]] = defaultdict(lambda: defaultdict(_Minute))
@@ -186,7 +189,7 @@ def used_minutes(seconds: pa.Table, hour: int, limits: Limits) -> pa.Table:
                 # No request waited longer than the longest, so at least this many waited.
                 used.throttled_requests += -(-throttled // longest) if longest else 0
     cluster_id = seconds["cluster_id"][0].as_py() if seconds.num_rows else ""
-    return table_of(QUOTA_USAGE, _rows(cluster_id, hour, found))
+    return table_of(QUOTA_USAGE, _rows(cluster_id, wanted, found))
 
 
 # -- rates as a broker computes them. It keeps 11 samples of a second and divides by at least ten seconds
@@ -197,8 +200,7 @@ _NOTHING = [0.0] * _MINUTE
 _P95 = 0.95 * (_MINUTE - 1)
 
 
-def _rows(cluster_id: str, hour: int, found: Mapping[_Scope, Mapping[int, _Minute]]) -> Iterator[Row]:
-    wanted = range(hour * _MINUTE, (hour + 1) * _MINUTE)
+def _rows(cluster_id: str, wanted: range, found: Mapping[_Scope, Mapping[int, _Minute]]) -> Iterator[Row]:
     for (broker_id, key, user, client), minutes in found.items():
         for minute, used in minutes.items():
             if minute in wanted:
