@@ -1,4 +1,4 @@
-"""What follows from `history`: `quota_usage` and `quota_suggestion`, an hour of a cluster at a time; and, with the
+"""What follows from `history`: `quota_usage` and `quota_suggestion`, ten minutes of a cluster at a time; and, with the
 operator's files, `drift` and `policy_violation`. All of it in executors' tasks.
 """
 
