@@ -40,7 +40,7 @@ def _saw(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 def _came_back(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
     """Usable bytes fall, nearly all comes back, and they fall as far again; in the ill one nothing comes back."""
-    falls = 25 * tick if ill or tick < 6 else 10 + 23 * (tick - 6)
+    falls = 25 * tick if ill or tick < 6 else 10 + 19 * (tick - 6)
     return _with_dir(snapshot, 2, LogDir("/data", NO_SIZES, 1_000, 600 - falls))
 
 
