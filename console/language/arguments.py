@@ -34,7 +34,7 @@ INT_MAX = 2**31 - 1
 
 
 def _name_of(type_: EntityType) -> Expected:
-    """What has to follow the word of a type."""
+    """Return what the grammar expects after the word of an entity type."""
     match type_.lister:
         case Lister.RESOURCES:
             return Expected(What.RESOURCE, type_.asked, detail=type_.word)
@@ -117,7 +117,7 @@ def _broker_number(reader: Reader, word: Word, label: str) -> int:
 
 
 def whole_number(text: str, lowest: int = 0, highest: int = INT_MAX) -> int | None:
-    """The number if it is plain digits and within the bounds, else None."""
+    """Return the number if the text is plain digits and within the bounds, else None."""
     if not is_natural(text):
         return None
     number = int(text)
@@ -209,7 +209,7 @@ _GLOB_SPECIAL = "*?["
 
 
 def key_of(reader: Reader, word: Word) -> Key:
-    """The key that a word stands for."""
+    """Return the key that a word stands for."""
     return Key(word.text, not word.bare, reader.span(word))
 
 
@@ -256,7 +256,7 @@ def offered_durations(_snapshot: Snapshot) -> list[Candidate]:
 
 
 def duration(reader: Reader) -> tuple[int, Span]:
-    """Read a duration. Returns milliseconds, and its place."""
+    """Read a duration. Returns milliseconds, and the span of its word."""
     word = reader.take(Expected(What.ARGUMENT, "a DURATION such as 30min", offers=offered_durations), Role.VALUE)
     try:
         return parse_duration(word.text), reader.span(word)
@@ -265,7 +265,7 @@ def duration(reader: Reader) -> tuple[int, Span]:
 
 
 def secret_source(reader: Reader, value: Word) -> SecretSource | None:
-    """The source that ``@FILE`` or ``?`` stands for, None for a plain value."""
+    """Return the source that ``@FILE`` or ``?`` stands for, None for a plain value."""
     if value.is_bare("?"):
         return Asked()
     if value.first_bare != "@":
@@ -277,7 +277,7 @@ def secret_source(reader: Reader, value: Word) -> SecretSource | None:
 
 
 def need_secret(reader: Reader, key: Word, value: Word) -> SecretSource:
-    """The source of a secret. Raises ParseError for a plain value, without repeating it."""
+    """Return the source of a secret. Raises ParseError for a plain value, without repeating it."""
     source = secret_source(reader, value)
     if source is not None:
         return source
@@ -294,14 +294,14 @@ def bare_secret(reader: Reader, key: Word, value: Word) -> NoReturn:
 
 
 def pattern(word: Word) -> str | None:
-    """The word as an `fnmatch` pattern, in which quoted characters match themselves; None for ``<default>``."""
+    """Return the word as an `fnmatch` pattern, in which quoted characters match themselves; None for ``<default>``."""
     if word.is_bare(DEFAULT_NAME):
         return None
     return "".join(piece.text if not piece.quote else literal_pattern(piece.text) for piece in word.pieces)
 
 
 def literal_pattern(text: str) -> str:
-    """A pattern that matches exactly this text."""
+    """Return a pattern that matches exactly this text."""
     return "".join(f"[{char}]" if char in _GLOB_SPECIAL else char for char in text)
 
 
@@ -338,7 +338,7 @@ _MEANT = {"=>": ">=", "=<": "<=", "==": "=", "=!": "!=", "<>": "!=", "!": "!=", 
 
 
 def _compared(word: Word) -> tuple[Word, str, Word] | None:
-    """A word as key, operator and value; None for a word without an operator, and for ``<default>``."""
+    """Split a word into key, operator and value. Returns None for a word without an operator, and for ``<default>``."""
     if word.is_bare(DEFAULT_NAME):
         return None
     best: tuple[Word, str, Word] | None = None

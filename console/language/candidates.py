@@ -168,14 +168,14 @@ QUOTA_HELP: Mapping[str, str] = MappingProxyType(
 
 BOOLEAN = ConfigType(1)
 _BEGINNING = 400
-"""Characters of the documentation in which its first sentence is looked for."""
+"""Characters of the documentation that are searched for the end of its first sentence."""
 _NUMBER = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([A-Za-z/]*)")
 _IN_MS = {Unit.MILLISECONDS: 1, Unit.SECONDS: 1_000, Unit.MINUTES: 60_000, Unit.HOURS: 3_600_000}
 
 
 @lru_cache(maxsize=4096)
 def first_sentence(html: str) -> str:
-    """The first sentence of a key's documentation, as plain text."""
+    """Return the first sentence of a key's documentation, as plain text."""
     paragraphs = plain_text(html[:_BEGINNING])
     sentence, stop, _ = paragraphs[0].partition(". ") if paragraphs else ("", "", "")
     if stop:
@@ -184,7 +184,9 @@ def first_sentence(html: str) -> str:
 
 
 def key_help(entry: ConfigEntry | None, key: str, html: str) -> str:
-    """``long, ms, default 7 d. How long a log is kept…``: the facts first, since the end may be truncated."""
+    """Return the help of a key: ``long, ms, default 7 d. How long a log is kept…``. The facts are first, since the end
+    may be truncated.
+    """
     default = default_of(entry)
     words = (
         entry.type.name.lower() if entry is not None and entry.type.known else "",
@@ -196,7 +198,7 @@ def key_help(entry: ConfigEntry | None, key: str, html: str) -> str:
 
 
 def default_of(entry: ConfigEntry | None) -> str | None:
-    """Kafka's default of a key, in the key's own unit; None if the broker does not report it."""
+    """Return Kafka's default of a key, in the key's own unit; None if the broker does not report it."""
     if entry is None:
         return None
     if entry.is_default:
@@ -208,7 +210,14 @@ def default_of(entry: ConfigEntry | None) -> str | None:
 def config_candidates(
     target: ConfigResource | None, key: str, entry: ConfigEntry | None, typed: str, help_: str
 ) -> Iterator[Candidate]:
-    """Values for a config's key. typed: the part of the value that was typed."""
+    """Yield the values to offer for a config's key.
+
+    Args:
+        target: the resource; None where none is named. Log levels are offered for loggers alone.
+        entry: as a broker described the key; None for an unknown one, which has no type, value or default.
+        typed: the part of the value before the cursor; of a list, of its last item. A number in it gets units.
+        help_: the key's documentation, shown with each candidate.
+    """
     now = entry.value if entry is not None else None
     default = default_of(entry)
     unit = unit_of(key)
@@ -245,7 +254,7 @@ def _meta(meaning: str, value: str, now: str | None, default: str | None) -> str
 
 
 def _amounts(unit: Unit, typed: str, known: Iterable[str | None]) -> Iterator[str]:
-    """The typed number with each unit, the known values, samples."""
+    """Yield the typed number with each unit of the key, then the known values, then samples."""
     texts: list[str] = []
     number = _NUMBER.fullmatch(typed)
     if number is not None:
@@ -258,7 +267,7 @@ def _amounts(unit: Unit, typed: str, known: Iterable[str | None]) -> Iterator[st
 
 
 def spelled(unit: Unit, value: str) -> str:
-    """A value in the largest exact unit, as an operator would type it; unchanged if there is none."""
+    """Return a value in the largest exact unit, as an operator would type it; unchanged if there is none."""
     if not value.isascii() or not value.isdigit() or len(value) > 19 or int(value) == 0:
         return value
     count = int(value)
@@ -275,7 +284,12 @@ def spelled(unit: Unit, value: str) -> str:
 
 
 def quota_candidates(key: str, values: QuotaValues, typed: str) -> Iterator[Candidate]:
-    """Values for a quota's key."""
+    """Yield the values to offer for a quota's key.
+
+    Args:
+        values: the entity's quotas now, key -> number in Kafka's unit (bytes/s, percent or per second).
+        typed: the part of the value before the cursor.
+    """
     now = values.get(key)
     texts: list[str] = []
     number = _NUMBER.fullmatch(typed)

@@ -35,8 +35,18 @@ class Completer:
         self._names.topics(snapshot).make_ready()
 
     def complete(self, text: str, cursor: int, snapshot: Snapshot, selected: Subject | None = None) -> list[Completion]:
-        """Return the completions at the cursor (an offset into the text), the likeliest first, at most `LIMIT`; never
-        raises. selected: the entity that is meant where none is named."""
+        """Return the completions at the cursor, the likeliest first; never raises.
+
+        Args:
+            cursor: an offset into the text, in characters.
+            snapshot: what was read so far: names and values come from it alone. `completion_needs` says what is
+                missing.
+            selected: the entity that is meant where none is named.
+
+        Returns:
+            At most `LIMIT`; none within a comment. Each replaces the word that the cursor is in or after, or a part
+            of it.
+        """
         reading = read(text, self.where)
         if any(mark.role is Role.COMMENT and mark.start < cursor <= mark.end for mark in reading.marks):
             return []
@@ -53,13 +63,14 @@ class Completer:
 
 
 def complete(text: str, cursor: int, snapshot: Snapshot, selected: Subject | None = None) -> list[Completion]:
-    """`Completer.complete` once, in the command bar. For completion while typing, keep a `Completer`: it keeps its
-    indexes."""
+    """Complete a text once, in the command bar, as `Completer.complete` does. While typing, keep a `Completer`: it
+    keeps its indexes.
+    """
     return Completer().complete(text, cursor, snapshot, selected)
 
 
 def _at_cursor(statement: StatementReading, cursor: int) -> tuple[int, Word]:
-    """The number and the word that the cursor is in or right after; an empty word between words."""
+    """Return the index of the word that the cursor is in or right after, and the word; an empty word between words."""
     for number, word in enumerate(statement.words):
         if word.start < cursor <= word.end:
             return number, word
@@ -69,7 +80,7 @@ def _at_cursor(statement: StatementReading, cursor: int) -> tuple[int, Word]:
 
 
 def _typed(text: str, word: Word, cursor: int) -> Word:
-    """The part of the word before the cursor, scanned separately: quotes may be open in it."""
+    """Return the part of the word before the cursor. It is scanned separately: quotes may be open in it."""
     words = scan(text[word.start : cursor]).statements[0].words if cursor > word.start else ()
     return _moved(words[0], word.start) if words else Word((), cursor, cursor)
 
@@ -106,7 +117,7 @@ def _values(expected: Expected, source: Candidates, key: Word, value: Word, end:
 
 
 def _items(candidates: list[Candidate], typed: Word, end: int) -> list[Completion]:
-    """Completions of the last of several items, separated by commas, without those that are there already."""
+    """Return completions of the last item of a list (separated by commas), without the items that it has already."""
     before, comma, last = typed.text.rpartition(",")
     taken = set(before.split(","))
     start = typed.start + len(before) + len(comma)
@@ -151,8 +162,15 @@ _PARTS = {
 
 
 def completion_needs(text: str, where: Where, snapshot: Snapshot, selected: Subject | None = None) -> Needs:
-    """Return what to read to complete a half-typed text, without what was read already. selected: the entity that is
-    meant where none is named."""
+    """Return what to read to complete a half-typed text, without what was read already.
+
+    Args:
+        snapshot: what was read so far.
+        selected: the entity that is meant where none is named.
+
+    Returns:
+        Empty once everything was read: a caller can ask for each key pressed.
+    """
     wanted = Needs()
     for one in read(text, where).statements:
         if one.statement is not None:
@@ -176,8 +194,10 @@ def _for_expected(expected: Expected, selected: Subject | None) -> Needs:
 
 
 def _is_documented(resource: ConfigResource, snapshot: Snapshot) -> bool:
-    """Whether a resource was read, and most of its keys with their documentation: brokers have none for keys of
-    plugins, and the dynamic default of a type documents only the keys that are set there."""
+    """Return whether a resource was read, and most of its keys with their documentation.
+
+    Brokers have none for keys of plugins, and the dynamic default of a type documents only the keys that are set there.
+    """
     keys = snapshot.configs.get(resource)
     if keys is None:
         return False
@@ -186,7 +206,7 @@ def _is_documented(resource: ConfigResource, snapshot: Snapshot) -> bool:
 
 
 def _not_yet(wanted: Needs, snapshot: Snapshot) -> Needs:
-    """What was not read yet: the same must not be read again for each key pressed."""
+    """Return the needs that were not read yet, so that no key pressed reads the same again."""
     unread = frozenset(
         resource
         for resource in wanted.resources

@@ -1,4 +1,4 @@
-"""Errors of commands: a message for the operator, with the place in the text.
+"""Errors of commands: a message for the operator, with its location in the text.
 
 LanguageError
 ├── ParseError      the text is not valid in the language; nothing was done
@@ -48,7 +48,7 @@ class LanguageError(Exception):
 
     @property
     def placed(self) -> str:
-        """The message with its place, without the hint."""
+        """The message with its line and column, without the hint."""
         where = f"line {self.span.line}, column {self.span.column}: " if self.span else ""
         return f"{where}{self.message}"
 
@@ -69,7 +69,7 @@ class CommandError(LanguageError):
 
 
 def is_one_slip(wrong: str, right: str) -> bool:
-    """Whether the words differ by one inserted, missing or wrong letter, or by two swapped letters."""
+    """Return whether the words differ by one inserted, missing or wrong letter, or by two swapped letters."""
     if abs(len(wrong) - len(right)) > 1 or wrong == right:
         return wrong == right
     start = next((i for i, (a, b) in enumerate(zip(wrong, right, strict=False)) if a != b), min(len(wrong), len(right)))
@@ -78,7 +78,7 @@ def is_one_slip(wrong: str, right: str) -> bool:
 
 
 def did_you_mean(wrong: str, right: Iterable[str], cutoff: float = 0.6) -> str:
-    """``did you mean 'set'?`` with the nearest of the right words, ``""`` if none is near."""
+    """Return ``did you mean 'set'?`` with the nearest of the right words, ``""`` if none is near."""
     import difflib
 
     near = difflib.get_close_matches(wrong[:200], list(right), n=1, cutoff=cutoff)

@@ -127,7 +127,7 @@ class Candidates:
                 return self._names.acl_names(self._snapshot, ACL_TYPES.get(kind, AclResourceType(0)))
 
     def _beside(self, expected: Expected) -> list[Candidate]:
-        """What is valid there besides names."""
+        """Return the candidates that are valid besides names, such as ``*`` and ``<default>``."""
         match expected.what:
             case What.USER | What.CLIENT | What.IP:
                 return [_DEFAULT]
@@ -178,7 +178,7 @@ class Candidates:
         return [Candidate(column.replace("_", "-"), "column", "", Form.KEY) for column in filter_names(kind)]
 
     def _operations(self) -> tuple[str, ...]:
-        """The operations of the resource that the statement names, all if it names none yet."""
+        """Return the operations of the resource type that the statement names, all operations if it names none yet."""
         words = self._statement.words
         for place, word in enumerate(words[:-1]):
             if word.is_bare("on"):
@@ -205,7 +205,7 @@ class Candidates:
         yield from (Candidate(key, form=form) for key in keys if key not in taken)
 
     def _documented(self, expected: Expected, candidate: Candidate) -> Candidate:
-        """A key with its value and its documentation; called only for keys that are shown."""
+        """Return a key's candidate with its value and its documentation; called only for keys that are shown."""
         subject, key = self._subject(expected), candidate.text
         if isinstance(subject, QuotaEntity):
             values = self._snapshot.quotas.get(subject, {})
@@ -238,7 +238,7 @@ class Candidates:
     # -- values ----------------------------------------------------------------------------------------------------
 
     def takes_list(self, expected: Expected, key: str) -> bool:
-        """Whether a key's value is a list, which is completed item by item."""
+        """Return whether a key's value is a list, which is completed item by item."""
         subject = self._subject(expected)
         if not isinstance(subject, ConfigResource) or expected.what is not What.ASSIGN:
             return False

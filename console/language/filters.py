@@ -72,7 +72,7 @@ def row_test(statement: List, columns: Collection[Column[R]], more: str = "") ->
 
 
 def _value_test(field: FieldFilter, column: Column[R]) -> Callable[[R], bool | None]:
-    """Whether the value of a row passes; None where it is not known, or only a part of it and the rest decides."""
+    """Return the test of a row's value. It returns None where the value, or the part of it that decides, is unknown."""
     test = _column_test(field, column)
 
     def passes(row: R) -> bool | None:
@@ -96,7 +96,7 @@ _ORDERED = (">", ">=", "<", "<=")
 
 
 def require_names(statement: List, columns: Collection[Column[R]]) -> None:
-    """Raises CommandError for a quoted filter: it is read as a name, which does not exist."""
+    """Raise CommandError for a quoted filter: it is read as a name, which does not exist."""
     names = {column.name for column in columns}
     for glob in statement.globs:
         found = _QUOTED_FILTER.match(glob.pattern or "")
@@ -146,7 +146,7 @@ def _negated(field: FieldFilter, test: Test) -> FieldTest:
 
 
 def _number_test(field: FieldFilter, unit: Unit) -> FieldTest:
-    """A test of numbers, and of texts that are numbers; a glob matches the digits. Other texts and None do not pass."""
+    """Return a test of numbers, and of texts that are numbers; a glob matches the digits. Other values do not pass."""
     pattern = field.pattern or ""
     if field.operator in _EQUALITY and _GLOB_OF_DIGITS.fullmatch(pattern):
         return _negated(field, glob_test([pattern]))
@@ -165,7 +165,7 @@ def _number_test(field: FieldFilter, unit: Unit) -> FieldTest:
 
 
 def _amount(text: str, unit: Unit) -> float:
-    """Raises ValueError with a message for the operator."""
+    """Parse an amount in the column's unit. Raises ValueError with a message for the operator."""
     if unit is not Unit.NONE and has_unit(text):
         return parse_amount(text, unit)
     return decimal_number(text.removesuffix("%"))
@@ -185,7 +185,7 @@ def _write(field: FieldFilter, example: str, operator: str = "") -> str:
 
 
 def as_text(value: object) -> str | None:
-    """A value as a filter is written for it: ``true``, ``12``, ``1048576``."""
+    """Return a value as a filter is written for it: ``true``, ``12``, ``1048576``."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -242,7 +242,7 @@ class ConfigFilter:
         return known
 
     def require_known(self, kind: str) -> None:
-        """Raises CommandError for a key that no resource has."""
+        """Raise CommandError for a key that no resource has."""
         for field in self._fields:
             if self._looked and field.key not in self._seen:
                 raise CommandError(f"no {kind} have a config '{field.key}'", "", field.span)
@@ -252,7 +252,7 @@ _NUMERIC = frozenset({INT, LONG, SHORT, DOUBLE})
 
 
 def _config_text_test(field: FieldFilter) -> FieldTest:
-    """A test of texts, which may be empty, and of numbers whose type is unknown."""
+    """Return a test of texts, which may be empty, and of numbers whose type is unknown."""
     if field.operator in _EQUALITY:
         return _negated(field, glob_test([field.pattern]))
     return _number_test(field, unit_of(field.key)) if unit_of(field.key) is not Unit.NONE else _text_test(field)
@@ -325,7 +325,7 @@ def _require_code(field: FieldFilter) -> None:
 
 
 def _plain(pattern: str) -> str | None:
-    """The name that a pattern matches, None for a pattern with wildcards; quoted wildcards are characters."""
+    """Return the name that a pattern matches, None for a pattern with wildcards; quoted wildcards are characters."""
     text = pattern
     for char in "*?[":
         text = text.replace(f"[{char}]", "\0" + char)

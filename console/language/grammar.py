@@ -53,7 +53,14 @@ class Reading(Struct, frozen=True):
 
 
 def parse(text: str, where: Where = Where.RUN) -> tuple[Statement, ...]:
-    """Return the statements of a script. Raises only ParseError, for the first error."""
+    """Parse a script into its statements; comments and empty statements have none.
+
+    Args:
+        where: the prompt that it is entered at, which says which verbs there are.
+
+    Raises:
+        ParseError: the first error, with its line and column. Nothing else is raised, whatever the text.
+    """
     reading = read(text, where)
     if reading.errors:
         raise reading.errors[0]
@@ -61,7 +68,15 @@ def parse(text: str, where: Where = Where.RUN) -> tuple[Statement, ...]:
 
 
 def read(text: str, where: Where = Where.RUN) -> Reading:
-    """Read a script as far as it is valid; never raises. Half-typed text is read like any other."""
+    """Read a script as far as it is valid; never raises. Half-typed text is read like any other.
+
+    Args:
+        where: the prompt that it is entered at, which says which verbs there are.
+
+    Returns:
+        Every statement or its error, the roles of all stretches, and all errors in the order of the text. The
+        statements after an invalid one are read like any others.
+    """
     scanned, places = scan(text), Places(text)
     statements: list[StatementReading] = []
     marks = [Mark(start, end, Role.COMMENT) for start, end in scanned.comments]
@@ -117,7 +132,9 @@ def _names(where: Where) -> tuple[str, ...]:
 
 @cache
 def _verbs_by_word(where: Where) -> Mapping[str, Verb]:
-    """The verbs that are entered there, by their names and by the words that other prompts have for them."""
+    """Return the verbs that can be entered at a prompt, by their names and by the words that other prompts have for
+    them.
+    """
     return {word: verb for verb in verbs_for(where) for word in (verb.name, *verb.also)}
 
 

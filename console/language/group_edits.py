@@ -1,4 +1,4 @@
-"""What statements about groups stage: places and times become the offsets that were read. Pure."""
+"""What statements about groups stage: positions and times become the offsets that were read. Pure."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def commits(
 
 
 def _offsets(to: OffsetPosition, snapshot: Snapshot, position: GroupPosition) -> Callable[[TopicPartition], int]:
-    """Partition -> the offset that is meant there."""
+    """Return the function from a partition to the offset that is meant in it."""
 
     def log(place: TopicPartition) -> LogRange:
         found = snapshot.log_ranges.get(place)

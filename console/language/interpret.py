@@ -24,11 +24,19 @@ def to_edits(
     plan: Creates = EMPTY,
     secrets: Secrets | None = None,
 ) -> tuple[Edit, ...]:
-    """Return the edits that a statement stages. `needs(statement, selected)` must have been read into the snapshot.
+    """Return the edits that a statement stages. Whether edits contradict each other is checked when they are staged.
 
-    selected: the entity that is meant where none is named. plan: what is staged already; a topic that it creates
-    exists. Whether edits contradict each other is checked when they are staged. Raises CommandError, with the place in
-    the script.
+    Args:
+        snapshot: read with `needs(statement, selected)`; what is missing in it counts as absent.
+        selected: the entity that is meant where none is named.
+        plan: what is staged already; a topic that it creates exists.
+        secrets: key -> its secret, for each slot of the statement.
+
+    Returns:
+        In the statement's order; several for a statement about many partitions, or with several keys.
+
+    Raises:
+        CommandError: a name, key or value that the cluster does not have or take, with its span in the script.
     """
     return tuple(kind_of(statement).edits(statement, Staging(snapshot, selected, plan, secrets or {})))
 
@@ -45,5 +53,5 @@ def command_of(edit: Edit) -> str:
 
 @cache
 def _by_edit() -> Mapping[type[Edit], Callable[[Any], EditStatement]]:
-    """Kind of edit -> the function that makes its statement."""
+    """Return kind of edit -> the function that makes its statement."""
     return {edit: of for kind in STATEMENT_KINDS.values() for edit, of in kind.of_edits().items()}

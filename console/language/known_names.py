@@ -24,7 +24,7 @@ class NameIndex:
         self._starts: list[int] = []
 
     def names(self) -> list[str]:
-        """All names in order."""
+        """Return all names in order."""
         return self._names
 
     def changed(self, gone: Set[str], new: Set[str]) -> NameIndex:
@@ -67,7 +67,7 @@ class NameIndex:
             at = text.find(folded, self._starts[number] + len(self._folded[number]))
 
     def _all_text(self) -> str:
-        """All names in one text, a line each: one search in it is faster than 100,000 searches in names."""
+        """Return all names in one text, a line each: one search in it is faster than 100,000 searches in names."""
         if self._text is None:
             self._text = "\n".join(self._folded)
             self._starts = list(accumulate((len(name) + 1 for name in self._folded[:-1]), initial=0))
@@ -90,7 +90,7 @@ class KnownNames:
         self._topics: tuple[Mapping[str, Any], NameIndex] = ({}, NameIndex())
 
     def topics(self, snapshot: Snapshot) -> NameIndex:
-        """Topics; updated by the difference."""
+        """Return the topics. After a new read the index is changed by the difference."""
         before, index = self._topics
         now = snapshot.topics
         if now is before:
@@ -102,7 +102,7 @@ class KnownNames:
         return index
 
     def groups(self, snapshot: Snapshot) -> NameIndex:
-        """Groups, and names of groups with configs."""
+        """Return the groups, and names of groups with configs."""
 
         def names() -> Iterable[str]:
             return {*snapshot.groups, *_configured(snapshot, GROUP)}
@@ -110,11 +110,11 @@ class KnownNames:
         return self._index("groups", (snapshot.groups, snapshot.configs), names)
 
     def resources(self, snapshot: Snapshot, type_: EntityType) -> NameIndex:
-        """What has configs and is in no other part of a snapshot."""
+        """Return the resources that have configs and are in no other part of a snapshot."""
         return self._index(type_.word, (snapshot.configs,), lambda: _configured(snapshot, type_.number))
 
     def users(self, snapshot: Snapshot) -> NameIndex:
-        """Users with quotas, SCRAM credentials or ACLs."""
+        """Return the users with quotas, SCRAM credentials or ACLs."""
 
         def names() -> Iterable[str]:
             principals = (acl.principal for acl in islice(snapshot.acls, MOST))
@@ -124,15 +124,15 @@ class KnownNames:
         return self._index("users", (snapshot.quotas, snapshot.scram, snapshot.acls), names)
 
     def clients(self, snapshot: Snapshot) -> NameIndex:
-        """Client ids with quotas."""
+        """Return the client ids with quotas."""
         return self._index("clients", (snapshot.quotas,), lambda: _parts(snapshot, CLIENT_ID))
 
     def ips(self, snapshot: Snapshot) -> NameIndex:
-        """Addresses with quotas."""
+        """Return the addresses with quotas."""
         return self._index("ips", (snapshot.quotas,), lambda: _parts(snapshot, IP))
 
     def principals(self, snapshot: Snapshot) -> NameIndex:
-        """Principals of ACLs, and users as principals."""
+        """Return the principals of ACLs, and users as principals."""
 
         def names() -> Iterable[str]:
             users = (f"User:{name}" for name in self.users(snapshot).names())
@@ -141,11 +141,11 @@ class KnownNames:
         return self._index("principals", (snapshot.quotas, snapshot.scram, snapshot.acls), names)
 
     def acl_names(self, snapshot: Snapshot, type_: AclResourceType) -> NameIndex:
-        """Names that ACLs on this type of resource have."""
+        """Return the names that ACLs on this type of resource have."""
         return self._of_acls(snapshot, f"acl {type_}", lambda acl: acl.resource_name, type_)
 
     def hosts(self, snapshot: Snapshot) -> NameIndex:
-        """Hosts of ACLs."""
+        """Return the hosts of ACLs."""
         return self._of_acls(snapshot, "hosts", lambda acl: acl.host, None)
 
     def _of_acls(

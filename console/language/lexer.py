@@ -53,7 +53,7 @@ class CommandLexer(Lexer):
         self.where = options.get("where", Where.BAR)
 
     def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, _TokenType, str]]:
-        """(offset, token, text) for the whole text, without gaps."""
+        """Yield (offset, token, text) for the whole text, without gaps."""
         at = 0
         for mark in read(text, self.where).marks:
             yield from _between(text, at, mark.start)

@@ -57,7 +57,7 @@ def quote_pattern(pattern: str) -> str:
 
 
 def can_stand_bare(key: str) -> bool:
-    """Whether a bare key reads back as it is, in every position of a key."""
+    """Return whether an unquoted key reads back as it is, in every position of a key."""
     if not key or key in RESERVED or not is_harmless(key):
         return False
     return not any(char.isspace() or char in ";'\"=" for char in key)
@@ -159,7 +159,7 @@ def _lines(command: Command) -> Iterator[str]:
 
 
 def _options(words: Sequence[str]) -> Iterator[str]:
-    """The words for a shell, each option joined with its value."""
+    """Yield the words quoted for a shell, each option joined with its value."""
     start = 0
     for place in range(1, len(words) + 1):
         if place == len(words) or words[place].startswith("--"):

@@ -46,7 +46,7 @@ class Mark(NamedTuple):
 
 
 class What(Enum):
-    """Kinds of what is valid at a place, beyond fixed words."""
+    """The kinds of word that are valid at a position, beyond fixed words."""
 
     WORDS = "words"
     VERB = "verb"
@@ -100,7 +100,7 @@ class Candidate(NamedTuple):
 
 
 class Expected(Struct, frozen=True):
-    """What is valid at a place. label: as the help writes it; words: fixed words; subject: the entity whose keys are
+    """What is valid at a position. label: as the help writes it; words: fixed words; subject: the entity whose keys are
     valid; detail: the kind of a list, the type of an ACL's resource, the word of a type of entity.
 
     A verb's own candidates, in what was read of a cluster: offers: words or keys; with `What.ASSIGN` before the keys of
@@ -142,11 +142,11 @@ class Reader:
         return self.index >= len(self.raw.words)
 
     def span(self, word: Word) -> Span:
-        """The span of a word."""
+        """Return the span of a word."""
         return self.places.span(word.start, word.end)
 
     def span_from(self, first: Word) -> Span:
-        """The span from a word to the last one read."""
+        """Return the span from a word to the last one read."""
         return self.places.span(first.start, self.raw.words[max(self.index - 1, 0)].end)
 
     def mark(self, word: Word, role: Role) -> None:
@@ -163,7 +163,14 @@ class Reader:
     def take_keyword(
         self, *options: str, label: str = "", role: Role = Role.KEYWORD, what: What = What.WORDS
     ) -> str | None:
-        """Read the next word if it is one of these, unquoted; else return None, and read nothing."""
+        """Read the next word if it is one of these, unquoted; else return None, and read nothing.
+
+        Args:
+            label: how the help and errors write what is expected, by default the options joined by "or".
+
+        Returns:
+            The option that was read.
+        """
         self.expect(Expected(what, label or " or ".join(options), options))
         word = self.word
         if word is None or not word.bare or word.text not in options:
@@ -173,14 +180,22 @@ class Reader:
         return word.text
 
     def need_keyword(self, *options: str, label: str = "", role: Role = Role.KEYWORD) -> str:
-        """Read the next word, which must be one of these."""
+        """Read the next word, which must be one of these, unquoted. Raises ParseError for any other."""
         found = self.take_keyword(*options, label=label, role=role)
         return found if found is not None else self.fail()
 
     # -- other words -----------------------------------------------------------------------------------------------
 
     def take(self, expected: Expected, role: Role | None = Role.NAME) -> Word:
-        """Read the next word, whatever it is. role: None if the caller marks it."""
+        """Read the next word, whatever it is.
+
+        Args:
+            expected: what is valid here, recorded for completion and for the error.
+            role: None if the caller marks the word, whose role depends on what it turns out to be.
+
+        Raises:
+            ParseError: there is no next word.
+        """
         self.expect(expected)
         word = self.word
         if word is None:
@@ -191,7 +206,15 @@ class Reader:
         return word
 
     def take_pair(self, expected: Expected, label: str = "KEY=VALUE") -> tuple[Word, Word, Word]:
-        """Read the next word as (whole, key, value), split at its first unquoted ``=``."""
+        """Read the next word, split at its first unquoted ``=``.
+
+        Returns:
+            The whole word, its key, which is never empty, and its value, which may be.
+
+        Raises:
+            ParseError: the word has no such ``=`` or no key. After a key that looks sensitive, errors no longer
+                repeat words.
+        """
         word = self.take(expected, role=None)
         pair = word.split("=")
         if pair is None:
@@ -220,7 +243,13 @@ class Reader:
     # -- errors ----------------------------------------------------------------------------------------------------
 
     def fail(self, message: str = "", word: Word | None = None, hint: str = "") -> NoReturn:
-        """Raise ParseError at a word, by default the next one, with everything that is valid there."""
+        """Raise ParseError at a word.
+
+        Args:
+            message: by default what was expected, and the word itself unless it may be a secret.
+            word: the wrong one, by default the next one, for which the error lists everything that is valid.
+            hint: how to write it, by default the nearest of the words that are valid.
+        """
         wrong = word or self.word
         here = [expected for index, expected in self.expected if index == self.index] if word is None else []
         labels = tuple(dict.fromkeys(expected.label for expected in here))
@@ -238,7 +267,7 @@ class Reader:
         raise ParseError(message, self.span(wrong), hint or guess, labels)
 
     def shown(self, word: Word) -> str:
-        """A word for a message: harmless, short, and without the value of a secret."""
+        """Return a word for a message: harmless, short, and without the value of a secret."""
         if self._hushed:
             return "this"
         pair = word.split("=")
@@ -247,7 +276,7 @@ class Reader:
 
 
 def is_secret_source(value: Word) -> bool:
-    """Whether a value is written ``@FILE`` or ``?``, unquoted."""
+    """Return whether a value is written ``@FILE`` or ``?``, unquoted."""
     return value.first_bare == "@" or value.is_bare("?")
 
 

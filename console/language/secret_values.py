@@ -34,7 +34,7 @@ async def resolve_secrets(
 
 
 def nobody_to_ask(slot: SecretSlot) -> CommandError:
-    """The error if there is no terminal."""
+    """Return the error for a secret that can't be asked for, as there is no terminal."""
     hint = f"write {quote_beside_equals(slot.key)}=@FILE"
     return CommandError(f"{slot.prompt}: there is no terminal to ask on", hint, slot.span)
 
@@ -74,7 +74,7 @@ def redact(text: str) -> str:
 
 
 def _cuts(words: Sequence[Word]) -> Iterator[tuple[int, int]]:
-    """The offsets of secret values."""
+    """Yield the offsets of secret values."""
     place = 0
     while place < len(words):
         word, before = words[place], words[place - 1].text if place else ""

@@ -31,15 +31,16 @@ _BEARER = re.compile(r"(\bbearer\s++)(?![=:])\S++", re.IGNORECASE)
 
 
 def looks_sensitive(key: str) -> bool:
-    """Whether a key of this name is a secret in Kafka's own configs, or probably in a plug-in's. Keys that Kafka does
-    not treat as passwords (``password.encoder.iterations``) are not."""
+    """Return whether a key of this name is a secret in Kafka's own configs, or probably in a plug-in's. Keys that Kafka
+    does not treat as passwords (``password.encoder.iterations``) are not.
+    """
     if _KEY.fullmatch(key) is None:
         return False  # not a config's key
     return _PASSWORDS.search(key) is not None or (_HELD.search(key) is not None and is_secret("broker", key))
 
 
 def names_a_secret(word: str) -> bool:
-    """Whether a bare word introduces a secret: ``password``, ``--token``, ``api-key:``."""
+    """Return whether a bare word introduces a secret: ``password``, ``--token``, ``api-key:``."""
     return _NAMED_SO.fullmatch(word) is not None
 
 

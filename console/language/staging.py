@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 Secrets = Mapping[str, Secret]
 """Key -> the secret for a slot of a statement."""
 SAID = 5
-"""Partitions of which it is said that nothing is to be done, where that is so of all that are meant."""
+"""Partitions that are reported as needing no change, where that is so of all that are meant."""
 
 
 class Staging(Struct, frozen=True):
-    """What edits are made of, beside their statement.
+    """What edits follow from, beside their statement.
 
     snapshot: with what the statement needs. selected: the entity that is meant where none is named. plan: what is
     staged already; a topic that it creates exists.
@@ -42,8 +42,16 @@ class Staging(Struct, frozen=True):
     secrets: Secrets
 
     def subject(self, entity: Entity | None, span: Span, keys: tuple[Key, ...]) -> tuple[Subject, Span]:
-        """Return the entity that is meant, with its place. Raises CommandError if none is named and none selected, and
-        for a key that is given twice."""
+        """Return the entity that is meant, with its location in the script.
+
+        Args:
+            entity: the one that the statement names, None for the selected one.
+            span: of the statement, for an error without a better location.
+            keys: the statement's, of which none may be there twice.
+
+        Raises:
+            CommandError: no entity is named and none selected, or a key is given twice.
+        """
         from console.language.vocabulary import subject_of
 
         found = subject_of(entity, self.selected, span, keys)
@@ -76,10 +84,16 @@ class Staging(Struct, frozen=True):
             raise CommandError(f"topic {clean(topic, 80)} has no partition {number}", hint, span)
 
     def entry(self, target: ConfigResource, key: Key) -> ConfigEntry | None:
-        """Return the entry of a key, None if nothing was described. Raises CommandError for an unknown key.
+        """Return the entry of a key as the resource, or another one of its type, describes it.
 
-        Brokers keep unknown keys for their plug-ins: such a key has to be quoted. A throttle is described once it is
-        set.
+        Brokers keep unknown keys for their plug-ins: such a key has to be quoted. Brokers describe a throttle only once
+        it is set.
+
+        Returns:
+            None where no keys of the type were read, and for a broker's quoted or undescribed key.
+
+        Raises:
+            CommandError: the key is unknown.
         """
         from console.language.vocabulary import known_entry, known_keys
         from console.plan.predict_configs import UNDESCRIBED
@@ -101,8 +115,17 @@ class Staging(Struct, frozen=True):
         raise CommandError(f"unknown {what} '{clean(key.name, 80)}'", hint, key.span)
 
     def value(self, target: ConfigResource, assign: Assign, entry: ConfigEntry | None) -> str | Secret:
-        """Return the value of a config's key, in the key's own unit. Raises CommandError for one that it can't have,
-        and for a secret that is written out."""
+        """Return the value of a config's key, in the key's own unit (ms, bytes, …), as text that a broker takes.
+
+        Args:
+            entry: of the key; None leaves its type open.
+
+        Returns:
+            A `Secret` for a sensitive key, whose value is never in the script's text.
+
+        Raises:
+            CommandError: a value that the key can't have, or a secret that is written out.
+        """
         from console.language.vocabulary import is_sensitive
         from console.plan.values import parse_value
 

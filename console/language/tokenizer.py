@@ -59,11 +59,11 @@ class Word(Struct, frozen=True):
         return all(not piece.quote for piece in self.pieces)
 
     def is_bare(self, text: str) -> bool:
-        """Whether it is exactly this text, unquoted: a keyword, or ``<default>``."""
+        """Return whether the word is exactly this text, unquoted: a keyword, or ``<default>``."""
         return self.bare and self.text == text
 
     def split(self, separator: str) -> tuple[Word, Word] | None:
-        """The words before and after the first unquoted separator (one character), None without one."""
+        """Return the words before and after the first unquoted separator (one character), None without one."""
         for number, piece in enumerate(self.pieces):
             at = -1 if piece.quote else piece.text.find(separator)
             if at < 0:
@@ -76,7 +76,7 @@ class Word(Struct, frozen=True):
         return None
 
     def without_first(self) -> Word:
-        """The word without its first character, which must be unquoted."""
+        """Return the word without its first character, which must be unquoted."""
         first = self.pieces[0]
         rest = Piece(first.text[1:], first.start + 1, first.end)
         return Word(((rest,) if rest.text else ()) + self.pieces[1:], self.start + 1, self.end)
@@ -188,7 +188,7 @@ class _Scanner:
         return self.unclosed(start, "".join(chars))
 
     def escape(self) -> str:
-        """The character for an escape; an unknown escape stands for its character."""
+        """Return the character for an escape; an unknown escape stands for its character."""
         char = self.text[self.at]
         if char == "u" and (found := _CODE_POINT.match(self.text, self.at)) and int(found[1], 16) <= sys.maxunicode:
             self.at = found.end()
@@ -217,6 +217,6 @@ class Places:
         self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
 
     def span(self, start: int, end: int) -> Span:
-        """The span of offsets, with the line and column (in characters) of its start."""
+        """Return the span of offsets, with the line and column (in characters) of its start."""
         line = bisect_right(self._starts, start)
         return Span(start, end, line, start - self._starts[line - 1] + 1)

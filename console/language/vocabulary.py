@@ -30,7 +30,7 @@ _LISTENER_PREFIX = re.compile(r"listener\.name\.[^.]+\.((plain|scram-sha-\d+|gss
 
 @cache
 def _undescribed(type_: ResourceType) -> ConfigSet:
-    """The keys of a type of which brokers describe only what is set."""
+    """Return the keys of a type of which brokers describe only what is set."""
     return ConfigSet(
         tuple(
             ConfigEntry(key.name, key.default, DEFAULT_CONFIG, type=ConfigType.parse(key.type))
@@ -40,7 +40,7 @@ def _undescribed(type_: ResourceType) -> ConfigSet:
 
 
 def described_sets(snapshot: Snapshot, target: ConfigResource) -> Iterator[ConfigSet]:
-    """The sets with a resource's keys: its own, then that of another one of its kind."""
+    """Yield the sets with a resource's keys: its own, then that of another resource of its type."""
     own = snapshot.configs.get(target)
     if own is not None:
         yield own
@@ -88,7 +88,7 @@ def known_entry(snapshot: Snapshot, target: ConfigResource, key: str) -> ConfigE
 
 
 def base_key(key: str) -> str:
-    """A broker's key without the prefixes of its listener and of the SASL mechanism."""
+    """Return a broker's key without the prefixes of its listener and of the SASL mechanism."""
     return _LISTENER_PREFIX.sub("", key, count=1)
 
 
@@ -103,7 +103,7 @@ def is_sensitive(target: ConfigResource, key: str, entry: ConfigEntry | None) ->
 
 
 def quota_keys(entity: QuotaEntity) -> tuple[str, ...]:
-    """The keys that an entity of this kind can have (QuotaConfig.userAndClientQuotaConfigs, ipConfigs)."""
+    """Return the keys that an entity of this kind can have (QuotaConfig.userAndClientQuotaConfigs, ipConfigs)."""
     return IP_KEYS if entity.has(IP) else CLIENT_KEYS
 
 
@@ -117,12 +117,12 @@ class Creates(Protocol):
     """A plan, or a plan while edits are put into it."""
 
     def creates_topic(self, name: str) -> bool:
-        """Whether it creates the topic."""
+        """Return whether the plan creates the topic."""
         ...
 
 
 def require(snapshot: Snapshot, target: ConfigResource, span: Span | None, plan: Creates = EMPTY) -> None:
-    """Raises CommandError if a topic or broker does not exist. A topic that the plan creates does."""
+    """Raise CommandError if a topic or broker does not exist. A topic that the plan creates does."""
     if target.type == TOPIC:
         require_topic(snapshot, target.name, span, plan)
     elif target.type.entity.at_broker and target.name and not is_broker(snapshot, target.name):
@@ -133,7 +133,7 @@ def require(snapshot: Snapshot, target: ConfigResource, span: Span | None, plan:
 
 
 def require_topic(snapshot: Snapshot, name: str, span: Span | None, plan: Creates = EMPTY) -> None:
-    """Raises CommandError if the topic does not exist, or could not be described."""
+    """Raise CommandError if the topic does not exist, or could not be described."""
     if name in snapshot.topics or plan.creates_topic(name):
         return
     for failed in snapshot.failures:
@@ -154,7 +154,7 @@ def near(name: str, names: Iterable[str]) -> str:
 
 
 def label(target: ConfigResource) -> str:
-    """The name of a resource in the failures of configs of `console.model.snapshot`."""
+    """Return the name of a resource in the failures of configs of `console.model.snapshot`."""
     return f"{target.type.name.lower()} {target.name or '<default>'}"
 
 
@@ -186,7 +186,7 @@ def subject_of(
 
 
 def check_key(entity: QuotaEntity, key: Key, own: QuotaValues = {}) -> None:  # noqa: B006  # never changed
-    """Raises CommandError for a key that an entity of this kind can't have, unless it has it."""
+    """Raise CommandError for a key that an entity of this kind can't have, unless it has it."""
     legal = quota_keys(entity)
     if key.name in legal or key.name in own:
         return

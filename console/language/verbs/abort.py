@@ -35,7 +35,7 @@ def _parse(reader: Reader) -> Abort:
 
 
 def _producers(snapshot: Snapshot, place: TopicPartition) -> Iterator[Candidate]:
-    """The producers whose transaction is open in a partition, of a look at it."""
+    """Yield the producers with an open transaction in a partition, of the last poll of it (DescribeProducers)."""
     look = snapshot.transactions.get(place)
     if look is None:
         return

@@ -77,7 +77,9 @@ def _text(statement: Access) -> str:
 
 
 def _needs(statement: Access, _selected: Subject | None) -> Needs:
-    """What takes rights from many resources says which there are."""
+    """Return the parts to read: the ACLs; for a range of hosts the brokers' versions, too; and where rights are taken
+    from many resources, the names of those that exist.
+    """
     from console.model.authorizer import range_of
 
     if range_of(statement.host) is not None:
@@ -90,8 +92,9 @@ def _needs(statement: Access, _selected: Subject | None) -> Needs:
 
 
 def _edits(statement: Access, _staging: Staging) -> Iterator[Edit]:
-    """An ACL for each operation; one that the resource does not have can be revoked: a broker stores such an ACL, and
-    never checks it."""
+    """Yield an ACL for each operation. One that brokers never check on the type can be revoked all the same: a broker
+    stores such an ACL.
+    """
     if not statement.revoke:
         require_checked(statement.resource_type, statement.operations, statement.operations_span)
     edit = RemoveAcl if statement.revoke else AddAcl

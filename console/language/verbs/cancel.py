@@ -36,7 +36,7 @@ def _needs(statement: CancelMoves, _selected: Subject | None) -> Needs:
 
 
 def _edits(statement: CancelMoves, staging: Staging) -> Iterable[Edit]:
-    """A cancellation for each partition that moves. Where none does, for some, of which it is said."""
+    """Return a cancellation for each partition that moves. Where none does, return some, whose report says so."""
     from console.plan.kinds.moves import CancelMove, moves_of
 
     topic = staging.topic(statement.topic)

@@ -97,7 +97,7 @@ def _parse(reader: Reader) -> Create:
 
 
 def _values(snapshot: Snapshot, key: str) -> list[Candidate] | None:
-    """What the verb's own keys can be; None for a config."""
+    """Return the values to offer for the verb's own keys; None for a config."""
     texts = {
         "partitions": ("1", "3", "6", "12", "24", "48"),
         "replication": map(str, range(min(3, len(snapshot.cluster.brokers) or 3), 0, -1)),

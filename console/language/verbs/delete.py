@@ -62,7 +62,7 @@ def _parse(reader: Reader) -> Delete | DeleteRecords | DeleteGroupOffsets:
 
 
 def _parse_records(reader: Reader) -> DeleteRecords:
-    """``delete records topic NAME [partition P] before (OFFSET | TIME | latest)``."""
+    """Parse ``delete records topic NAME [partition P] before (OFFSET | TIME | latest)``."""
     topic = topic_name(reader)
     partition = optional_partition(reader, topic)
     reader.need_keyword("before")
@@ -114,8 +114,9 @@ def _records_needs(statement: DeleteRecords, _selected: Subject | None) -> Needs
 
 
 def _trims(statement: DeleteRecords, staging: Staging) -> Iterator[Edit]:
-    """An edit for each partition. A time becomes the offset of its first record that is not older, the end where all
-    are. Raises CommandError where a leader did not say where that is."""
+    """Yield an edit for each partition. A time becomes the offset of the first record that is not older, or the end
+    offset where all records are. Raises CommandError where the leader did not report that offset.
+    """
     from console.plan.kinds.records import TrimLog
 
     name = staging.topic(statement.topic)

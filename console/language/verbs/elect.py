@@ -54,7 +54,7 @@ def _text(statement: Elect) -> str:
 
 
 def _needs(statement: Elect, _selected: Subject | None) -> Needs:
-    """The topics, and for an unclean election what the replicas hold."""
+    """Return the topics to read, and for an unclean election also the replicas' log ranges."""
     if statement.topic is None:
         return whole_parts("topics")
     need = the_topic(statement.topic)
@@ -62,7 +62,7 @@ def _needs(statement: Elect, _selected: Subject | None) -> Needs:
 
 
 def _edits(statement: Elect, staging: Staging) -> Iterable[Edit]:
-    """An election for each partition that needs one. Where none does, for some, of which it is said."""
+    """Return an election for each partition that needs one. Where none does, return some, whose report says so."""
     from console.plan.kinds.leaders import ElectPreferred, ElectUnclean, preferred_brokers, preferred_elections
 
     topics = staging.snapshot.topics

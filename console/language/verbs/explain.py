@@ -26,7 +26,7 @@ class Explain(QueryStatement, frozen=True):
 
 
 def _parse(reader: Reader) -> Explain:
-    """``explain PRINCIPAL OPERATIONS on RESOURCE [from HOST]``: as in `access`, of one resource."""
+    """Parse ``explain PRINCIPAL OPERATIONS on RESOURCE [from HOST]``: as in `access`, of one resource."""
     who = principal(reader, existing=True)
     what, word = operations(reader, existing=False)
     reader.need_keyword("on")

@@ -55,7 +55,7 @@ def _features(snapshot: Snapshot) -> list[Candidate]:
 
 
 def _levels(snapshot: Snapshot, feature: str) -> list[Candidate]:
-    """The levels that all nodes support, the highest first."""
+    """Return the levels that all nodes support, the highest first."""
     from console.language.candidates import LIMIT
     from console.present.features import feature_rows
 

@@ -88,7 +88,7 @@ def _needs(statement: List, _selected: Subject | None) -> Needs:
 
 
 def _users(statement: List) -> Needs:
-    """For users that are named: only their quotas and ACLs."""
+    """Return what to read of users: of named users only their quotas and ACLs."""
     names = _named(glob.pattern for glob in statement.globs)
     if names is None:
         return whole_parts("quotas", "scram", "acls")
@@ -98,7 +98,7 @@ def _users(statement: List) -> Needs:
 
 
 def _named(patterns: Iterable[str | None]) -> list[str | None] | None:
-    """The patterns as names; None if one of them has wildcards, if there are none, or too many."""
+    """Return the patterns as names; None if one of them has wildcards, if there are none, or too many."""
     names = list(dict.fromkeys(patterns))
     plain = all(name is None or not set(name) & set("*?[") for name in names)
     return names if plain and 0 < len(names) <= SINGLY else None

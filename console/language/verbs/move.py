@@ -37,8 +37,11 @@ class MoveToDir(EditStatement, frozen=True):
 
 
 def _parse(reader: Reader) -> MovePartition | MoveToDir | BeginOperation:
-    """``move topic NAME partition N to ID,ID,… [resize]``, ``… broker ID to dir PATH``, and of the whole topic. One
-    replica into a directory is an edit; with a throttle, which ends with it, an operation."""
+    """Parse ``move topic NAME partition N to ID,ID,… [resize]``, ``… broker ID to dir PATH``, and both for a whole
+    topic.
+
+    One replica into a directory is an edit; with a throttle, which ends with it, an operation.
+    """
     name = topic_name(reader)
     if reader.where is not Where.BAR:
         _need_partition(reader)
@@ -59,7 +62,7 @@ def _parse(reader: Reader) -> MovePartition | MoveToDir | BeginOperation:
 
 
 def _into_dir(reader: Reader) -> tuple[int, str]:
-    """What follows ``broker``: ``ID to dir PATH``."""
+    """Read what follows ``broker``: ``ID to dir PATH``."""
     broker = need_number(reader, BROKER, INT_MAX)
     reader.need_keyword("to")
     reader.need_keyword("dir")

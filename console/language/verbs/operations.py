@@ -1,5 +1,5 @@
-"""``drain``, ``replace``, ``balance``, ``replication`` and ``back`` begin an operation; ``operation`` asks something of
-the one that is open."""
+"""``drain``, ``replace``, ``balance``, ``replication`` and ``back`` begin an operation; ``operation`` changes
+an open one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _replication(reader: Reader) -> BeginOperation:
 
 
 def _back(reader: Reader) -> BeginOperation:
-    """Without the replicas, which the journal has."""
+    """Parse the number of an operation to restore. Its former replicas are in the journal, not in the statement."""
     expected = Expected(What.ARGUMENT, "the number of an OPERATION")
     return begun(reader, Restore(need_number(reader, expected, NUMBER_MAX)))
 

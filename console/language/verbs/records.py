@@ -19,7 +19,7 @@ from console.plan.amounts import moment
 
 REVEAL = "--reveal"
 FORMS = ("text", "json", "hex")
-"""How contents are shown, if not by what they look like."""
+"""The forms in which contents are shown, unless kac guesses the form from the content."""
 
 _SOME_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 """Times are read when the statement runs; here only whether they can be."""
@@ -27,8 +27,8 @@ _SOME_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 class Records(Statement, frozen=True):
     """``records``. start: ``last``, ``first``, ``offset``, ``time`` or ``group``; at: the offset, time or group as
-    text. text, key, json: filters of `console.model.record_filter`. form: how contents are shown, ``""``: by what they
-    look like. reveal: also in a context that hides them."""
+    text. text, key, json: filters of `console.model.record_filter`. form: how contents are shown, ``""`` where it is
+    guessed from them. reveal: also in a context that hides them."""
 
     topic: str
     partition: int | None = None
@@ -83,7 +83,7 @@ def _parse(reader: Reader) -> Records:
 
 
 def _start(reader: Reader) -> tuple[str, str, int]:
-    """Where to begin: the word of it, its argument, and how many records."""
+    """Read where to begin: the keyword, its argument, and how many records."""
     found = reader.take_keyword("last", "first", "from", "of")
     if found is None:
         return "last", "", DEFAULT_COUNT
@@ -103,7 +103,7 @@ def _start(reader: Reader) -> tuple[str, str, int]:
 
 
 def _option(reader: Reader, start: str, given: dict[str, str], flags: set[str]) -> str:
-    """The next option, ``""`` at the end."""
+    """Read the next option, ``""`` at the end."""
     words = ["text", "key", "json", "as"]
     if start not in ("last", "first"):
         words.insert(0, "limit")

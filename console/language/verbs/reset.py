@@ -1,4 +1,4 @@
-"""``reset``: other offsets for a group. Places and times become offsets when they are staged."""
+"""``reset``: other offsets for a group. Positions and times become offsets when they are staged."""
 
 from __future__ import annotations
 
