@@ -74,7 +74,9 @@ def _acl_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _explanation(words: list[str]) -> Statements:
-    """``User:alice READ topic orders from 10.0.0.1``, with or without the ``on`` of the language."""
+    """Return ``User:alice READ topic orders from 10.0.0.1`` as a statement, with or without the ``on`` of the
+    language.
+    """
     if len(words) < _SHORTEST:
         raise OptionsError("--explain needs PRINCIPAL OPERATION RESOURCE, as in --explain User:alice READ topic orders")
     principal, operations, *rest = words
@@ -116,7 +118,9 @@ def _from(host: str) -> str:
 
 
 def _acl_list(given: argparse.Namespace) -> Statements:
-    """One list for each principal and each resource that was named; without any, all."""
+    """Return a `list acls` statement for each principal and each resource that was named; without any, one for all
+    ACLs.
+    """
     filters = [f"principal={_value(name)}" for name in given.principal] or [""]
     resources = [
         f"resource_type={type_.upper().replace('-', '_')} resource_name={_value(name)}"
@@ -132,12 +136,12 @@ def _acl_list(given: argparse.Namespace) -> Statements:
 
 
 def _value(text: str) -> str:
-    """A name that is no pattern, as the value of a list's filter."""
+    """Return a name that is not a pattern, as the value of a list's filter."""
     return quoted(text) if any(char in text for char in "*?[") else quote(text)
 
 
 def _grants(given: argparse.Namespace) -> list[tuple[str, str]]:
-    """(operations, target) for each resource."""
+    """Return (operations, target) for each resource."""
     prefixed = " prefixed" if given.resource_pattern_type == "prefixed" else ""
 
     def targets(option: str) -> list[str]:
@@ -155,7 +159,7 @@ def _grants(given: argparse.Namespace) -> list[tuple[str, str]]:
 
 
 def _operation(text: str) -> str:
-    """As the language has it; kafka-acls writes AlterConfigs."""
+    """Return an operation as the language writes it: ALTER_CONFIGS for the AlterConfigs of kafka-acls."""
     return _HUMP.sub("_", text).upper().replace(" ", "").replace("-", "_")
 
 

@@ -26,7 +26,7 @@ ENTITIES = {each.word: each for each in in_files()}
 
 
 def compare_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac compare``."""
+    """Add the options of ``kac compare``."""
     parser.set_defaults(run=run_compare)
     what = (
         f"a context, a file, or one of {', '.join(f'{word}:NAME' for word in ENTITIES)} in the cluster of the options"
@@ -41,7 +41,12 @@ def compare_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_compare(options: argparse.Namespace) -> int:
-    """0 told, 1 something could not be read, 2 not understood, 3 with --exit-code: there are differences."""
+    """Print what differs between two contexts, files or entities, or among brokers.
+
+    Returns:
+        The exit code: 0 compared, 1 something could not be read, 2 not understood, 3 with --exit-code: there are
+        differences.
+    """
     if options.brokers:
         return with_session(options, "compare", lambda session: _brokers(session, options))
     if options.left is None or options.right is None:
@@ -94,7 +99,7 @@ class _Side(NamedTuple):
 
 
 def _side(text: str, options: argparse.Namespace) -> _Side | int:
-    """What a context or a file wants; an exit code after saying why not."""
+    """Return what a context or a file wants; an exit code after the reason was printed."""
     if Path(text).exists():
         from console.cli.files import read
 

@@ -33,15 +33,19 @@ OWN_PROCESS = frozenset({"large"})
 
 
 def demo_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac cluster``; `incident` where no scenario is named."""
+    """Add the options of ``kac demo``; its scenario is `incident` where none is named."""
     parser.set_defaults(run=run_demo)
     add_cluster_options(parser, scenario="incident")
     add_theme(parser)
 
 
 def run_demo(options: argparse.Namespace) -> int:
-    """Until the console is left; its exit code, 1 where the cluster can't start, 2 for options that can't be, and
-    without a terminal for the screen."""
+    """Run the screen on embedded clusters until the console is left.
+
+    Returns:
+        The console's exit code; 1 where a cluster can't start, 2 for invalid options, and without a terminal for the
+        screen.
+    """
     from console.cli.screen import show
     from console.contexts.configured import Given
     from console.embedded.command import ClusterProcessFailed
@@ -79,7 +83,7 @@ def run_demo(options: argparse.Namespace) -> int:
 def _running(
     options: argparse.Namespace, clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...]
 ) -> Iterator[dict[str, str]]:
-    """Run the clusters; gives the bootstrap addresses of each by name."""
+    """Run the clusters while the block lasts. Yields cluster's name -> its bootstrap addresses."""
     if options.scenario in OWN_PROCESS:
         from console.embedded.command import run_in_process
 
@@ -99,7 +103,7 @@ def _running(
 
 
 def context_of(name: str, bootstrap: str, of: int) -> Context:
-    """The context of one of so many clusters: a single one is the ``demo``."""
+    """Return the context of one of `of` clusters: a single one is named ``demo``."""
     from console.admin.settings import ConnectionSettings
     from console.contexts import Context
     from console.contexts.context import parse_bootstrap
@@ -118,11 +122,15 @@ def context_of(name: str, bootstrap: str, of: int) -> Context:
 
 
 def cluster_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac cluster``."""
+    """Add the options of ``kac cluster``."""
     parser.set_defaults(run=run_cluster)
     command.add_options(parser)
 
 
 def run_cluster(options: argparse.Namespace) -> int:
-    """Run until SIGTERM or SIGINT: 0 ended, 1 could not start, 2 options that can't be."""
+    """Run embedded clusters until SIGTERM or SIGINT.
+
+    Returns:
+        The exit code: 0 ended by a signal, 1 could not start, 2 invalid options.
+    """
     return command.run_cluster(options)

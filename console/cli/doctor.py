@@ -20,13 +20,17 @@ LEAST_ROOM = 64 * 1024 * 1024
 
 
 def doctor_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac doctor``."""
+    """Add the options of ``kac doctor``."""
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the checks")
     parser.set_defaults(run=run_doctor)
 
 
 def run_doctor(options: argparse.Namespace) -> int:
-    """0 all works, 1 something does not. Without a cluster it looks at this host alone."""
+    """Print the checks of this host, and of the cluster if the options name one.
+
+    Returns:
+        The exit code: 0 where everything works, 1 where something does not, 2 where the context can't be used.
+    """
     from console.answers.results import Printer
 
     found = list(host_checks(os.environ, Path.home()))
@@ -52,7 +56,7 @@ def _names_a_cluster(options: argparse.Namespace) -> bool:
 
 
 def host_checks(environ: Mapping[str, str], home: Path) -> Iterator[Check]:
-    """Terminal, locale, configuration, state, and kac itself."""
+    """Yield the checks of the terminal, locale, configuration, state, and kac itself."""
     yield from _terminal(environ)
     yield _locale(environ)
     yield from _configuration(environ, home)

@@ -51,15 +51,16 @@ WITHOUT = (
 
 
 def shared_address_checks(brokers: Sequence[Broker]) -> Iterator[Check]:
-    """Addresses that several brokers advertise: only one of them listens there."""
+    """Yield a failed check for each address that several brokers advertise: only one of them listens on it."""
     for address, ids in shared_addresses(brokers).items():
         remedy = "clients reach one of them alone: correct advertised.listeners of the others"
         yield Check(f"address {address}", Health.BAD, f"advertised by brokers {', '.join(map(str, ids))}", remedy)
 
 
 async def answered_by_others(link: Link, ids: Sequence[int]) -> list[Check]:
-    """Brokers at whose addresses another one answers, which refuses to describe them. Without the right to describe
-    configs nothing is said."""
+    """Return a failed check for each broker at whose address another one answers, which refuses to describe configs of
+    the first. Without the right to describe configs there is none.
+    """
     from console.admin.configs import describe_configs
     from console.model.config import broker_resource
 
@@ -72,7 +73,7 @@ async def answered_by_others(link: Link, ids: Sequence[int]) -> list[Check]:
 
 
 async def missing_apis(link: Link) -> list[Check]:
-    """What the server does not have, and what that costs."""
+    """Return a note for each API that the brokers do not support, with the features that need it."""
     from console.admin.errors import Unsupported
     from console.wire.schemas import FIRST_RELEASE, api_key
 

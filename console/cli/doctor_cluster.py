@@ -50,7 +50,7 @@ class _Step(NamedTuple):
 
 
 async def cluster_checks(context: Context) -> list[Check]:
-    """All checks of a context's cluster, from its bootstrap addresses to what the principal lacks."""
+    """Return all checks of a context's cluster, from its bootstrap addresses to the rights that the principal lacks."""
     settings = context.settings
     found: list[Check] = []
     if settings.via is not None:
@@ -85,7 +85,11 @@ async def _ssh(host: SshHost) -> Check:
 
 
 async def _bootstrap(address: Address, settings: ConnectionSettings, *, ask: bool) -> _Step:
-    """One address: its name, each of its addresses, TLS, and what Kafka answers there."""
+    """Check one bootstrap address: its name, each of its IP addresses, TLS, and what Kafka answers there.
+
+    Args:
+        ask: whether to authenticate; False once credentials were refused, since more attempts may lock the account.
+    """
     where = show_address(address)
     looked = await _reach(address, settings.via)
     checks = _reached(f"name {address[0]}", f"TCP {where}", looked)
@@ -189,7 +193,7 @@ def _reached(name: str, tcp: str, looked: _Looked) -> list[Check]:
 
 
 async def _tls(address: Address, settings: ConnectionSettings) -> list[Check]:
-    """The handshake as the client makes it, and the certificate that is shown, trusted or not."""
+    """Check the handshake as the client makes it, and the certificate of the broker, trusted or not."""
     from console.admin.link import Link
     from console.admin.tls import ssl_context
 
@@ -246,7 +250,7 @@ async def _certificate(link: Link, address: Address) -> list[Check]:
 
 
 async def _kafka(address: Address, settings: ConnectionSettings) -> _Step:
-    """ApiVersions and SASL, by a connection as the client opens it."""
+    """Check ApiVersions and SASL, by a connection as the client opens it."""
     from console.admin.connections import Connections
     from console.model.releases import proven_release, release_of
 
@@ -278,7 +282,7 @@ async def _kafka(address: Address, settings: ConnectionSettings) -> _Step:
 
 
 async def _beyond(link: Link, context: Context) -> list[Check]:
-    """What a first connection leads to: the cluster, its brokers, clocks, rights and quotas."""
+    """Check what a connection makes available: the cluster, its brokers, clocks, rights and quotas."""
     from console.admin.cluster import describe_cluster
 
     cluster = await describe_cluster(link)
@@ -305,7 +309,7 @@ def _cluster_id(cluster: ClusterInfo, wanted: str | None) -> Check:
 
 
 async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
-    """Whether each broker is reached where it says that it is, and the round trips."""
+    """Check whether each broker is reachable at its advertised listener, and measure the round trips."""
     gate = asyncio.Semaphore(AT_ONCE)
     brokers = [each for each in cluster.brokers if not each.fenced][:MOST_BROKERS]
 
@@ -345,7 +349,7 @@ async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
 
 
 async def _round_trip(link: Link, broker_id: int) -> float:
-    """Seconds of one request on an open connection."""
+    """Return the seconds of one request on an open connection."""
     from console.admin.cluster import ask_versions
     from console.admin.link import broker
 
@@ -356,7 +360,7 @@ async def _round_trip(link: Link, broker_id: int) -> float:
 
 
 async def _clock(link: Link) -> Check:
-    """This host's clock beside the controller's: the quorum's leader gives its present time (KIP-836)."""
+    """Compare this host's clock with the controller's: the leader of the quorum reports its present time (KIP-836)."""
     from console.admin.cluster import describe_quorum
 
     before = time.time()
@@ -412,7 +416,7 @@ async def _topics(link: Link, cluster: ClusterInfo, context: Context) -> Check:
 
 
 async def _quotas(link: Link, settings: ConnectionSettings) -> Check:
-    """The quotas that apply to this user and client id."""
+    """Check which quotas apply to this user and client id."""
     from console.admin.quotas import describe_quotas
     from console.model.quota import CLIENT_KEYS, effective
     from console.present.names import quota_entity

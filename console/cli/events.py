@@ -27,7 +27,7 @@ STEP = 0.5
 
 
 def events_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac events``."""
+    """Add the options of ``kac events``."""
     parser.set_defaults(run=run_events)
     parser.add_argument(
         "--for",
@@ -46,7 +46,11 @@ def _seconds(text: str) -> float:
 
 
 def run_events(options: argparse.Namespace) -> int:
-    """0 when the time is over, 1 if no broker answered, 2 usage."""
+    """Print events as they happen.
+
+    Returns:
+        The exit code: 0 when the time is over, 1 if no broker answered, 2 no context or not understood.
+    """
 
     async def work(session: Session) -> int:
         await _watch(session, options)
@@ -87,7 +91,7 @@ def _tell(made: Sequence[Event], output: str) -> None:
 
 
 async def _tell_state(session: Session, feed: EventFeed, reads: ReadsInTurn, seconds: float | None) -> None:
-    """Say on standard error from when on all is watched, what is not, and that brokers stop or begin to answer."""
+    """Report on standard error once everything is watched, what is not, and when brokers stop or begin to answer."""
     from console.plan.amounts import duration
     from console.present.text import clean
     from console.session.reads_in_turn import gaps

@@ -40,7 +40,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 
 def check(given: argparse.Namespace, action: str) -> None:
-    """Raises OptionsError for what kafka-features refuses, in its words."""
+    """Raise OptionsError for what kafka-features refuses, in its words."""
     for name, actions in _BELONGING.items():
         if getattr(given, name) is not None and action not in actions:
             raise OptionsError(f"Command line error: unrecognized arguments: '--{name.replace('_', '-')}'")

@@ -31,7 +31,7 @@ PRUNE_HELP = (
 
 
 def add_file_options(parser: argparse.ArgumentParser) -> None:
-    """The files, and what may be removed beside them."""
+    """Add the options for the files, and for what may be removed beside them."""
     files = "a file, a directory of *.yaml, or - for standard input; may be given several times"
     parser.add_argument("-f", "--file", metavar="FILE", action="append", required=True, help=files)
     parser.add_argument("--prune", metavar="KIND[=GLOB]", action="append", default=[], help=PRUNE_HELP)
@@ -39,7 +39,7 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
 
 
 def prunes(options: argparse.Namespace) -> tuple[Prune, ...] | None:
-    """What --prune names; None after saying what is wrong with it."""
+    """Return what --prune names; None after printing what is wrong with it."""
     from console.files.staging import KINDS, Prune
 
     found = []
@@ -53,7 +53,7 @@ def prunes(options: argparse.Namespace) -> tuple[Prune, ...] | None:
 
 
 def read(names: list[str]) -> Read | None:
-    """The files; None after saying all that is wrong with them."""
+    """Read the files; None after printing all that is wrong with them."""
     from console.files.reading import read_files
     from console.model.yaml_places import FileProblems
 
@@ -68,7 +68,7 @@ def read(names: list[str]) -> Read | None:
 
 
 def written(path: Path, text: str, mode: int) -> bool:
-    """Write a file as `console.safe_files.write_whole` does; False after saying why it can't be."""
+    """Write a file as `console.safe_files.write_whole` does; False after printing why it can't be written."""
     from console.safe_files import write_whole
 
     try:
@@ -80,7 +80,7 @@ def written(path: Path, text: str, mode: int) -> bool:
 
 
 async def staged(session: Session, found: Read, prune: tuple[Prune, ...]) -> tuple[Staging, int]:
-    """Stage them, and say what can't be; the exit code so far."""
+    """Stage what the files want, and print what can't be staged. Returns the exit code so far, too."""
     from console.files.staging import stage_files
 
     staging = await stage_files(session, found, prune)
@@ -97,18 +97,23 @@ NO_CHANGES = "no changes"
 
 
 def diff_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac diff``."""
+    """Add the options of ``kac diff``."""
     parser.set_defaults(run=run_diff)
     add_difference_options(parser)
 
 
 def run_diff(options: argparse.Namespace) -> int:
-    """0 told, 1 something can't be done or read, 2 the files or the context are no good, 3 with --exit-code."""
+    """Print what would change for the cluster to be as the files want it.
+
+    Returns:
+        The exit code: 0 printed, 1 something can't be done or read, 2 the files or the context are invalid, 3 with
+        --exit-code: something would change.
+    """
     return tell_difference(options, "diff", keep=lambda *_: True)
 
 
 def add_difference_options(parser: argparse.ArgumentParser) -> None:
-    """The files, and whether a difference is an exit code."""
+    """Add the options for the files, and for a difference as an exit code."""
     add_file_options(parser)
     parser.add_argument("--exit-code", action="store_true", help="exit with 3 where something would change")
 
@@ -116,8 +121,16 @@ def add_difference_options(parser: argparse.ArgumentParser) -> None:
 def tell_difference(
     options: argparse.Namespace, door: str, *, keep: Callable[[Plan, str], bool], checks: bool = False
 ) -> int:
-    """Stage what the files want and print it. checks: whether the brokers check it before. keep: gets the plan and the
-    cluster's id afterwards; False is a failure. The exit code: as `run`."""
+    """Stage what the files want and print it.
+
+    Args:
+        door: the command, for the journal.
+        keep: called with the plan and the cluster's id afterwards; False is a failure.
+        checks: whether the brokers check the plan before it is printed.
+
+    Returns:
+        The exit code, see `run_diff`.
+    """
     prune = prunes(options)
     found = read(options.file) if prune is not None else None
     if found is None or prune is None:
@@ -145,14 +158,20 @@ def tell_difference(
 
 
 def plan_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac plan``."""
+    """Add the options of ``kac plan``."""
     parser.set_defaults(run=run_plan)
     add_difference_options(parser)
     parser.add_argument("--out", type=Path, metavar="PLAN", help="keep the plan in a file, for kac apply -f PLAN")
 
 
 def run_plan(options: argparse.Namespace) -> int:
-    """0 told, 1 something can't be done or is refused, 2 the files or the context are no good, 3 with --exit-code."""
+    """Print what would change, checked by the brokers, and keep it in the file of --out.
+
+    Returns:
+        The exit code: 0 printed, 1 something can't be done or is refused, 2 the files or the context are invalid, 3
+        with
+        --exit-code: something would change.
+    """
 
     def keep(plan: Plan, cluster_id: str) -> bool:
         return options.out is None or _kept(plan, cluster_id, options.out)
@@ -175,7 +194,7 @@ def _kept(plan: Plan, cluster_id: str, path: Path) -> bool:
 
 
 def apply_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac apply``."""
+    """Add the options of ``kac apply``."""
     parser.set_defaults(run=run_apply)
     add_file_options(parser)
     parser.add_argument("--yes", action="store_true", help="do not ask")
@@ -189,7 +208,12 @@ def apply_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_apply(options: argparse.Namespace) -> int:
-    """0 applied, or nothing to apply; 1 something failed or was refused; 2 the files or the context are no good."""
+    """Change the cluster to be as the files want it, or apply a plan that was kept in a file.
+
+    Returns:
+        The exit code: 0 applied, or nothing to apply; 1 something failed or was refused; 2 the files or the context are
+        invalid.
+    """
     try:
         kept = _plan_file(options.file)
     except ValueError as problem:
@@ -255,8 +279,9 @@ async def _apply(session: Session, options: argparse.Namespace) -> int:
 
 
 def _plan_file(names: list[str]) -> PlanFile | None:
-    """The plan of a single plan file; None for other files, and for one that can't be read as text. Raises
-    FileProblem, a ValueError."""
+    """Return the plan if the only file is a plan file; None for other files, and for one that can't be read as text.
+    Raises FileProblem, a ValueError.
+    """
     from console.files.plan_file import is_plan, read_plan
     from console.files.reading import LARGEST
     from console.safe_files import read_text
@@ -271,8 +296,9 @@ def _plan_file(names: list[str]) -> PlanFile | None:
 
 
 async def _stage_plan(session: Session, kept: PlanFile, output: str, *, force: bool) -> int:
-    """Stage its edits again. What moved since the plan was made is named and left out of it, unless it is forced.
-    Returns the exit code so far."""
+    """Stage the edits of a plan file again, and return the exit code so far. An edit whose value has changed since the
+    plan was made is reported and left out, unless it is forced.
+    """
     from console.answers.plan_results import conflict_table
     from console.answers.results import Printer
     from console.files.plan_file import moved_since
@@ -307,13 +333,17 @@ async def _stage_plan(session: Session, kept: PlanFile, output: str, *, force: b
 
 
 def export_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac export``."""
+    """Add the options of ``kac export``."""
     parser.set_defaults(run=run_export)
     parser.add_argument("--output", type=Path, metavar="FILE", help="write it there (default: standard output)")
 
 
 def run_export(options: argparse.Namespace) -> int:
-    """0 written whole, 1 written without what could not be read, or not at all, 2 no context."""
+    """Write the cluster's state as a file that `kac apply` takes.
+
+    Returns:
+        The exit code: 0 written whole, 1 written without what could not be read, or not at all, 2 no context.
+    """
     from console.admin.errors import AdminError
     from console.files.wanted import PARTS, by_levels, wanted_of
     from console.files.writing import yaml_text
@@ -347,14 +377,18 @@ def run_export(options: argparse.Namespace) -> int:
 
 
 def snapshot_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac snapshot``."""
+    """Add the options of ``kac snapshot``."""
     parser.set_defaults(run=run_snapshot)
     parser.add_argument("--output", choices=("json",), default="json", help="form of the state")
     parser.add_argument("--overrides", action="store_true", help="only what is set on an entity itself")
 
 
 def run_snapshot(options: argparse.Namespace) -> int:
-    """0 printed, 1 failed, or printed without the topics, 2 no context."""
+    """Print the cluster's state as JSON.
+
+    Returns:
+        The exit code: 0 printed, 1 failed, or printed without the topics, 2 no context.
+    """
     from console.answers.snapshot_json import write_snapshot
     from console.session.reading import read_everything
 

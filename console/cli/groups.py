@@ -76,7 +76,7 @@ def _statements(given: argparse.Namespace, action: str) -> Statements:
 
 
 def _carried(given: argparse.Namespace, action: str) -> Carry | None:
-    """What the language has no statement for, or prints otherwise."""
+    """Return the function that carries out an action for which the language has no statement, or another output."""
     if action == ALTER or (action in (LIST, DESCRIBE) and given.output != KAFKA and not given.all_groups):
         return None
     if action == DELETE and given.topic and given.output != KAFKA:

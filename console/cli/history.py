@@ -32,25 +32,25 @@ _ENVIRONMENT = ("KAC_CONTEXT", "KAC_BOOTSTRAP")
 
 
 def add_lake(parser: argparse.ArgumentParser) -> None:
-    """Where the lake is, and which of its clusters."""
+    """Add the options for the lake, and for one of its clusters."""
     where = "the lake; else KAC_LAKE, the context's, ~/.local/share/kac/lake"
     parser.add_argument("--lake", metavar="PATH", default=argparse.SUPPRESS, help=where)
     parser.add_argument("--cluster", metavar="ID", help="a cluster of the lake by its id, or all")
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
-    """The form of the results."""
+    """Add the option for the form of the results."""
     parser.add_argument("--output", choices=("text", "json", "csv"), default="text", help="form of the results")
 
 
 def add_window(parser: argparse.ArgumentParser) -> None:
-    """From when to when: texts, which `window` reads."""
+    """Add the options for a window of time: texts, which `window` reads."""
     parser.add_argument("--since", metavar="TIME", help="from then: 2h and 7d (ago), 14:05, 2026-11-20T14:05")
     parser.add_argument("--until", metavar="TIME", help="before then, likewise")
 
 
 def window(options: argparse.Namespace, now: datetime) -> tuple[datetime | None, datetime | None]:
-    """The times of ``--since`` and ``--until``. Raises ValueError with words for the operator."""
+    """Return the times of ``--since`` and ``--until``. Raises ValueError with a message for the operator."""
     from console.plan.amounts import moment
 
     since, until = (None if text is None else moment(text, now) for text in (options.since, options.until))
@@ -67,8 +67,9 @@ class Opened(NamedTuple):
     now: datetime
 
     def fresh(self, table: LakeTable) -> list[str]:
-        """How fresh a table is: a line for each cluster that is shown, with the times without a poll; of many one
-        line."""
+        """Return how fresh a table is: a line for each cluster that is shown, with the times without a poll; of many
+        clusters one line.
+        """
         from console.pipeline.reader import fleet_freshness, freshness, gaps
         from console.present.lake import fleet_text, fresh_text, gap_text
 
@@ -84,7 +85,11 @@ class Opened(NamedTuple):
 
 
 def read_lake(options: argparse.Namespace, work: Callable[[Opened], int]) -> int:
-    """What `work` gives: the exit code; 1 where the lake can't be read, 2 for a cluster that the lake does not have."""
+    """Open the lake that the options name and run `work` on it.
+
+    Returns:
+        What `work` returns: the exit code; 1 where the lake can't be read, 2 for a cluster that the lake does not have.
+    """
     from console.contexts.lake_files import lake_files
     from console.pipeline.errors import LakeError
     from console.pipeline.reader import Tables
@@ -106,7 +111,7 @@ def read_lake(options: argparse.Namespace, work: Callable[[Opened], int]) -> int
 
 
 def lake_of(options: argparse.Namespace, context: Context | None) -> str:
-    """Where the lake is that the options, the environment and the context name."""
+    """Return the lake's path or URI, as the options, the environment and the context name it."""
     from console.contexts.context import lake_place
 
     setting = context.lake if context is not None else None
@@ -114,8 +119,9 @@ def lake_of(options: argparse.Namespace, context: Context | None) -> str:
 
 
 def named_context(options: argparse.Namespace) -> Context | int | None:
-    """The context that is named, or the current one; an exit code where the named one can't be used. None without
-    none, which a lake can be read without."""
+    """Return the context that is named, or the current one; an exit code where the named one can't be used. None where
+    there is no context: a lake can be read without one.
+    """
     from console.cli.opening import context_of
 
     if _names_a_cluster(options):
@@ -136,7 +142,9 @@ def _names_a_cluster(options: argparse.Namespace) -> bool:
 
 
 def _cluster(options: argparse.Namespace, context: Context | None, tables: Tables) -> str | int | None:
-    """The cluster that is named; else the context's; else all."""
+    """Return the id of the cluster that is named, else the context's; None for all clusters, an exit code for an
+    unknown one.
+    """
     from console.pipeline.reader import SHOWN
     from console.pipeline.schema import KRAFT_RECORD
 
@@ -160,7 +168,7 @@ def _cluster(options: argparse.Namespace, context: Context | None, tables: Table
 
 
 def cluster_id_of(options: argparse.Namespace) -> str | int:
-    """The id of the cluster of the options, as it answers; an exit code after the reason was printed."""
+    """Return the id that the cluster of the options reports; an exit code after the reason was printed."""
     from typing import Any
 
     from console.cli.opening import with_session
@@ -177,7 +185,7 @@ def cluster_id_of(options: argparse.Namespace) -> str | int:
 
 
 def print_table(table: Table, output: str, notes: Callable[[], Sequence[str]]) -> None:
-    """The results in their form; below text, what is noted of them: found out once the table is printed."""
+    """Print the results in their form; below text also the notes, which are read only once the table is printed."""
     if output == "csv":
         from console.answers.data_forms import write
 
@@ -205,7 +213,7 @@ EXAMPLES = """examples:
 
 
 def history_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac history``."""
+    """Add the options of ``kac history``."""
     parser.set_defaults(run=run_history)
     parser.epilog = EXAMPLES
     parser.add_argument("text", nargs="?", default="", metavar="TEXT", help="only changes with these words in them")
@@ -230,7 +238,11 @@ def history_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_history(options: argparse.Namespace) -> int:
-    """0 shown, settled or mended, 1 failed, 2 no context, or not understood."""
+    """Print changes of the lake or the journal; or settle an unknown outcome in the journal, or mend it.
+
+    Returns:
+        The exit code: 0 shown, settled or mended, 1 failed, 2 no context, or not understood.
+    """
     of_lake = [name for name in _OF_A_LAKE if getattr(options, name, None) is not None]
     if options.settle and options.settle[1] not in _OUTCOMES:
         complain(f"--settle takes the number of a change, and {' or '.join(_OUTCOMES)}: --settle 42 applied")
@@ -283,7 +295,7 @@ def _timeline(opened: Opened, options: argparse.Namespace) -> int:
 
 
 def _entity_of(text: str) -> tuple[str, str]:
-    """Type and key. Raises ValueError with words for the operator."""
+    """Return type and key of an entity. Raises ValueError with a message for the operator."""
     type_, colon, key = text.partition(":")
     if not colon or not key:
         raise ValueError(f"{text!r} is no entity: they look like topic:orders, broker:2, quota:user=alice")
@@ -344,7 +356,7 @@ SCOPES = ("broker", "cluster", "baseline")
 
 
 def drift_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac drift``."""
+    """Add the options of ``kac drift``."""
     parser.set_defaults(run=run_drift)
     parser.add_argument("--scope", choices=SCOPES, help="among brokers, among clusters, or from the baseline file")
     parser.add_argument("--key", metavar="KEY", help="only this key; * and ? stand for others")
@@ -354,7 +366,11 @@ def drift_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_drift(options: argparse.Namespace) -> int:
-    """0 told, 1 the lake could not be read, 2 not understood, 3 with --exit-code: something differs."""
+    """Print configs that differ among brokers, among clusters, or from the baseline.
+
+    Returns:
+        The exit code: 0 printed, 1 the lake could not be read, 2 not understood, 3 with --exit-code: something differs.
+    """
 
     def work(opened: Opened) -> int:
         from console.answers.lake_tables import drift_table
@@ -376,7 +392,7 @@ _NOTE = "rates are estimates from request logs: bytes of records, without header
 
 
 def usage_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac usage``."""
+    """Add the options of ``kac usage``."""
     parser.set_defaults(run=run_usage)
     add_window(parser)
     parser.add_argument("--key", choices=KEYS, help="only this quota")
@@ -389,7 +405,11 @@ def usage_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_usage(options: argparse.Namespace) -> int:
-    """0 told, 1 the lake could not be read, 2 not understood."""
+    """Print the users and client ids that come closest to their quotas.
+
+    Returns:
+        The exit code: 0 printed, 1 the lake could not be read, 2 not understood.
+    """
 
     def work(opened: Opened) -> int:
         from console.answers.lake_tables import usage_table
@@ -413,7 +433,11 @@ STDOUT = "-"
 
 
 def run_report(options: argparse.Namespace) -> int:
-    """0 written, 1 the lake could not be read or the file not written, 2 not understood."""
+    """Write the report of a lake as a page.
+
+    Returns:
+        The exit code: 0 written, 1 the lake could not be read or the file not written, 2 not understood.
+    """
     if not getattr(options, "html", None):
         complain("lake report writes a page: name its file with --html FILE (- is standard output)")
         return USAGE

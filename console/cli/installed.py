@@ -19,7 +19,9 @@ _UNTOUCHED, _CHANGED = 0, 1
 
 
 def licences() -> int:
-    """Print them: those of a bundle as they were put into it, else those of each package of this environment; 0."""
+    """Print the licences: those of a bundle as they were put into it, else those of each package of this environment.
+    Returns 0.
+    """
     packed = Path(sys.prefix) / "share" / "kac" / "licenses.txt"
     if packed.is_file():
         put(packed.read_text())
@@ -33,13 +35,13 @@ def licences() -> int:
 
 
 def self_options(parser: argparse.ArgumentParser) -> None:
-    """What to do with kac itself."""
+    """Add the options of ``kac self``."""
     parser.add_argument("action", choices=["verify"], help="compare the files of kac with what was installed")
     parser.set_defaults(run=run_self)
 
 
 def run_self(options: argparse.Namespace) -> int:  # noqa: ARG001 - as every command
-    """Name each file that is missing or changed; the exit code."""
+    """Print each file that is missing or changed, and return the exit code."""
     installed = distribution(_NAME)
     if not installed.files:
         complain("the list of installed files is not here; for the Debian package: dpkg -V kac")
@@ -55,7 +57,7 @@ def run_self(options: argparse.Namespace) -> int:  # noqa: ARG001 - as every com
 
 
 def _problem(installed: Distribution, file: PackagePath) -> str:
-    """What is wrong with a file of the list; empty text where nothing is. Only files with a hash are compared."""
+    """Return what is wrong with a file of the list; ``""`` where nothing is. Only files with a hash are compared."""
     path = Path(str(installed.locate_file(file)))
     if file.hash is None:
         return ""

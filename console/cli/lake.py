@@ -67,7 +67,7 @@ TAKES: dict[str, tuple[str, ...]] = {
 
 
 def lake_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac lake``."""
+    """Add the options of ``kac lake``."""
     parser.set_defaults(run=run_lake)
     width = max(map(len, JOBS))
     listing = "".join(f"  {name:{width}}  {what}\n" for name, (_, _, what) in JOBS.items())
@@ -97,7 +97,11 @@ def lake_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_lake(options: argparse.Namespace) -> int:
-    """0 done, 1 failed, 2 not understood."""
+    """Run a job on a lake.
+
+    Returns:
+        The job's exit code: 0 done, 1 failed, 2 not understood.
+    """
     if unwanted := [name for name in _given(options) if name not in TAKES[options.job]]:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in unwanted)
         complain(f"lake {options.job} takes no {names}; see kac lake --help")
@@ -133,7 +137,9 @@ _ratio = option(decimal_number, 0, 1)
 
 
 def lake_of_options(options: argparse.Namespace) -> str:
-    """A path or URI: of ``--lake``, ``KAC_LAKE``, the named or current context's, else the folder for data."""
+    """Return the lake's path or URI: of ``--lake``, KAC_LAKE, the named or current context's, else the folder
+    for data.
+    """
     from console.contexts import ContextError, load, resolve
     from console.contexts.context import LAKE_VARIABLE, lake_place
 
@@ -149,7 +155,11 @@ def lake_of_options(options: argparse.Namespace) -> str:
 
 
 def open_lake(options: argparse.Namespace, *, create: bool = False) -> Lake:
-    """The lake of `lake_of_options`; with create a new one where there is none. Raises LakeError."""
+    """Open the lake of `lake_of_options`. Raises LakeError.
+
+    Args:
+        create: makes a new lake where there is none.
+    """
     from console.contexts.lake_files import lake_files
     from console.pipeline.lake import Lake
 
@@ -163,7 +173,11 @@ LEAST_SECONDS = 5.0
 
 
 def run_collect(options: argparse.Namespace) -> int:
-    """0 all was read, 1 something was not, 2 not understood."""
+    """Poll clusters into the lake, once or with --every again and again.
+
+    Returns:
+        The exit code: 0 all was read, 1 something was not, 2 not understood.
+    """
     from console.answers.results import Printer
     from console.pipeline.collect import collect, keep_collecting
     from console.pipeline.progress import shown
@@ -197,7 +211,7 @@ def run_collect(options: argparse.Namespace) -> int:
 
 
 def contexts_of(options: argparse.Namespace) -> Sequence[Context]:
-    """The contexts to poll; what is wrong with one is said."""
+    """Return the contexts to poll, and print what is wrong with one."""
     if not hasattr(options, "all"):
         context = context_of(options)
         return () if context is None else (context,)
@@ -215,7 +229,7 @@ def contexts_of(options: argparse.Namespace) -> Sequence[Context]:
 
 
 def names_of() -> frozenset[str]:
-    """The names of all contexts that are configured, usable or not."""
+    """Return the names of all contexts that are configured, usable or not."""
     from console.contexts import load
 
     found = load(os.environ, Path.home())
@@ -223,7 +237,7 @@ def names_of() -> frozenset[str]:
 
 
 def seconds_between(text: str | None) -> float | None:
-    """Of ``--every``. ValueError: it is no time, or too short."""
+    """Parse ``--every`` into seconds. Raises ValueError for a text that is not a duration, or is too short."""
     if text is None:
         return None
     from console.plan.amounts import parse_duration
@@ -238,7 +252,7 @@ def seconds_between(text: str | None) -> float | None:
 
 
 def run_status(options: argparse.Namespace) -> int:
-    """0 told; the lake's own errors otherwise."""
+    """Print what the lake holds; return 0. Raises the lake's own errors."""
     from console.answers.results import Printer
     from console.pipeline.results import status, status_result
 
@@ -247,7 +261,7 @@ def run_status(options: argparse.Namespace) -> int:
 
 
 def write_metrics(options: argparse.Namespace, lake: Lake) -> None:
-    """Writes the file of ``--prometheus``, where it is named."""
+    """Write the file of ``--prometheus``, where it is named."""
     from console.pipeline.results import prometheus_text, status
     from console.safe_files import write_whole
 
@@ -262,7 +276,11 @@ def write_metrics(options: argparse.Namespace, lake: Lake) -> None:
 
 
 def run_doctor(options: argparse.Namespace) -> int:
-    """0 all that is needed is there, 1 something is not."""
+    """Print the checks of what the lake needs on this host.
+
+    Returns:
+        The exit code: 0 all that is needed is there, 1 something is missing.
+    """
     from console.answers.checks import any_bad, checks_result
     from console.answers.results import Printer
     from console.pipeline.doctor import checks
@@ -276,7 +294,11 @@ def run_doctor(options: argparse.Namespace) -> int:
 
 
 def run_package(options: argparse.Namespace) -> int:
-    """0 written, 1 not."""
+    """Write the package for a Spark cluster, and print the command that submits it.
+
+    Returns:
+        The exit code: 0 written, 1 not.
+    """
     from console.answers.results import Printer
     from console.pipeline.java import Group, find_java, spark_jars
     from console.pipeline.spark_session import submit_lines, write_package

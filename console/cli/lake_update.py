@@ -35,7 +35,11 @@ DAY = 86_400.0
 
 
 def run_update(options: argparse.Namespace) -> int:
-    """0 done, 1 failed, or something is wrong with the lake, 2 not understood."""
+    """Update the lake once.
+
+    Returns:
+        The exit code: 0 done, 1 failed, or something is wrong with the lake, 2 not understood.
+    """
     from console.pipeline.progress import shown
 
     plan = _plan(options)
@@ -51,7 +55,7 @@ def run_update(options: argparse.Namespace) -> int:
 
 
 def update_once(plan: Plan, master: str | None, progress: Shown) -> Report:
-    """An update; Spark is not started where nothing is new."""
+    """Update a lake, and return the report. Spark is not started where nothing is new."""
     from console.pipeline.runs import news, nothing_done, settings_of
 
     with settings_of(plan) as settings:
@@ -65,7 +69,11 @@ def update_once(plan: Plan, master: str | None, progress: Shown) -> Report:
 
 
 def _session(plan: Plan, master: str | None, progress: Shown, *, is_whole: bool = False) -> Session:
-    """What starts Spark for a plan. is_whole: see `lake_session`."""
+    """Return the function that starts Spark for a plan.
+
+    Args:
+        is_whole: see `lake_session`.
+    """
     from console.pipeline.java import groups_of
     from console.pipeline.spark import is_local
     from console.pipeline.spark_session import lake_session
@@ -82,7 +90,11 @@ def _session(plan: Plan, master: str | None, progress: Shown, *, is_whole: bool 
 
 
 def run_on(options: argparse.Namespace) -> int:
-    """0 ended by Ctrl-C or SIGTERM, 1 failed, 2 not understood."""
+    """Update the lake again and again, and poll clusters beside that.
+
+    Returns:
+        The exit code: 0 ended by Ctrl-C or SIGTERM, 1 failed, 2 not understood.
+    """
     from console.pipeline.progress import shown
 
     plan = _plan(options)
@@ -116,7 +128,7 @@ def run_on(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _ended_by_signals(stop: threading.Event) -> Iterator[None]:
-    """For the context SIGTERM and Ctrl-C set `stop`; a second one raises KeyboardInterrupt."""
+    """Set `stop` on SIGTERM and Ctrl-C while the block lasts; a second signal raises KeyboardInterrupt."""
 
     def end(*_: object) -> None:
         if stop.is_set():
@@ -135,7 +147,7 @@ def _ended_by_signals(stop: threading.Event) -> Iterator[None]:
 def _polling(
     options: argparse.Namespace, lake: Lake, every: float | None, told: Callable[[str], None], stop: threading.Event
 ) -> Iterator[None]:
-    """Clusters are polled beside, in a thread."""
+    """Poll clusters in a thread while the block lasts."""
     if every is None:
         yield
         return
@@ -158,7 +170,7 @@ def _polling(
 
 
 def _plan(options: argparse.Namespace) -> Plan | int:
-    """What a run is given; the exit code where that is wrong, and said."""
+    """Return the plan that the options describe; the exit code after printing what is wrong with them."""
     from console.model.yaml_places import FileProblems
     from console.pipeline.plans import MAX_BAD_RATIO
     from console.pipeline.runs import Plan
@@ -201,7 +213,7 @@ def _plan(options: argparse.Namespace) -> Plan | int:
 
 
 def inputs_of(where: str) -> Inputs:
-    """What the lake's `sources.yaml` names; nothing where there is none. FileProblems, OSError."""
+    """Return what the lake's `sources.yaml` names; nothing where there is none. Raises FileProblems, OSError."""
     from console.contexts.lake_files import lake_files
     from console.pipeline.inputs import Inputs
     from console.pipeline.lake import Lake
@@ -216,7 +228,7 @@ def inputs_of(where: str) -> Inputs:
 
 
 def _guarded(job: str, do: Callable[[], Report]) -> Report | None:
-    """What a run did; None: it failed, and why is said. Never a traceback in the face."""
+    """Return the report of a job; None after printing why it failed, so that no error ends in a traceback."""
     from console.pipeline.errors import LakeError
     from console.pipeline.java import NoSpark
 
@@ -238,13 +250,13 @@ def _guarded(job: str, do: Callable[[], Report]) -> Report | None:
 
 
 def _log(job: str, error: Exception) -> None:
-    """In the log file, where it was raised. Not its text, which may hold values of the lines that were read."""
+    """Log where an error was raised. Its text is left out: it may hold values of the lines that were read."""
     trace = "".join(traceback.format_tb(error.__traceback__))
     logging.getLogger(__name__).error("the job %s failed: %s\n%s", job, type(error).__name__, trace)
 
 
 def _words(error: Exception) -> str:
-    """What is wrong, and where more stands, in a line."""
+    """Return what is wrong, and which file says more, in one line."""
     from console.pipeline.errors import SparkFailed
     from console.pipeline.runs import message_of
     from console.pipeline.spark_session import spark_log
@@ -260,7 +272,7 @@ def _words(error: Exception) -> str:
 
 
 def report_text(options: argparse.Namespace, report: Report) -> str:
-    """What a run did, in the form of ``--output``."""
+    """Return the report of an update in the form of ``--output``."""
     from console.pipeline.results import report_lines
     from console.present.text import clean
 
@@ -275,7 +287,11 @@ NAME = "demo-lake"
 
 
 def run_lake_demo(options: argparse.Namespace) -> int:
-    """0 made, 1 failed; the lake's own errors otherwise."""
+    """Make the demo's lake and update it.
+
+    Returns:
+        The exit code: 0 made, 1 failed. Raises the lake's own errors.
+    """
     from console.pipeline.demo.make import make
     from console.pipeline.progress import shown
     from console.pipeline.runs import Plan
@@ -297,7 +313,7 @@ def run_lake_demo(options: argparse.Namespace) -> int:
 
 
 def place(options: argparse.Namespace) -> str:
-    """Of ``--lake``, else beside where lakes are: the demo does not go into anybody's own lake."""
+    """Return the lake of ``--lake``, else one beside the usual lake: the demo is never written into a lake in use."""
     named = getattr(options, "lake", None)
     data: dict[str, Any] = {name: os.environ[name] for name in ("XDG_DATA_HOME",) if name in os.environ}
     return str(named or Path(lake_place(None, data, None, Path.home())).with_name(NAME))

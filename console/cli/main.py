@@ -163,7 +163,7 @@ class _NoColors:
 
 
 def _columns() -> int:
-    """As `shutil.get_terminal_size`: COLUMNS, else the terminal's, else 80."""
+    """Return the width as `shutil.get_terminal_size` does: COLUMNS, else the terminal's, else 80."""
     given = os.environ.get("COLUMNS", "")
     if given.isdecimal() and int(given) > 0:
         return int(given)
@@ -177,7 +177,7 @@ class Parser(argparse.ArgumentParser):
     """A parser whose complaints, which repeat what was given, go the way of all output."""
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        """End the process."""
+        """End the process, after the message on standard error."""
         if message:
             from console.terminal import stderr
 
@@ -186,7 +186,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    """What stands before a command's name; the rest is the command's own."""
+    """Return the parser of the options before a command's name; the rest of the line is the command's own."""
     top = Parser(
         prog="kac",
         usage="kac [options] [COMMAND …]",
@@ -212,7 +212,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def command_parser(command: Command) -> argparse.ArgumentParser:
-    """The parser of a command that has none of its own."""
+    """Return the parser of a command that has none of its own."""
     made = Parser(
         prog=f"kac {command.name}",
         description=f"{command.help[0].upper()}{command.help[1:]}.",
@@ -225,7 +225,7 @@ def command_parser(command: Command) -> argparse.ArgumentParser:
 
 
 def add_connection(parser: argparse.ArgumentParser) -> None:
-    """The options that name a cluster; absent from the namespace where they are not given."""
+    """Add the options that name a cluster; the namespace has only those that are given."""
     group = parser.add_argument_group("which cluster")
 
     def add(*names: str, **options: Any) -> None:
@@ -246,7 +246,11 @@ def _path(text: str) -> Path:
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run one command line; the result is the exit code: 0 done, 1 failed, 2 not understood, others as commands say."""
+    """Run one command line.
+
+    Returns:
+        The exit code: 0 done, 1 failed, 2 not understood, others as commands say.
+    """
     options = parser().parse_args(argv)
     name, arguments = options.command, options.arguments
     del options.command, options.arguments

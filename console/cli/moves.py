@@ -24,7 +24,7 @@ _ENDED_SHOWN = 5
 
 
 def moves_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac moves``."""
+    """Add the options of ``kac moves``."""
     parser.set_defaults(run=run_moves)
     parser.add_argument(
         "goal",
@@ -81,8 +81,12 @@ def _rate(text: str) -> int:
 
 
 def run_moves(options: argparse.Namespace) -> int:
-    """0 planned, listed, or reached; 4 but for partitions that have to wait, or the operation waits; 1 failed, 2 no
-    context or no such goal."""
+    """Plan a goal and print the moves, begin or change an operation, or list operations.
+
+    Returns:
+        The exit code: 0 planned, listed, or reached; 4 the same, but partitions have to wait, or the operation waits; 1
+        failed; 2 no context or no such goal.
+    """
     wrong = misused(options)
     if wrong:
         complain(wrong)
@@ -97,7 +101,7 @@ def run_moves(options: argparse.Namespace) -> int:
 
 
 def misused(options: argparse.Namespace) -> str:
-    """Why the options don't go together; ``""`` if they do."""
+    """Return why the options don't go together; ``""`` if they do."""
     if options.operation is not None and options.throttle is None and not options.give_up:
         return "--operation changes an operation: add --throttle RATE or --give-up"
     if options.give_up and options.operation is None:
@@ -177,7 +181,7 @@ async def _plan(session: Session, goal: Goal, throttle: int | None, options: arg
 async def _run(
     session: Session, goal: Goal, throttle: int | None, proposal: Proposal, said: Forecast, *, yes: bool
 ) -> int:
-    """Ask, begin the operation, and work on it."""
+    """Ask, begin the operation, and work on it. Returns the exit code."""
     from console.answers.moves import moved_text
     from console.plan.amounts import byte_count
     from console.session.operating import begin
@@ -195,8 +199,11 @@ async def _run(
 
 
 async def _confirmed(context: Context, asked: str, *, yes: bool = False) -> str:
-    """``""`` where the operator wants it, else why not. yes: no plain yes is asked for; a context that wants its name
-    typed asks for that all the same."""
+    """Ask the operator on the terminal. Returns ``""`` for consent, else why there was none.
+
+    Args:
+        yes: asks for no plain yes. A context that wants its name typed asks for the name all the same.
+    """
     from console.session.apply_flow import Flags
     from console.session.terminal_front import Terminal
 
@@ -242,7 +249,9 @@ async def _go_on(session: Session) -> int:
 
 
 async def _ask(session: Session, options: argparse.Namespace) -> int:
-    """Ask something of an operation; where no process works on it, do it."""
+    """Request a change of an operation: its end or its throttle. Cancels it here if no process works on it. Returns the
+    exit code.
+    """
     from console.session.operating import ask_of, read_operations
 
     asked = f"Cancel operation {options.cancel}, on {session.context.name}?"
@@ -267,7 +276,7 @@ async def _ask(session: Session, options: argparse.Namespace) -> int:
 
 
 async def _list(session: Session, output: str) -> int:
-    """All that is open or moves, and the last operations that ended."""
+    """Print all open operations and moves, and the last operations that ended."""
     from console.answers.operations import dir_copies_table, operations_table, running_moves_table
     from console.answers.results import Printer
     from console.language.snapshot_parts import Needs

@@ -40,24 +40,45 @@ class Running(Protocol):
         ...
 
     async def answered(self, session: Session, queries: Sequence[Statement]) -> int:
-        """Read what queries need and print their answers; the exit code."""
+        """Read what queries need and print their answers.
+
+        Args:
+            queries: from `console.language.grammar.parse`; all are read at once.
+
+        Returns:
+            The exit code: 0 answered, 1 something could not be read, 3 with --exit-code: something is denied.
+
+        Raises:
+            AdminError: the cluster can't be reached.
+        """
         ...
 
     async def changed(self, session: Session, texts: Statements, *, ask: bool = False) -> Changed:
-        """Read what statements need, stage, check and apply them. ask: a plain yes first. The report is printed, unless
-        the form is Kafka's."""
+        """Read what statements need, stage, check and apply them. The report is printed, unless the form is Kafka's.
+
+        Args:
+            texts: statements of the command language, which become one plan.
+            ask: whether a plain yes is asked for first, unless --yes was given.
+
+        Returns:
+            How it went, see `Changed`. With --validate-only it is checked and not sent.
+
+        Raises:
+            LanguageError: a statement names what the cluster does not have, or the operator did not consent.
+            Refused, AdminError: as the session raises them.
+        """
         ...
 
     def show(self, results: Sequence[Result]) -> None:
-        """Print results in one of our own forms."""
+        """Print results in one of kac's own forms."""
         ...
 
     def lines(self, out: Iterable[str], err: Iterable[str] = ()) -> None:
-        """Print lines of Kafka's form: results, and remarks apart from them."""
+        """Print lines of Kafka's form: results on standard output, remarks on standard error."""
         ...
 
     def complain(self, text: str) -> None:
-        """Print a line apart from results."""
+        """Print a line on standard error."""
         ...
 
 
@@ -100,7 +121,7 @@ class Noun(NamedTuple):
     kafka: bool = False
 
     def action_of(self, given: argparse.Namespace) -> str:
-        """What is to be done. Raises OptionsError for two things at once."""
+        """Return the action that the options name, or the default one. Raises OptionsError for two actions at once."""
         said = [given.action] if given.action is not None else []
         said += [given.word] if getattr(given, "word", None) is not None else []
         said += [action for name, action in self.implied.items() if getattr(given, name) is not None]
@@ -110,7 +131,7 @@ class Noun(NamedTuple):
 
 
 def pair(text: str) -> str:
-    """``KEY=VALUE`` of an option as one word of the language. Raises OptionsError."""
+    """Return the ``KEY=VALUE`` of an option as one word of the language. Raises OptionsError."""
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise OptionsError(f"'{key[:80]}' is no KEY=VALUE")
@@ -118,19 +139,21 @@ def pair(text: str) -> str:
 
 
 def pairs(texts: Iterable[str]) -> str:
-    """Several of them."""
+    """Return several ``KEY=VALUE`` as words of the language. Raises OptionsError."""
     return " ".join(pair(text) for text in texts)
 
 
 def need(value: str | None, option: str, action: str) -> str:
-    """The option's value, quoted. Raises OptionsError where it was not given."""
+    """Return the option's value, quoted. Raises OptionsError where it was not given."""
     if value is None:
         raise OptionsError(f"--{action} needs {option}")
     return quote(value)
 
 
 def alteration(entity: str, given: argparse.Namespace) -> Statements:
-    """``set`` and ``unset`` for --add-config and --delete-config. Raises OptionsError where there is neither."""
+    """Return the ``set`` and ``unset`` for --add-config and --delete-config. Raises OptionsError where there is
+    neither.
+    """
     changes = []
     if given.add_config:
         changes.append(f"set {entity} {pairs(_split(given.add_config))}")
@@ -143,7 +166,9 @@ def alteration(entity: str, given: argparse.Namespace) -> Statements:
 
 
 def _split(texts: Iterable[str]) -> Iterable[str]:
-    """Several pairs in one option, as kafka-configs takes them: brackets keep commas together. Raises OptionsError."""
+    """Yield the pairs of options that hold several, as kafka-configs takes them: brackets keep commas together. Raises
+    OptionsError.
+    """
     from console.cli.kafka_configs.command_line import UsageError, parse_added
 
     for text in texts:
@@ -154,7 +179,7 @@ def _split(texts: Iterable[str]) -> Iterable[str]:
 
 
 def add_config_options(parser: argparse.ArgumentParser, what: str) -> None:
-    """--add-config and --delete-config."""
+    """Add --add-config and --delete-config."""
     parser.add_argument(
         "--add-config", "--add", metavar="K=V,K=[V,V]", action="append", default=[], help=f"{what} to set"
     )
@@ -165,7 +190,7 @@ def add_config_options(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def add_noun_options(parser: argparse.ArgumentParser, noun: Noun) -> None:
-    """The noun's actions, its own options, and those that all nouns have."""
+    """Add the noun's actions, its own options, and those that all nouns have."""
     parser.description = f"{noun.help[0].upper()}{noun.help[1:]}."
     parser.epilog = noun.examples
     parser.set_defaults(action=None)

@@ -55,7 +55,16 @@ class NounCommand(Struct):
         return bool(self.given.output == KAFKA)
 
     def run(self, context: Callable[[], Context | None], connect: Callable[[Context], AdminClient]) -> int:
-        """0 done, 1 failed, 2 not understood and nothing done, 3 with --exit-code: something is denied."""
+        """Parse the options, connect, and carry out the action.
+
+        Args:
+            context: returns the context; None after the reason was printed. Called only once the options are
+                understood.
+            connect: opens the client, which this closes.
+
+        Returns:
+            The exit code: 0 done, 1 failed, 2 not understood and nothing done, 3 with --exit-code: something is denied.
+        """
         texts: Statements = ()
         statements: Sequence[Statement] = ()
         try:
@@ -84,7 +93,7 @@ class NounCommand(Struct):
             client.close()
 
     def refuse(self, text: str) -> int:
-        """Print why nothing is done; the exit code. Kafka's tools end with 1, and say it without more."""
+        """Print why nothing is done, and return the exit code: Kafka's tools end with 1 and print nothing else."""
         if self.is_kafka:
             write_folded(self.err, clean(text, 2_000))
             return FAILED
@@ -123,7 +132,7 @@ class NounCommand(Struct):
         return FAILED
 
     async def answered(self, session: Session, queries: Sequence[Statement]) -> int:
-        """Read what queries need and print their answers; the exit code."""
+        """Read what queries need and print their answers, see `Running.answered`."""
         await read_needs(session, needs_of_script(queries))
         return self._answer(session.snapshot, [each for each in queries if isinstance(each, QueryStatement)])
 
@@ -145,7 +154,7 @@ class NounCommand(Struct):
         return DONE
 
     async def _is_needless(self, session: Session) -> bool:
-        """Whether --if-exists or --if-not-exists says that nothing is to be done."""
+        """Return whether --if-exists or --if-not-exists makes the statement needless, and print it if so."""
         if_exists, if_not = (getattr(self.given, name, False) for name in ("if_exists", "if_not_exists"))
         if not (if_exists or if_not):
             return False
@@ -158,7 +167,7 @@ class NounCommand(Struct):
         return False
 
     async def changed(self, session: Session, texts: Statements, *, ask: bool = False) -> Changed:
-        """Read what statements need, stage, check and apply them. Prints the report, unless the form is Kafka's."""
+        """Read what statements need, stage, check and apply them, see `Running.changed`."""
         statements = parse("\n".join(texts))
         await read_needs(session, needs_of_script(statements))
         code = await self._change(session, texts, statements, ask=ask)
@@ -187,9 +196,12 @@ class NounCommand(Struct):
         return await self._apply(session, texts, ask)
 
     async def _apply(self, session: Session, texts: Statements, ask: bool) -> int:
-        """What can't be taken back asks, and so does a context that wants its name typed, unless --yes says not to. In
+        """Apply the plan; return the exit code.
+
+        What can't be undone asks first, and so does a context that wants its name typed, unless --yes was given. In
         place of Kafka's own tool nothing is asked, and warnings are printed; those that have to be typed still need
-        --accept."""
+        --accept.
+        """
         from console.plan.settle import ApplyOptions
         from console.session.apply_flow import Asks, Flags, NotApplied, apply_flow
 
@@ -229,7 +241,7 @@ class NounCommand(Struct):
         return DONE if report.ok else FAILED
 
     def show(self, results: Sequence[Result]) -> None:
-        """Print results in one of our own forms."""
+        """Print results in one of kac's own forms."""
         write(results, self.given.output, self.out)
 
     async def _ask(self, slot: SecretSlot) -> Secret:
@@ -248,5 +260,5 @@ class NounCommand(Struct):
         self.err.writelines(f"{line}\n" for line in err)
 
     def complain(self, text: str) -> None:
-        """Print a line apart from results."""
+        """Print a line on standard error."""
         write_folded(self.err, f"kac: {clean(text, 2_000)}")

@@ -341,7 +341,7 @@ NAMES = tuple(NOUNS)
 
 
 def noun(name: str) -> Noun:
-    """The noun of this name."""
+    """Return the noun of this name."""
     found = NOUNS[name]
     if isinstance(found, str):
         made: Noun = import_module(found).NOUN
@@ -353,13 +353,13 @@ def noun(name: str) -> Noun:
 
 
 def noun_options(name: str, parser: argparse.ArgumentParser) -> None:
-    """The options of a noun's command."""
+    """Add the options of a noun's command."""
     parser.set_defaults(run=partial(run_noun, name))
     add_noun_options(parser, noun(name))
 
 
 def run_noun(name: str, options: argparse.Namespace) -> int:
-    """0 done, 1 failed, 2 not understood and nothing done, 3 with --exit-code: something is denied."""
+    """Run a noun's command, see `NounCommand.run` for the exit code."""
     from console.cli.noun_command import NounCommand
 
     open_log_file()

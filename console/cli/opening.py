@@ -30,7 +30,7 @@ DONE, FAILED, USAGE = 0, 1, 2
 
 
 def context_of(options: argparse.Namespace) -> Context | None:
-    """The context that flags, environment and files name; None after the reason was printed."""
+    """Return the context that flags, environment and files name; None after the reason was printed."""
     from msgspec.structs import replace
 
     from console.contexts import ContextError, load, resolve
@@ -61,8 +61,12 @@ SAID_AFTER = 2.0
 
 
 def client_of(context: Context, recorder: Recorder | None = None, *, ask: bool = True) -> AdminClient:
-    """A client of the context's cluster, started on its own thread; the caller closes it. recorder: takes what it is
-    answered. ask: whether the login at an SSH host on the way may ask on the terminal."""
+    """Return a client of the context's cluster, started on its own thread; the caller closes it.
+
+    Args:
+        recorder: gets every answer of the brokers.
+        ask: whether the login at an SSH host on the way may ask on the terminal.
+    """
     if ask:
         log_in_on_the_way(context)
     from msgspec.structs import replace
@@ -80,8 +84,9 @@ def client_of(context: Context, recorder: Recorder | None = None, *, ask: bool =
 
 
 def command_client(context: Context, recorder: Recorder | None = None) -> AdminClient:
-    """As `client_of`, for a command: it is silent until a broker answers, or it gives up, so it says whom it waits for
-    once that takes long."""
+    """Return a client for a command, as `client_of` does. A command prints nothing until a broker answers: after
+    `SAID_AFTER` seconds a line says which brokers it waits for.
+    """
     client = client_of(context, recorder)
 
     def say() -> None:
@@ -98,8 +103,9 @@ def command_client(context: Context, recorder: Recorder | None = None) -> AdminC
 
 
 def log_in_on_the_way(context: Context) -> None:
-    """Logs in at the context's SSH host while there is a terminal to ask on, before anything is drawn there. What fails
-    is reported by the first connection."""
+    """Log in at the context's SSH host while there is a terminal to ask on, before the screen is drawn. A failure is
+    reported by the first connection.
+    """
     if context.settings.via is None:
         return
     from console.contexts.configured import on_a_terminal
@@ -114,7 +120,7 @@ def log_in_on_the_way(context: Context) -> None:
 
 
 def recorded_client(context: Context) -> AdminClient:
-    """As `client_of`, and what it is answered is kept in memory for half an hour."""
+    """Return a client as `client_of` does, whose answers are kept in memory for half an hour."""
     from console.flight.recorder import Recorder
     from console.session.kept_record import in_memory
 
@@ -126,7 +132,7 @@ def recorded_client(context: Context) -> AdminClient:
 
 
 def open_log_file() -> None:
-    """Open the log file; where that fails say so and go on."""
+    """Open the log file; print a warning where that fails."""
     from console.log_file import open_log
 
     problem = open_log(os.environ)
@@ -143,8 +149,15 @@ def with_session(
     work: Callable[[Session], Awaitable[int]],
     recorder: Recorder | None = None,
 ) -> int:
-    """What `work` gives for a session on the cluster of the options: the exit code. door: for the journal. recorder:
-    takes what brokers answer."""
+    """Run `work` on a session with the cluster of the options.
+
+    Args:
+        door: the command, for the journal.
+        recorder: gets every answer of the brokers.
+
+    Returns:
+        What `work` returns: the exit code; 1 after printing an AdminError or Refused, 2 where there is no context.
+    """
     context = context_of(options)
     if context is None:
         return USAGE
@@ -170,13 +183,13 @@ def with_session(
 
 
 def add_theme(parser: argparse.ArgumentParser) -> None:
-    """``--theme``, of what opens the screen."""
+    """Add ``--theme``, of commands that open the screen."""
     why = "the screen's colours (default: KAC_THEME, the settings, by the terminal's background)"
     parser.add_argument("--theme", choices=THEMES, default=argparse.SUPPRESS, help=why)
 
 
 def screen_settings(found: Contexts, options: argparse.Namespace) -> ConsoleSettings:
-    """The settings for a screen; what is wrong with them is said."""
+    """Return the settings for a screen, and print what is wrong with them."""
     from console.contexts.console_settings import with_theme
 
     settings, problem = with_theme(found.settings, os.environ, getattr(options, "theme", None))
@@ -186,12 +199,12 @@ def screen_settings(found: Contexts, options: argparse.Namespace) -> ConsoleSett
 
 
 def contexts_options(parser: argparse.ArgumentParser) -> None:
-    """None."""
+    """Add the options of ``kac contexts``, which has none of its own."""
     parser.set_defaults(run=run_contexts)
 
 
 def run_contexts(options: argparse.Namespace) -> int:  # noqa: ARG001 - as every command
-    """Print them; 0."""
+    """Print the contexts; return 0."""
     from console.contexts import load
 
     put(f"{listing(load(os.environ, Path.home()), width_of(stdout()))}\n")
@@ -208,7 +221,11 @@ NONE = """No contexts are configured. Name a cluster with -b HOST:PORT or --comm
 
 
 def listing(found: Contexts, width: int | None = None) -> str:
-    """The contexts as lines; `*` marks the default. width: of the terminal."""
+    """Return the contexts as lines; `*` marks the default.
+
+    Args:
+        width: the terminal's, in cells; None for no limit.
+    """
     from console.answers.table_text import Column, table_lines
     from console.contexts.own_file import own_path
 

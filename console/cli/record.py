@@ -28,7 +28,7 @@ MOST_WAITING = 256 << 20
 
 
 def record_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac record``."""
+    """Add the options of ``kac record``."""
     parser.set_defaults(run=run_record)
     parser.add_argument("file", metavar="FILE", type=Path, help="where the answers are kept; made for you alone")
     parser.add_argument(
@@ -59,7 +59,12 @@ def _seconds(text: str) -> float:
 
 
 def run_record(options: argparse.Namespace) -> int:
-    """0 recorded, also where Ctrl-C ended it; 1 no broker answered or the file can't be written, 2 usage."""
+    """Record what the brokers answer into a file.
+
+    Returns:
+        The exit code: 0 recorded, also where Ctrl-C ended it; 1 no broker answered or the file can't be written; 2 no
+        context, or a file that can't be recorded into.
+    """
     from console.flight.answer import RecordError
     from console.flight.recorder import Recorder
 
@@ -80,7 +85,7 @@ def run_record(options: argparse.Namespace) -> int:
 
 
 def _refusal(file: Path, *, append: bool) -> str:
-    """Why this file can't be recorded into, empty if it can. Only what is known without writing."""
+    """Return why this file can't be recorded into, ``""`` if it can. Only what is known without writing is checked."""
     from console.flight.answer import RecordError
     from console.flight.flight_reader import FlightReader
 
@@ -141,7 +146,7 @@ async def _record(session: Session, options: argparse.Namespace, recorder: Recor
 
 
 def _opened(snapshot: Snapshot, name: str, options: argparse.Namespace) -> tuple[FlightWriter, Sink]:
-    """The file, and what takes answers for it. Raises OSError and RecordError."""
+    """Return the file, and the sink that writes answers into it. Raises OSError and RecordError."""
     from importlib.metadata import version
 
     from console.flight.answer import Header
@@ -178,7 +183,7 @@ class _Line:
         self._is_terminal = stream.isatty()
 
     def show(self, text: str) -> None:
-        """Put another text into the line."""
+        """Replace the text of the line."""
         from console.present.text import clean
 
         if self._is_terminal:
@@ -186,7 +191,7 @@ class _Line:
             self._stream.flush()
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._is_terminal:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
@@ -203,7 +208,7 @@ def _line() -> Iterator[_Line]:
 
 @contextmanager
 def _ends(stopping: asyncio.Event) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the record instead of the process, until the block is left."""
+    """End the record on Ctrl-C and SIGTERM, instead of the process, while the block lasts."""
     loop = asyncio.get_running_loop()
     for each in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(each, stopping.set)

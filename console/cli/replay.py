@@ -22,7 +22,7 @@ Tell = Callable[["Verdict", "Course"], None]
 
 
 def opened(file: Path) -> FlightReader | None:
-    """The record in a file; None after the reason was printed."""
+    """Open a record; return None after printing why it can't be read."""
     from console.flight.answer import RecordError
     from console.flight.flight_reader import FlightReader
 
@@ -45,9 +45,15 @@ def opened(file: Path) -> FlightReader | None:
 def replay_verdict(
     file: Path, at: str | None, expected: Sequence[Subject], tell: Tell, *, every: bool
 ) -> Verdict | int:
-    """Triage a record up to a time, None for its end: the last verdict, or an exit code after the reason was printed.
+    """Triage a record up to a time.
 
-    tell: gets each verdict if `every`, else the last one.
+    Args:
+        at: a time of the record, None for its end.
+        expected: what is expected to be down.
+        tell: called with each verdict if `every`, else with the last one.
+
+    Returns:
+        The last verdict; an exit code after the reason was printed.
     """
     import asyncio
 
@@ -100,7 +106,7 @@ async def _verdict(
 
 
 def replay_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac replay``."""
+    """Add the options of ``kac replay``."""
     parser.set_defaults(run=run_replay)
     parser.add_argument("file", metavar="FILE", type=Path, help="a flight record, as `kac record` writes it")
     parser.add_argument("--at", metavar="TIME", help="the time to begin at, as 03:11 (default: the record's beginning)")
@@ -108,7 +114,11 @@ def replay_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_replay(options: argparse.Namespace) -> int:
-    """Until the console is left: its exit code; 1 where the file is no record, 2 without a terminal for the screen."""
+    """Show a record on the screen until the console is left.
+
+    Returns:
+        The console's exit code; 1 where the file can't be read as a record, 2 without a terminal for the screen.
+    """
     from console.cli.screen import no_screen
 
     if why := no_screen(os.environ):

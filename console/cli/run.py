@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def run_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac run``."""
+    """Add the options of ``kac run``."""
     parser.set_defaults(run=run_run)
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("-e", "--execute", metavar="SCRIPT", action="append", help="commands, parted by ;")
@@ -26,7 +26,11 @@ def run_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_run(options: argparse.Namespace) -> int:
-    """0 done, 1 failed, 2 not understood, 3 edits left unapplied."""
+    """Run a script.
+
+    Returns:
+        The exit code: 0 done, 1 failed, 2 not understood, 3 edits left unapplied.
+    """
     from console.session.script_runner import read_script, run_script
 
     text = read_script(options.execute, options.file)
@@ -40,13 +44,18 @@ def run_run(options: argparse.Namespace) -> int:
 
 
 def shell_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac shell``."""
+    """Add the options of ``kac shell``."""
     parser.set_defaults(run=run_shell)
     parser.add_argument("--vi", action="store_true", help="vi keys, where the config file does not say so")
 
 
 def run_shell(options: argparse.Namespace) -> int:
-    """0 done, 1 the last entry failed, 2 no context or a script that is not understood, 3 edits left unapplied."""
+    """Run the shell; without a terminal the script on standard input.
+
+    Returns:
+        The exit code: 0 done, 1 the last entry failed, 2 no context or a script that is not understood, 3 edits left
+        unapplied.
+    """
     if not sys.stdin.isatty():
         from console.session.script_runner import read_script, run_script
 

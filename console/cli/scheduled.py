@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def due_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac due``."""
+    """Add the options of ``kac due``."""
     parser.set_defaults(run=run_due)
     parser.add_argument("--apply", action="store_true", help="take back everything that is due")
     parser.add_argument("--accept", metavar="NAME,…", default="", help="with --apply: go on in spite of these warnings")
@@ -47,7 +47,11 @@ def due_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_due(options: argparse.Namespace) -> int:
-    """0 done, or nothing was due; 1 something could not be taken back; 2 no context."""
+    """Print the changes that were made for a time; take back those that are due, or keep one.
+
+    Returns:
+        The exit code: 0 done, or nothing was due; 1 something could not be taken back; 2 no context.
+    """
     from datetime import UTC, datetime
 
     from console.answers.history_results import ahead_lines
@@ -83,14 +87,18 @@ def run_due(options: argparse.Namespace) -> int:
 
 
 def leftovers_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac leftovers``."""
+    """Add the options of ``kac leftovers``."""
     parser.set_defaults(run=run_leftovers)
     parser.add_argument("--script", action="store_true", help="print the commands that remove them, for kac run -f -")
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
 
 
 def run_leftovers(options: argparse.Namespace) -> int:
-    """0 looked, whatever was found; 1 failed, 2 no context."""
+    """Print replication throttles that no reassignment uses any more, or the commands that remove them.
+
+    Returns:
+        The exit code: 0 printed, whatever was found; 1 failed; 2 no context.
+    """
     from console.answers.results import Printer
 
     async def work(session: Session) -> int:
@@ -125,15 +133,17 @@ UNKNOWN_OWNER = "unknown"
 
 
 async def read_stale_throttles(session: Session) -> tuple[StaleThrottle, ...]:
-    """Read what they are found by, and find them. What could not be read is in the snapshot's failures."""
+    """Read the cluster and return its stale throttles. What could not be read is in the snapshot's failures."""
     await read_needs(session, _NEEDS)
     meant = session.context.throttles
     return tuple(each for each in stale_throttles(session.snapshot) if (each.edit.resource, each.edit.key) not in meant)
 
 
 async def owners_of(session: Session, found: tuple[StaleThrottle, ...]) -> Mapping[StaleThrottle, Operation]:
-    """The operations that set them, by this host's journal: those that are open take them off themselves, others gave
-    them up. Raises Refused."""
+    """Return throttle -> the operation that set it, by this host's journal. Raises Refused.
+
+    An open operation removes its throttles itself; an ended one is here only if it left them.
+    """
     from console.session.former_changes import any_journal
     from console.session.operating import read_operations
 
@@ -149,9 +159,9 @@ async def owners_of(session: Session, found: tuple[StaleThrottle, ...]) -> Mappi
 
 
 async def changes_of(session: Session, found: Sequence[StaleThrottle]) -> Mapping[StaleThrottle, int]:
-    """The changes of this host's journal that set them: of each the last one of its key, where it set this value.
-
-    Raises Refused."""
+    """Return throttle -> the change of this host's journal that set it: the last change of the key, where it set this
+    value. Raises Refused.
+    """
     from console.journal.history import State
     from console.session.former_changes import any_journal
     from console.session.journal_changes import read_latest
@@ -181,8 +191,13 @@ def stale_throttles_table(
     owners: Mapping[StaleThrottle, Operation] = _NO_OWNERS,
     changes: Mapping[StaleThrottle, int] = MappingProxyType({}),
 ) -> Table:
-    """What could go, why, and who set it as far as this host's journal knows; and what could not be looked at. owners:
-    operations; those that are open take it off themselves. changes: those that set one by hand."""
+    """Return the table of throttles that could be removed, with the reason and the owner as far as this host's journal
+    knows; its problems are what could not be read.
+
+    Args:
+        owners: throttle -> operation; an open operation removes it itself.
+        changes: throttle -> number of the change that set it by hand.
+    """
     rows = tuple(
         Row(
             (
@@ -218,7 +233,7 @@ def _owner(operation: Operation | None, change: int | None) -> str:
 
 
 def _is_free(throttle: StaleThrottle, owners: Mapping[StaleThrottle, Operation]) -> bool:
-    """Whether no operation takes it off."""
+    """Return whether no open operation will remove the throttle."""
     return throttle not in owners or owners[throttle].ended is not None
 
 
@@ -228,5 +243,5 @@ def _value(each: StaleThrottle) -> str:
 
 
 def removal_command(each: StaleThrottle) -> str:
-    """The command of the language that stages its removal."""
+    """Return the statement that stages the throttle's removal."""
     return command_of(each.edit)

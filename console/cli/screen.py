@@ -23,13 +23,13 @@ _LOCALE = ("LC_ALL", "LC_CTYPE", "LANG")
 
 
 def no_screen(environ: Mapping[str, str]) -> str:
-    """Why the screen can't be shown here and what to run, ``""`` if it can."""
+    """Return why the screen can't be shown here and what to run instead, ``""`` if it can."""
     why = not_a_terminal() or dumb(environ) or no_unicode(environ)
     return f"{why}. `kac shell` works here with the same commands, `kac run` in scripts" if why else ""
 
 
 def not_a_terminal() -> str:
-    """Which of the standard streams are no terminal; ``""`` where all are one."""
+    """Return which of the standard streams are not terminals; ``""`` where all are."""
     streams = {"input": sys.stdin, "output": sys.stdout, "error": sys.stderr}
     missing = [name for name, stream in streams.items() if stream is None or not stream.isatty()]
     if not missing:
@@ -39,7 +39,7 @@ def not_a_terminal() -> str:
 
 
 def dumb(environ: Mapping[str, str]) -> str:
-    """Why nothing can be drawn on a terminal of this kind; ``""`` where it can."""
+    """Return why nothing can be drawn on a terminal of this kind; ``""`` where it can."""
     term = environ.get("TERM", "")
     if term not in _DUMB:
         return ""
@@ -48,8 +48,9 @@ def dumb(environ: Mapping[str, str]) -> str:
 
 
 def no_unicode(environ: Mapping[str, str]) -> str:
-    """A locale that is named and not UTF-8. One that this host lacks is taken by its name; without one, UTF-8 is what
-    terminals have (PEP 538)."""
+    """Return which variable names a locale without UTF-8; ``""`` where none does. A locale that this host lacks is
+    judged by its name; without any, UTF-8 is what terminals have (PEP 538).
+    """
     name = next((name for name in _LOCALE if environ.get(name)), None)
     if name is None or "utf8" in environ[name].lower().replace("-", ""):
         return ""
@@ -64,7 +65,9 @@ def no_unicode(environ: Mapping[str, str]) -> str:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Open the console on the cluster that the options name; 2 if there is no context, or no terminal for it."""
+    """Open the console on the cluster that the options name, and return its exit code; 2 without a context, or without
+    a terminal for the screen.
+    """
     why = no_screen(os.environ)
     if why:
         complain(why)
@@ -79,9 +82,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def show(options: argparse.Namespace, context: Context, contexts: Choice, tour: Path | None = None) -> int:
-    """Open the console on a context, until it is left. options: `lake`, where its past is, and `theme`, before what the
-    environment and the settings say. contexts: those that it can switch to. tour: the file that says that the
-    tour was seen, None for none."""
+    """Open the console on a context, until it is left, and return its exit code.
+
+    Args:
+        options: `lake`, the path of the cluster's history, and `theme`; both go before the environment and the
+            settings.
+        contexts: those that it can switch to.
+        tour: the file whose existence says that the tour was seen, None for no tour.
+    """
     from console.admin.gc_pause import gc_paused
     from console.contexts import ContextError, load
     from console.contexts.secret_sources import unlocked

@@ -52,7 +52,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 
 def check(given: argparse.Namespace, action: str) -> None:
-    """Raises OptionsError for what kafka-transactions refuses, in its words."""
+    """Raise OptionsError for what kafka-transactions refuses, in its words."""
     mine = _BELONGING[action]
     for names in _BELONGING.values():
         for name in names:

@@ -28,7 +28,7 @@ DEFAULT_SECONDS = 20.0
 
 
 def triage_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac triage``."""
+    """Add the options of ``kac triage``."""
     parser.set_defaults(run=run_triage)
     parser.add_argument(
         "--for",
@@ -89,7 +89,13 @@ def _expected(text: str) -> Subject:
 
 
 def run_triage(options: argparse.Namespace) -> int:
-    """0 healthy, 4 causes are named, 5 a symptom has no cause, 1 no broker answered or topics are unknown, 2 usage."""
+    """Print the verdict on a cluster or a flight record.
+
+    Returns:
+        The exit code: 0 healthy, 4 causes are named, 5 a symptom has no cause, 1 no broker answered or topics are
+        unknown,
+        2 no context or not understood.
+    """
     if options.replay is not None and options.request_logs:
         complain("--request-log is of now: a flight record of the past can't be judged with it")
         return USAGE
@@ -115,7 +121,7 @@ def run_triage(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _recorded(session: Session, recorder: Recorder | None) -> Iterator[None]:
-    """Keep the last half hour in memory; SIGUSR1 writes it into a file."""
+    """Keep the last half hour of answers in memory while the block lasts; SIGUSR1 writes it into a file."""
     if recorder is None:
         yield
         return
@@ -144,7 +150,7 @@ def _recorded(session: Session, recorder: Recorder | None) -> Iterator[None]:
 
 
 def _replayed(options: argparse.Namespace) -> int:
-    """The same for a flight record."""
+    """Print the verdict on a flight record, and return the exit code of `run_triage`."""
     from console.answers.triage import exit_code
     from console.cli.replay import replay_verdict
 
@@ -172,8 +178,12 @@ async def _watch(session: Session, options: argparse.Namespace) -> Verdict:
 
 
 async def watch_verdicts(looker: Looker, options: argparse.Namespace) -> Verdict:
-    """Look until it is time, and return the last verdict; with --watch, until interrupted. Raises AdminError if no
-    broker answers at the beginning, or at the end; Refused for another cluster than the context's."""
+    """Poll the cluster for the time of the options, and return the last verdict; with --watch, until interrupted.
+
+    Raises:
+        AdminError: no broker answers at the beginning, or at the end.
+        Refused: the cluster is not the context's.
+    """
     from console.admin.errors import AdminError
     from console.plan.amounts import duration
     from console.triage.course import after, begin
@@ -232,8 +242,9 @@ def _tell(verdict: Verdict, course: Course, output: str) -> None:
 
 
 def _tell_changes(verdict: Verdict, told: dict[str, str] | None, output: str) -> dict[str, str]:
-    """Print the causes that came and went since the last verdict, a line each; as JSON the whole verdict on a line,
-    each time that they are others."""
+    """Print the causes that came and went since the last verdict, a line each; as JSON the whole verdict on a line
+    whenever the causes differ. Returns the causes now.
+    """
     from console.present.text import clean
     from console.present.triage import cause_id
 

@@ -49,8 +49,18 @@ _TWICE = "Error due to duplicate config keys"
 def config_changes(
     request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str], snapshot: Snapshot
 ) -> tuple[ConfigEdit, ...]:
-    """Edits of a resource, or of a broker's loggers, which have been described as far as they could be.
-    Values go as they are written: what they may be is for the broker to say. Raises UsageError."""
+    """Return the edits of a resource, or of a broker's loggers.
+
+    Values are sent as they are written: only the brokers judge them.
+
+    Args:
+        added: key -> value.
+        deleted: keys.
+        snapshot: with the resource's configs, as far as they could be read; they say which values are secrets.
+
+    Raises:
+        UsageError: an unknown logger, or a key that is given twice.
+    """
     resource = resource_of(request)
     if request.type == BROKER_LOGGERS:
         loggers = {entry.name for entry in snapshot.configs.get(resource, ())}
@@ -67,8 +77,9 @@ def config_changes(
 
 
 def near_keys(added: Mapping[str, str], known: ConfigSet | None) -> str:
-    """For keys that there are not, and for amounts with a unit, what was probably meant; ``""`` where that can't be
-    told."""
+    """Return hints on unknown keys, and on amounts with a unit: what was probably meant; ``""`` where there is
+    no hint.
+    """
     names = {entry.name for entry in known or ()}
     hints = [_near(key, names) for key in added if names and key not in names]
     hints += [_without_unit(key, value) for key, value in added.items()]
@@ -76,7 +87,7 @@ def near_keys(added: Mapping[str, str], known: ConfigSet | None) -> str:
 
 
 def _without_unit(key: str, value: str) -> str:
-    """kafka-configs sends values as they are; what `kac set` would make of the unit."""
+    """Return a hint where a value has a unit: kafka-configs sends values as they are, `kac set` converts them."""
     try:
         bare = parse_value(key, ConfigType(0), value)
     except ValueError:
@@ -92,8 +103,9 @@ def _near(key: str, names: Iterable[str]) -> str:
 
 
 def is_scram(request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str]) -> bool:
-    """Whether credentials are changed, not quotas. Raises UsageError for keys that the entity can't have, and for
-    both at once."""
+    """Return whether SCRAM credentials are changed, not quotas. Raises UsageError for keys that the entity can't have,
+    and for both at once.
+    """
     if request.type == IPS:
         unknown = [key for key in (*sorted(added), *deleted) if key not in IP_KEYS]
         if unknown:
@@ -136,7 +148,16 @@ def _scram_last(key: str) -> tuple[bool, str]:
 def quota_changes(
     request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str], known: Mapping[str, float]
 ) -> tuple[QuotaEdit, ...]:
-    """Edits of an entity's quotas. known: its quotas now. Raises UsageError."""
+    """Return the edits of an entity's quotas.
+
+    Args:
+        added: key -> number as text, in Kafka's unit.
+        deleted: keys.
+        known: the entity's quotas now.
+
+    Raises:
+        UsageError: no number, a quota to delete that is not set, or a key that is given twice.
+    """
     missing = [key for key in deleted if key not in known]
     if missing:
         raise UsageError(f"Invalid config(s): {','.join(missing)}", "it is not set there: nothing was changed")
@@ -150,7 +171,7 @@ def quota_changes(
 
 
 def _quota(key: str, text: str) -> float:
-    """As Java's Double.parseDouble reads it; not a number is refused: brokers store it, with an undefined effect."""
+    """Parse a quota as Java's Double.parseDouble does. NaN is refused: brokers store it, with an undefined effect."""
     stripped = text.strip()
     if not _DOUBLE.fullmatch(stripped):
         raise UsageError(f"Cannot parse quota configuration value for {key}: {text}", "a plain number, as 1048576")
@@ -161,7 +182,7 @@ def _quota(key: str, text: str) -> float:
 
 
 def scram_changes(request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str]) -> tuple[ScramEdit, ...]:
-    """Edits of a user's credentials. Raises UsageError, which never repeats a password."""
+    """Return the edits of a user's SCRAM credentials. Raises UsageError, which never repeats a password."""
     user = request.names[0]
     if len({*added, *deleted}) < len(added) + len(deleted):
         raise UsageError(_TWICE, "a mechanism is named twice")
@@ -208,7 +229,18 @@ Send = Callable[[], Awaitable[ApplyReport]]
 async def alter(
     session: Session, request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str], send: Send
 ) -> Altered:
-    """Stage the change and send it. Raises UsageError before anything is sent, Refused, AdminError."""
+    """Stage the change, send it, and wait until a broker describes it.
+
+    Args:
+        added: key -> value, as written on the command line.
+        deleted: keys.
+        send: checks or applies what is staged.
+
+    Raises:
+        UsageError: before anything is sent.
+        Refused: the context is read-only, or the loggers can't be described.
+        AdminError: a request failed.
+    """
     session.refuse_if_read_only()
     if request.type in QUOTA_TYPES:
         quotas = await _quotas_or_credentials(session.client, request, added, deleted)
@@ -237,7 +269,7 @@ async def alter(
 
 
 async def _describe(session: Session, resource: ConfigResource) -> None:
-    """What is there; a broker's own configs also say which keys of the brokers' default are secrets."""
+    """Read the configs that are there. For the brokers' default also one broker's: it says which keys are secrets."""
     if not resource.is_cluster_default:
         await session.read_configs([resource])
         return
@@ -247,8 +279,10 @@ async def _describe(session: Session, resource: ConfigResource) -> None:
 
 
 def _as_written(edits: Sequence[ConfigEdit], known: ConfigSet | None) -> list[Staged]:
-    """Staged without the plan's own rules: values as they are, nothing left out as needless. The brokers judge them,
-    and writing a broker's value again makes it read a key store again."""
+    """Stage edits without the plan's own rules: values as they are, and none is left out as needless.
+
+    The brokers judge the values, and writing a broker's value again makes it load a key store again.
+    """
 
     def was(key: str) -> Was:
         return UNREAD if known is None else known.get(key)
@@ -283,7 +317,9 @@ async def _credentials(client: Client, user: str) -> Callable[[ScramEdit], Was]:
 
 
 async def _until_seen(client: Client, resource: ConfigResource, edits: Sequence[ConfigEdit]) -> None:
-    """Wait until the broker that describes has the change: what is described next is not what was before."""
+    """Wait until the broker that describes has the change, so that a describe right after it does not show the old
+    value.
+    """
     for _ in range(_SEEN_TRIES):
         known = (await read_configs(client, [resource])).sets.get(resource)
         if known is None or all(_is_seen(edit, known) for edit in edits):
@@ -301,5 +337,5 @@ async def _until_quotas_seen(client: Client, request: ConfigsRequest, staged: Se
 
 
 def _is_seen(edit: ConfigEdit, known: ConfigSet) -> bool:
-    """A hidden value is taken for the one that was set."""
+    """Return whether a config has the edit's value. A hidden value is taken for the one that was set."""
     return wanted(edit, known.get(edit.key)) is not False

@@ -62,7 +62,7 @@ class ConfigsCommand(Struct):
     form: str = KAFKA
 
     def run(self, argv: Sequence[str]) -> int:
-        """Carry out one command line."""
+        """Carry out one command line, and return the exit code."""
         try:
             return self._run(argv)
         except UsageError as error:
@@ -152,7 +152,7 @@ class ConfigsCommand(Struct):
         added: dict[str, str],
         deleted: Sequence[str],
     ) -> int:
-        """What changes something, and what must not be asked of another cluster than the context's."""
+        """Alter, or describe for a context with a cluster id: neither may reach another cluster than the context's."""
         from console.session.session import Session
         from console.session.snapshot_reader import Refused
 
@@ -217,8 +217,11 @@ class ConfigsCommand(Struct):
         return await self._describe(session.client, request)
 
     async def _apply(self, session: Session, request: ConfigsRequest) -> ApplyReport:
-        """By the way of all changes. With --output kafka this stands in for kafka-configs, which warns of nothing and
-        asks nothing: warnings are printed without a question. Raises UsageError where nothing was sent."""
+        """Apply the plan as every change is applied.
+
+        With --output kafka this stands in for kafka-configs, which warns of nothing and asks nothing: warnings are
+        printed without a question. Raises UsageError where nothing was sent.
+        """
         from console.plan.settle import ApplyOptions
         from console.session.apply_flow import Asks, Ended, Flags, NotApplied, apply_flow
         from console.session.terminal_front import Terminal, TerminalFront
@@ -251,7 +254,7 @@ class ConfigsCommand(Struct):
         self._note(f"{target(outcome.target)}: {outcome.status.value}{why}")
 
     def _tell_conflicts(self, report: ApplyReport) -> None:
-        """Print what another client changed between our reading and our applying."""
+        """Print what another client changed between the read and the apply."""
         from console.answers.plan_results import conflict_tables
         from console.answers.results import render
 
@@ -282,7 +285,7 @@ class ConfigsCommand(Struct):
         self.out.writelines(f"{line.rstrip()}\n" if self.form == TABLE else f"{line}\n" for line in lines)
 
     def _say(self, message: str, hint: str = "") -> None:
-        """kafka-configs' own words in a line of their own, ours below."""
+        """Print kafka-configs' own message on a line of its own, and kac's hint below."""
         write_folded(self.err, clean(message, _LONGEST))
         if hint:
             self._note(hint)
@@ -301,7 +304,7 @@ def _is_secret(key: str) -> bool:
 
 
 def _from_file(path: str) -> dict[str, str]:
-    """A Java properties file; brackets and commas in it are data. Raises UsageError with the file and the line."""
+    """Read a Java properties file; brackets and commas in it are data. Raises UsageError with the file and the line."""
     from console.contexts.properties import parse_properties
 
     shown = path[:200]
@@ -324,7 +327,14 @@ OLD_COMMANDS = ("kafka-configs", "kafka-configs.sh")
 
 
 def main(argv: Sequence[str], options: argparse.Namespace) -> int:
-    """0 done, 1 not done or not understood, as kafka-configs has it. options: what stood before ``configs``."""
+    """Run ``kac configs``.
+
+    Args:
+        options: those before the word ``configs``.
+
+    Returns:
+        The exit code: 0 done, 1 not done or not understood, as kafka-configs has it.
+    """
     if os.environ.get("USE_OLD_COMMAND", "").lower() == "true":
         return _run_old(argv)
 
@@ -336,7 +346,11 @@ def main(argv: Sequence[str], options: argparse.Namespace) -> int:
 
 
 def connection(arguments: Arguments, before: argparse.Namespace) -> argparse.Namespace:
-    """The options that name a cluster, as every command has them. before: those that stood before ``configs``."""
+    """Return the options that name a cluster, as every command has them.
+
+    Args:
+        before: the options before the word ``configs``.
+    """
     found = argparse.Namespace(**vars(before))
     for name in ("bootstrap-server", "context", "command-config"):
         value = arguments.value(name)
@@ -349,7 +363,7 @@ def connection(arguments: Arguments, before: argparse.Namespace) -> argparse.Nam
 
 
 def _run_old(argv: Sequence[str]) -> int:
-    """Become the kafka-configs that is on PATH (KIP-248's USE_OLD_COMMAND)."""
+    """Replace this process by the kafka-configs that is on PATH (KIP-248's USE_OLD_COMMAND)."""
 
     found = next((path for name in OLD_COMMANDS if (path := shutil.which(name))), None)
     if found is None:

@@ -47,15 +47,17 @@ class Arguments(Struct, frozen=True):
     words: tuple[str, ...] = ()
 
     def has(self, *names: str) -> bool:
-        """Whether one of these options was given."""
+        """Return whether one of these options was given."""
         return any(each.name in names for each in self.given)
 
     def values(self, name: str) -> tuple[str, ...]:
-        """All values of an option, in order."""
+        """Return all values of an option, in order."""
         return tuple(each.value for each in self.given if each.name == name and each.value is not None)
 
     def value(self, name: str) -> str | None:
-        """The only value of an option, None where it was not given. Raises UsageError where there are several."""
+        """Return the only value of an option, None where it was not given. Raises UsageError where there are
+        several.
+        """
         found = self.values(name)
         if len(found) > 1:
             raise UsageError(f"Found multiple arguments for option {name}, but you asked for only one")
@@ -63,15 +65,18 @@ class Arguments(Struct, frozen=True):
 
 
 def by_spelling(options: Sequence[Option]) -> dict[str, Option]:
-    """Every name that an option goes by."""
+    """Return name -> option, for every name and alias."""
     return {name: option for option in options for name in (option.name, *option.aliases)}
 
 
 def read_arguments(argv: Sequence[str], options: Mapping[str, Option]) -> Arguments:
-    """The arguments, by `by_spelling`. Raises UsageError for an option that there is not, or without its value.
+    """Parse the arguments by the table of `by_spelling`.
 
     ``--name value``, ``--name=value``, with one dash too; a value is the next argument whatever it looks like; behind
     ``--`` there are only words.
+
+    Raises:
+        UsageError: an unknown option, or one without its value.
     """
     given: list[Given] = []
     words: list[str] = []
@@ -174,7 +179,7 @@ examples:
 
 
 def usage() -> str:
-    """The help text."""
+    """Return the help text."""
     lines = ["usage: kac configs (--describe | --alter) ENTITY [options]", ""]
     others = ", ".join(each.spoken for each in entity_types.listed_alone())
     lines.append(f"Show or change configs of topics, brokers, users, clients, ips, groups, {others} and loggers.")
@@ -207,7 +212,7 @@ NOT_PAIRS = (
 
 
 def _outside_brackets(text: str, separator: str) -> list[str]:
-    """The pieces between separators after which no bracket comes, or an opening one."""
+    """Split at each separator after which no bracket comes, or an opening one."""
     pieces, begins, at = [], 0, 0
     ends = [(found.start(), found[0]) for found in _BRACKETS.finditer(text)]
     for end, bracket in (*ends, (len(text), "[")):
@@ -219,7 +224,9 @@ def _outside_brackets(text: str, separator: str) -> list[str]:
 
 
 def parse_added(text: str) -> dict[str, str]:
-    """``k1=v1,k2=[v1,v2]``: key -> value, without brackets; the last of a key counts. Raises UsageError."""
+    """Parse ``k1=v1,k2=[v1,v2]`` into key -> value, without brackets; the last value of a key counts. Raises
+    UsageError.
+    """
     parts = _outside_brackets(text, ",")
     while len(parts) > (0 if "," in text else 1) and not parts[-1]:
         parts.pop()  # as Java's split, which drops what is empty at the end
@@ -234,14 +241,14 @@ def parse_added(text: str) -> dict[str, str]:
 
 
 def check_keys(added: dict[str, str]) -> None:
-    """Raises UsageError for a key with characters that no config's key has."""
+    """Raise UsageError for a key with characters that no config's key has."""
     for key in added:
         if not _KEY.fullmatch(key):
             raise UsageError(f"Invalid character found for config key: {key}")
 
 
 def parse_deleted(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """``k1, k2``: the keys, in order, repeated ones too."""
+    """Parse ``k1, k2`` into the keys, in order, repeated ones too."""
     keys: list[str] = []
     for text in texts:
         tokens = [token for token in text.split(",") if token]

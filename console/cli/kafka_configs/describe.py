@@ -85,7 +85,7 @@ Described = ResourceConfigs | Absent | QuotaConfigs | ScramConfigs | Unread
 
 
 def singular(type_: str) -> str:
-    """As kafka-configs makes it: the last letter goes, so that there is a ``client-metric``."""
+    """Return a type's singular as kafka-configs forms it: without the last letter, hence a ``client-metric``."""
     return type_[:-1]
 
 
@@ -97,7 +97,9 @@ _NO_SUCH = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_BROKER", "BROKER_ID_NOT_REGIS
 
 
 async def describe(client: Client, request: ConfigsRequest) -> list[Described]:
-    """Everything that was asked for; what could not be read is among it. Raises UsageError, AdminError."""
+    """Read everything that was asked for. What could not be read is in the result, as `Unread`. Raises UsageError,
+    AdminError.
+    """
     if request.type in QUOTA_TYPES:
         return await _quotas_and_credentials(client, request)
     if request.type == TOPICS and request.name is not None:
@@ -115,7 +117,7 @@ async def describe(client: Client, request: ConfigsRequest) -> list[Described]:
 
 
 def topic_name_problem(name: str) -> str:
-    """What Topic.validate has against a name, in its words; ``""`` where nothing."""
+    """Return why Topic.validate rejects a name, in its words; ``""`` where it does not."""
     why = ""
     if not name:
         why = "the empty string is not allowed"
@@ -129,21 +131,25 @@ def topic_name_problem(name: str) -> str:
 
 
 async def read_configs(client: Client, resources: Sequence[ConfigResource]) -> ConfigListing:
-    """What brokers say of resources. Raises AdminError where none can be asked."""
+    """Return the configs that brokers describe. Raises AdminError where no broker can be asked."""
     from console.admin import configs
 
     return await client.run(configs.describe_configs, resources)
 
 
 async def read_quotas(client: Client, filter_: QuotaFilter) -> dict[QuotaEntity, QuotaValues]:
-    """The quotas that a filter finds. Raises AdminError."""
+    """Return the quotas that match a filter. Raises AdminError."""
     from console.admin import quotas
 
     return await client.run(quotas.describe_quotas, filter_)
 
 
 async def _named(client: Client, type_: str, name: str, all_: bool) -> list[Described]:
-    """An entity by its name. all_: kafka-configs does not ask first whether there is one then."""
+    """Read an entity by its name.
+
+    Args:
+        all_: --all, with which kafka-configs does not check that the entity exists.
+    """
     resource = named_resource(type_, name)
     if (name == "" and type_ != BROKERS and not all_) or (_are_brokers(type_) and name.startswith("-")):
         return [Absent(type_, name)]
@@ -173,7 +179,7 @@ def _found(listing: ConfigListing, type_: str, name: str, resource: ConfigResour
 
 
 async def _all_names(client: Client, type_: str) -> tuple[str, ...]:
-    """The names of all entities of a type, sorted; with the brokers their default, last."""
+    """Return the names of all entities of a type, sorted; of brokers also the default, last."""
     from console.admin import cluster, groups, topics
     from console.admin.configs import list_config_resources
 
@@ -219,7 +225,7 @@ async def _quotas_and_credentials(client: Client, request: ConfigsRequest) -> li
 
 
 def quota_filter(request: ConfigsRequest) -> QuotaFilter:
-    """The entities with exactly these types, and these names as far as there are."""
+    """Return the filter for the entities with exactly these types, and these names as far as some are given."""
     components = []
     for type_, name in zip_longest(request.types, request.names):
         kind = QUOTA_TYPES[type_]
@@ -233,7 +239,7 @@ def quota_filter(request: ConfigsRequest) -> QuotaFilter:
 
 
 def _order(entity: QuotaEntity) -> tuple[tuple[str, bool, str], ...]:
-    """By name, a default behind the names."""
+    """Return the sort key of an entity: by name, a default behind the names."""
     return tuple((part.type, part.name is None, part.name or "") for part in entity.parts)
 
 

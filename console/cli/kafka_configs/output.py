@@ -48,7 +48,7 @@ class Block(NamedTuple):
 
 
 def blocks(found: Sequence[Described]) -> tuple[Block, ...]:
-    """One for each entity; what could not be read is left out, a user's quotas and credentials stand apart."""
+    """Return a block for each entity, without those that could not be read; a user's quotas and credentials are two."""
     return tuple(block for each in found if (block := _block(each)) is not None)
 
 
@@ -71,7 +71,7 @@ def _block(found: Described) -> Block | None:
 
 
 def number_text(value: float) -> str:
-    """A quota without an exponent: 52428800, 12.5."""
+    """Return a quota without an exponent: 52428800, 12.5."""
     return str(int(value)) if value.is_integer() else repr(value)
 
 
@@ -80,8 +80,11 @@ def _parts(entity: QuotaEntity) -> tuple[tuple[str, str | None], ...]:
 
 
 def table_lines(found: Sequence[Block], width: int | None = None) -> Iterator[str]:
-    """KIP-248's output: a heading for each entity, then name and value with three flags. width: of the terminal, whose
-    lines are those of all tables where KIP-248's are too long for it."""
+    """Yield KIP-248's output: a heading for each entity, then name and value with three flags.
+
+    Args:
+        width: the terminal's, in cells. Where KIP-248's lines are longer, they are laid out as all of kac's tables.
+    """
     if not found:
         yield "NO CONFIGS: none are set"
     for place, block in enumerate(found):
@@ -124,7 +127,7 @@ def _to(text: str, width: int) -> str:
 
 
 def as_data(found: Sequence[Block]) -> list[dict[str, object]]:
-    """For JSON and YAML: a list of entities, a null name for the default."""
+    """Return the blocks for JSON and YAML: a list of entities, with a null name for the default."""
     return [
         {
             "entity": dict(block.entity),
@@ -146,7 +149,7 @@ def as_data(found: Sequence[Block]) -> list[dict[str, object]]:
 
 
 def csv_text(found: Sequence[Block]) -> str:
-    """A row for each config; the default's name is ``<default>``, what is hidden is empty."""
+    """Return a row for each config; the default's name is ``<default>``, a hidden value is empty."""
     from console.answers.data_forms import csv_text as write_csv
 
     rows = [("entity", "name", "value", "sensitive", "read_only", "default", "source")]
@@ -166,7 +169,11 @@ _QUOTA_WORDS = {USER: "user-principal", CLIENT_ID: "client-id", IP: "ip"}
 
 
 def kafka_lines(found: Sequence[Described], *, all_: bool) -> Iterator[str]:
-    """The lines of --describe; what could not be read is not among them. all_: inherited entries too."""
+    """Yield kafka-configs' lines of --describe, without what could not be read.
+
+    Args:
+        all_: --all, with inherited entries too.
+    """
     for each in found:
         match each:
             case ResourceConfigs(type=type_, name=name):
@@ -209,7 +216,7 @@ def _entity(entity: QuotaEntity) -> str:
 
 
 def quota_text(value: float) -> str:
-    """A quota as Java writes a double."""
+    """Return a quota as Java writes a double."""
     if value != value:
         return "NaN"
     if value in (float("inf"), float("-inf")):
@@ -220,7 +227,7 @@ def quota_text(value: float) -> str:
 
 
 def completed(request: ConfigsRequest) -> str:
-    """What is said after a change."""
+    """Return kafka-configs' line after a change."""
     if request.name:
         return _safe(f"Completed updating config for {singular(request.type)} {request.name}.")
     return f"Completed updating default config for {request.type} in the cluster."

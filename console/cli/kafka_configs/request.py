@@ -62,7 +62,7 @@ class ConfigsRequest(Struct, frozen=True):
 
 
 def resolvable(host: str) -> bool:
-    """Whether it is an address or a name that resolves, as InetAddress.getByName has it."""
+    """Return whether a host is an address or a name that resolves, as InetAddress.getByName judges it."""
     try:
         socket.getaddrinfo(host or "localhost", None)
     except (OSError, UnicodeError):
@@ -71,7 +71,10 @@ def resolvable(host: str) -> bool:
 
 
 def request_of(arguments: Arguments, *, is_host: Callable[[str], bool] = resolvable) -> ConfigsRequest:
-    """Raises UsageError. Whether a cluster is named at all is not looked at: a context may stand in for it."""
+    """Return the request of the arguments. Raises UsageError.
+
+    That the arguments name a cluster is not required: a context may stand in for it.
+    """
     if arguments.has("alter") == arguments.has("describe"):
         raise UsageError("Command must include exactly one action: --describe, --alter", usage=True)
     if arguments.has("describe"):
@@ -164,7 +167,7 @@ def _given(arguments: Arguments, *names: str) -> list[str]:
 
 
 def is_int(text: str) -> bool:
-    """Whether Java's Integer.parseInt reads it."""
+    """Return whether Java's Integer.parseInt accepts a text."""
     return bool(_INT.fullmatch(text)) and len(text) < 20 and -(2**31) <= int(text) < 2**31
 
 
@@ -193,7 +196,9 @@ def _check_alter(arguments: Arguments, types: tuple[str, ...], names: tuple[str,
 
 
 def _check_words(arguments: Arguments) -> None:
-    """Ours: kafka-configs passes over them, and so over ``b`` of ``--delete-config a, b``."""
+    """Raise UsageError for words without an option. kafka-configs ignores them, and so the ``b`` of ``--delete-config
+    a, b``.
+    """
     if arguments.words:
         raise UsageError(
             f"'{arguments.words[0][:80]}' belongs to no option", "a list with spaces after its commas is quoted: 'a, b'"
@@ -214,18 +219,18 @@ QUOTA_TYPES = {USERS: USER, CLIENTS: CLIENT_ID, IPS: IP}
 
 
 def resource_of(request: ConfigsRequest) -> ConfigResource:
-    """The resource that is named; ``""`` is the brokers' default."""
+    """Return the resource that is named; ``""`` is the brokers' default."""
     return named_resource(request.type, request.name or "")
 
 
 def named_resource(type_: str, name: str) -> ConfigResource:
-    """An entity of one of `RESOURCE_TYPES`; a broker's number may be written as Java reads it, ``+1`` or ``01``."""
+    """Return an entity of one of `RESOURCE_TYPES`; a broker's id may be written as Java reads it, ``+1`` or ``01``."""
     if type_ in _AT_BROKER and is_int(name):
         name = str(int(name))
     return ConfigResource(RESOURCE_TYPES[type_], name)
 
 
 def entity_of(request: ConfigsRequest) -> QuotaEntity:
-    """The quota's entity; ``""`` is the default."""
+    """Return the quota's entity; ``""`` is the default."""
     pairs = zip(request.types, request.names, strict=True)
     return QuotaEntity.of({QUOTA_TYPES[type_]: name or None for type_, name in pairs})

@@ -20,7 +20,7 @@ DONE, FAILED = 0, 1
 
 
 async def cluster_id(command: Running, session: Session) -> int:
-    """Print the cluster's id; the exit code."""
+    """Print the cluster's id; return the exit code."""
     await session.read_cluster()
     found = session.snapshot.cluster.cluster_id
     if command.is_kafka:
@@ -32,7 +32,7 @@ async def cluster_id(command: Running, session: Session) -> int:
 
 
 async def list_endpoints(command: Running, session: Session) -> int:
-    """Print the brokers with their addresses; the exit code."""
+    """Print the brokers with their addresses; return the exit code."""
     await session.read_cluster()
     cluster = session.snapshot.cluster
     fenced = command.given.include_fenced_brokers
@@ -48,7 +48,7 @@ async def list_endpoints(command: Running, session: Session) -> int:
 
 
 def endpoint_lines(brokers: Sequence[Broker]) -> list[str]:
-    """The lines of kafka-cluster list-endpoints."""
+    """Return the lines of kafka-cluster list-endpoints."""
     hosts = widest(0, (safe(each.host) for each in brokers)) if brokers else 100
     racks = [safe(each.rack) for each in brokers if each.rack is not None]
     widths = [10, hosts, 10, widest(0, racks) if racks else 10, 10, 15]
@@ -68,7 +68,7 @@ def endpoint_lines(brokers: Sequence[Broker]) -> list[str]:
 
 
 async def unregister(command: Running, session: Session) -> int:
-    """Remove a broker's registration; the exit code."""
+    """Remove a broker's registration; return the exit code."""
     number = command.given.id
     text = f"unregister broker {number}"
     if not command.is_kafka:

@@ -26,13 +26,14 @@ TARGETS = (
 
 
 def given_targets(given: argparse.Namespace) -> list[str]:
-    """Which of `TARGETS` were given."""
+    """Return which of `TARGETS` were given."""
     return [name for name in TARGETS if getattr(given, name.replace("-", "_")) not in (None, False)]
 
 
 def check(given: argparse.Namespace, action: str) -> None:
-    """Raises OptionsError for what kafka-consumer-groups refuses (ConsumerGroupCommandOptions.checkArgs), in its
-    words."""
+    """Raise OptionsError for what kafka-consumer-groups refuses (ConsumerGroupCommandOptions.checkArgs), in its
+    words.
+    """
     if action in (DESCRIBE, DELETE, RESET) and not (given.group or given.all_groups):
         raise OptionsError(f"Option [{action}] takes one of these options: [group], [all-groups]")
     if action == DESCRIBE:
@@ -89,23 +90,23 @@ def _together(one: str, other: str) -> str:
 
 
 def _spelled(text: str, known: Iterable[str]) -> str:
-    """As Kafka spells it, whatever its case; other words as they are."""
+    """Return a word as Kafka spells it, whatever its case; unknown words unchanged."""
     word = text.strip()
     return {each.lower(): each for each in known}.get(word.lower(), word)
 
 
 def chosen_states(given: argparse.Namespace) -> tuple[str, ...]:
-    """The states of --state, empty for all."""
+    """Return the states of --state, empty for all."""
     return tuple(_spelled(text, STATES) for text in (given.state or "").split(",") if text.strip())
 
 
 def chosen_types(given: argparse.Namespace) -> tuple[str, ...]:
-    """The types of --type, empty for all."""
+    """Return the types of --type, empty for all."""
     return tuple(_spelled(text, TYPES) for text in (given.type or "").split(",") if text.strip())
 
 
 def check_kafka_filters(given: argparse.Namespace) -> None:
-    """Raises OptionsError for states and types that groups of consumers don't have."""
+    """Raise OptionsError for states and types that groups of consumers don't have."""
     if set(chosen_states(given)) - set(STATES):
         raise OptionsError(f"Invalid state list '{given.state}'. Valid states are: {', '.join(STATES)}")
     if set(chosen_types(given)) - set(TYPES):

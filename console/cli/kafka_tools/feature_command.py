@@ -23,7 +23,7 @@ DONE, FAILED = 0, 1
 
 
 async def describe(command: Running, session: Session) -> int:
-    """Print the features; the exit code."""
+    """Print the features; return the exit code."""
     from console.admin.features import describe_features
 
     features = await session.client.run(describe_features)
@@ -36,7 +36,7 @@ async def describe(command: Running, session: Session) -> int:
 
 
 def _node(features: ClusterFeatures, wanted: int | None) -> NodeFeatures:
-    """The node that was asked for, or the first that answered. Raises OptionsError."""
+    """Return the node that was asked for, or the first that answered. Raises OptionsError where there is none."""
     for node in features.nodes:
         if node.id == wanted and node.failure is not None:
             raise OptionsError(f"node {wanted}: {node.failure}")
@@ -46,7 +46,7 @@ def _node(features: ClusterFeatures, wanted: int | None) -> NodeFeatures:
 
 
 def feature_lines(features: ClusterFeatures, supported: Mapping[str, tuple[int, int]]) -> list[str]:
-    """The lines of kafka-features describe."""
+    """Return the lines of kafka-features describe."""
     epoch = str(features.epoch) if features.epoch >= 0 else "-"
     lines = []
     for name, (lowest, highest) in sorted(supported.items()):
@@ -73,7 +73,7 @@ def _table(features: ClusterFeatures, node: NodeFeatures) -> Table:
 
 
 def changes(given: argparse.Namespace, action: str) -> Carry:
-    """What finalizes the levels that the options ask for. Raises OptionsError."""
+    """Return the function that finalizes the levels that the options ask for. Raises OptionsError."""
     levels = wanted_levels(given, action)
 
     async def carry(command: Running, session: Session) -> int:
@@ -83,7 +83,7 @@ def changes(given: argparse.Namespace, action: str) -> Carry:
 
 
 def wanted_levels(given: argparse.Namespace, action: str) -> dict[str, int]:
-    """Feature -> level. Raises OptionsError."""
+    """Return feature -> level, as the options ask for them. Raises OptionsError."""
     if given.release_version is not None:
         metadata, others = release_levels(given.release_version)
         # An upgrade leaves alone what the release does not have.
@@ -131,7 +131,7 @@ async def _change(command: Running, session: Session, action: str, levels: Mappi
 
 
 def _against(action: str, now: int, level: int) -> str:
-    """Why a level is no upgrade or no downgrade, ``""`` where it is."""
+    """Return why a level is not an upgrade or not a downgrade, ``""`` where it is."""
     if action == "upgrade" and level < now:
         return f"it is at level {now}, and {level} is a downgrade: write downgrade"
     if action == "downgrade" and level > now:
@@ -149,7 +149,11 @@ def _show(command: Running, action: str, levels: Mapping[str, int], problems: Ma
 def change_lines(
     action: str, levels: Mapping[str, int], problems: Mapping[str, str], *, dry_run: bool
 ) -> Iterable[str]:
-    """What kafka-features prints of a change. problems: feature -> why it failed, ``""`` where it did not."""
+    """Yield the lines that kafka-features prints of a change.
+
+    Args:
+        problems: feature -> why it failed, ``""`` where it did not.
+    """
     for name, level in sorted(levels.items()):
         shown, to = safe(name), "" if action == "disable" else f" to {level}"
         if problems.get(name):

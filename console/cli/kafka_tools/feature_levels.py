@@ -25,8 +25,11 @@ _SHORT = 2**15
 
 
 def release_levels(release: str | None) -> tuple[int, dict[str, int]]:
-    """The level of metadata.version of a release (``4.3``, ``4.3.1``, ``4.3-IV0``; None for the newest), and those of
-    all other features. Raises OptionsError."""
+    """Return a release's level of metadata.version, and feature -> level of all others. Raises OptionsError.
+
+    Args:
+        release: ``4.3``, ``4.3.1``, ``4.3-IV0``; None for the newest.
+    """
     names = {level: each.name for level, each in feature_levels()[METADATA_VERSION].items() if level >= _LOWEST}
     found = max(names)
     if release is not None:
@@ -41,21 +44,21 @@ def release_levels(release: str | None) -> tuple[int, dict[str, int]]:
 
 
 def _default(feature: str, metadata: int) -> int:
-    """The level of a feature that new clusters of this level of metadata.version have."""
+    """Return the level of a feature that new clusters with this level of metadata.version have."""
     order = {each.name: level for level, each in feature_levels()[METADATA_VERSION].items()}
     levels = feature_levels().get(feature, {})
     return max((level for level, each in levels.items() if order.get(each.name, _SHORT) <= metadata), default=0)
 
 
 def mapping_lines(release: str | None) -> tuple[str, ...]:
-    """The lines of version-mapping. Raises OptionsError."""
+    """Return the lines of version-mapping. Raises OptionsError."""
     metadata, others = release_levels(release)
     shown = release if release is not None else level_name(METADATA_VERSION, metadata)
     return (f"{METADATA_VERSION}={metadata} ({shown})", *(f"{name}={level}" for name, level in others.items()))
 
 
 def name_and_level(text: str) -> tuple[str, int]:
-    """Of ``NAME=LEVEL``. Raises OptionsError."""
+    """Parse ``NAME=LEVEL``. Raises OptionsError."""
     name, equals, level = text.partition("=")
     if not equals:
         raise OptionsError(f"Can't parse feature=level string {text[:200]}: equals sign not found.")
@@ -66,7 +69,7 @@ def name_and_level(text: str) -> tuple[str, int]:
 
 
 def dependency_lines(texts: Iterable[str]) -> tuple[str, ...]:
-    """The lines of feature-dependencies. Raises OptionsError."""
+    """Return the lines of feature-dependencies. Raises OptionsError."""
     lines: list[str] = []
     for text in texts:
         name, level = name_and_level(text)
@@ -92,7 +95,7 @@ def dependency_lines(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def level_text(feature: str, level: int) -> str:
-    """A level as describe shows it: metadata.version by its release."""
+    """Return a level as describe shows it: metadata.version by its release."""
     if feature != METADATA_VERSION:
         return str(level)
     return (level_name(feature, level) if level >= _LOWEST else "") or f"UNKNOWN {level}"

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 async def list_(command: Running, session: Session) -> int:
-    """Print the groups of consumers as kafka-consumer-groups --list; the exit code."""
+    """Print the groups of consumers as kafka-consumer-groups --list; return the exit code."""
     given = command.given
     groups, failures = await _listed(session)
     states, types = chosen_states(given), {type_.lower() for type_ in chosen_types(given)}
@@ -59,7 +59,9 @@ def _complain(command: Running, failures: Mapping[str, Failure]) -> int:
 
 
 async def chosen_groups(command: Running, session: Session) -> tuple[str, ...]:
-    """The groups that are meant, sorted."""
+    """Return the names of the groups that are meant, sorted. Raises OptionsError where --all-groups can't list them
+    all.
+    """
     if not command.given.all_groups:
         return tuple(sorted(dict.fromkeys(command.given.group)))
     groups, failures = await _listed(session)
@@ -82,8 +84,9 @@ async def _each(names: Iterable[str], read: Callable[[str], Awaitable[T]]) -> li
 
 
 async def describe(command: Running, session: Session) -> int:
-    """Print offsets, members or states as kafka-consumer-groups --describe; with --all-groups in our own forms too. The
-    exit code."""
+    """Print offsets, members or states as kafka-consumer-groups --describe; with --all-groups in kac's own forms too.
+    Returns the exit code.
+    """
     names = await chosen_groups(command, session)
     if not command.is_kafka:
         return await _described_in_own_form(command, session, names)

@@ -26,8 +26,11 @@ _NO_TOPIC = Failure("UNKNOWN_TOPIC_OR_PARTITION", "", "")
 
 
 async def delete_groups(command: Running, session: Session) -> int:
-    """Delete groups with their offsets; the exit code. In Kafka's form those that can't be deleted are left, as
-    kafka-consumer-groups leaves them; in ours they stop all."""
+    """Delete groups with their offsets; return the exit code.
+
+    With --output kafka, groups that can't be deleted are left, as kafka-consumer-groups leaves them; in kac's own forms
+    one such group keeps all from being deleted.
+    """
     names = await chosen_groups(command, session)
     if not command.is_kafka:
         return (await command.changed(session, tuple(map(_deletion, names)), ask=True)).code
@@ -68,7 +71,7 @@ async def _position(client: Client, name: str) -> GroupPosition:
 
 
 async def delete_offsets(command: Running, session: Session) -> int:
-    """Delete a group's offsets of topics, or of some partitions; the exit code."""
+    """Delete a group's offsets of topics, or of some partitions; return the exit code."""
     name = command.given.group[-1]
     topics, places = topic_arguments(command.given.topic)
     if not command.is_kafka:

@@ -24,7 +24,7 @@ class Lines(NamedTuple):
 
 
 def listed(groups: Iterable[Group], *, types: bool, states: bool) -> list[str]:
-    """The lines of --list, with --type and --state as a table."""
+    """Return the lines of --list, with --type and --state as a table."""
     found = list(groups)
     if not (types or states):
         return [safe(group.name) for group in found]
@@ -42,17 +42,17 @@ def listed(groups: Iterable[Group], *, types: bool, states: bool) -> list[str]:
 
 
 def group_type(group: Group) -> str:
-    """``Classic``, ``Consumer``."""
+    """Return a group's type as ``Classic`` or ``Consumer``."""
     return safe(group.type).capitalize() or "Unknown"
 
 
 def is_consumers(group: Group) -> bool:
-    """Whether kafka-consumer-groups knows it: groups of consumers, and those that only hold offsets."""
+    """Return whether kafka-consumer-groups knows a group: groups of consumers, and those that only hold offsets."""
     return group.type == "consumer" or (group.type == "classic" and group.protocol in ("", "consumer"))
 
 
 def not_described(name: str, failure: Failure | None) -> str:
-    """Of a group that can't be described, or that does not exist (None)."""
+    """Return the line for a group that can't be described, or that does not exist (None)."""
     if failure is None:
         return f"\nError: Consumer group '{safe(name)}' does not exist."
     return f"\nError: Executing consumer group command failed due to {safe(failure.message or failure.name)}"
@@ -85,9 +85,10 @@ _EPOCH = "LEADER-EPOCH"
 def offset_lines(
     group: Group, committed: Mapping[Place, CommittedOffset], ends: Mapping[Place, int], *, verbose: bool
 ) -> Lines:
-    """The lines of --describe: the members' partitions first, those of a member with more before those of others.
+    """Return the lines of --describe: the members' partitions first, members with more partitions before others.
 
-    ends: where logs end; a partition without one is shown with ``-``.
+    Args:
+        ends: partition -> its log's end offset; a partition without one is shown with ``-``.
     """
     rows: list[list[str]] = []
     members = sorted(group.members or (), key=lambda member: -len(member.assignment))
@@ -133,7 +134,7 @@ def _offset_row(
 
 
 def member_lines(group: Group, *, verbose: bool) -> Lines:
-    """The lines of --describe --members."""
+    """Return the lines of --describe --members."""
     members = group.members or ()
     rows = [_member_row(group, member) for member in members]
     header = ["GROUP", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID", "#PARTITIONS"]
@@ -169,7 +170,7 @@ def _known(number: int) -> str:
 
 
 def _assignment(places: Sequence[Place]) -> str:
-    """``a:0,1;b:0``."""
+    """Return an assignment as ``a:0,1;b:0``."""
     if not places:
         return MISSING
     topics = groupby(sorted(places), key=lambda place: place[0])
@@ -177,7 +178,7 @@ def _assignment(places: Sequence[Place]) -> str:
 
 
 def state_lines(group: Group, coordinator: Broker | None, *, verbose: bool) -> Lines:
-    """The lines of --describe --state."""
+    """Return the lines of --describe --state."""
     at = f"{safe(coordinator.host)}:{coordinator.port}" if coordinator is not None else MISSING
     where = f"{at}  ({group.coordinator})"
     row = [safe(group.name), where, safe(group.assignor) or MISSING, safe(group.state)]
@@ -195,7 +196,7 @@ def state_lines(group: Group, coordinator: Broker | None, *, verbose: bool) -> L
 
 
 def reset_lines(offsets: Mapping[str, Mapping[Place, int]]) -> list[str]:
-    """The new offsets by group, as --reset-offsets prints them."""
+    """Return the new offsets by group, as --reset-offsets prints them."""
     widths = [
         widest(15, map(safe, offsets)),
         widest(15, (safe(topic) for places in offsets.values() for topic, _ in places)),
@@ -208,7 +209,11 @@ def reset_lines(offsets: Mapping[str, Mapping[Place, int]]) -> list[str]:
 
 
 def deleted_lines(outcomes: Mapping[str, str]) -> list[str]:
-    """Group -> why it was not deleted, ``""`` where it was: what --delete prints."""
+    """Return the lines that --delete prints.
+
+    Args:
+        outcomes: group -> why it was not deleted, ``""`` where it was.
+    """
     deleted = ", ".join(f"'{safe(name)}'" for name, why in outcomes.items() if not why)
     failed = {name: why for name, why in outcomes.items() if why}
     if not failed:
@@ -221,9 +226,13 @@ def deleted_lines(outcomes: Mapping[str, str]) -> list[str]:
 
 
 def deleted_offset_lines(group: str, outcomes: Mapping[Place, str], whole: str = "") -> list[str]:
-    """(topic, partition) -> why its offset was not deleted, ``""`` where it was; the partition of an unknown topic is
-    -1, which Kafka does not count as an error. whole: why none was, where that concerns the group. What
-    --delete-offsets prints."""
+    """Return the lines that --delete-offsets prints.
+
+    Args:
+        outcomes: (topic, partition) -> why its offset was not deleted, ``""`` where it was. The partition of an unknown
+            topic is -1, which Kafka does not count as an error.
+        whole: why none was deleted, where the reason is the group's.
+    """
     if whole:
         lines = ["", f"Error: {safe(whole)}"]
     elif any(why for (_, number), why in outcomes.items() if number >= 0):

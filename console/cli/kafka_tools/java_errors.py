@@ -42,13 +42,16 @@ _TEXTS = {
 
 
 def error_text(name: str) -> str:
-    """Kafka's own text for an error, or its name."""
+    """Return Kafka's own text for an error, or its name."""
     return _TEXTS[name][1] if name in _TEXTS else name
 
 
 def exception(failure: Failure, *, own_text: bool = False) -> str:
-    """``org.apache.kafka.common.errors.NAME: text``; an error without a known exception by its own name. own_text: the
-    broker's message in place of Kafka's general text, where it sent one."""
+    """Return ``org.apache.kafka.common.errors.NAME: text``; an error without a known exception by its own name.
+
+    Args:
+        own_text: the broker's message in place of Kafka's general text, where it sent one.
+    """
     if failure.name not in _TEXTS:
         return safe(f"{failure.name}: {failure.message}" if failure.message else failure.name)
     name, text = _TEXTS[failure.name]

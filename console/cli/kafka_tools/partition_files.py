@@ -19,7 +19,7 @@ _INT_MAX = 2**31 - 1
 
 
 def election_places(path: str) -> list[Place]:
-    """The partitions of a file for --path-to-json-file, sorted. Raises OptionsError."""
+    """Return the partitions of a file for --path-to-json-file, sorted. Raises OptionsError."""
     data = _read(path, "Replica election data is empty")
     rows = data.get("partitions")
     if rows is None:
@@ -31,7 +31,9 @@ def election_places(path: str) -> list[Place]:
 
 
 def deletion_offsets(path: str) -> dict[Place, int]:
-    """(topic, partition) -> offset, of a file for --offset-json-file; -1 is the end. Raises OptionsError."""
+    """Return (topic, partition) -> offset, of a file for --offset-json-file; -1 is the log's end. Raises
+    OptionsError.
+    """
     data = _read(path, "The input string is not a valid JSON")
     version = data.get("version", 1)
     if version != 1:

@@ -64,7 +64,7 @@ class Reset(Struct, frozen=True):
 
 
 def reset_of(given: argparse.Namespace) -> Reset:
-    """What the options ask for; reads the file. Raises OptionsError."""
+    """Return the reset that the options ask for; reads the file of --from-file. Raises OptionsError."""
     (to,) = given_targets(given)
     topics, places = topic_arguments(given.topic)
     moment = None
@@ -84,7 +84,7 @@ def reset_of(given: argparse.Namespace) -> Reset:
 
 
 async def reset(command: Running, session: Session) -> int:
-    """Show the new offsets, and set them with --execute; the exit code. Raises OptionsError."""
+    """Show the new offsets, and set them with --execute; return the exit code. Raises OptionsError."""
     try:
         return await _reset(command, session)
     except Failed as error:
@@ -142,7 +142,7 @@ def _statements(offsets: Mapping[str, Mapping[Place, int]]) -> tuple[str, ...]:
 
 
 def _table(offsets: Mapping[str, Mapping[Place, int]], before: Mapping[str, Mapping[Place, int]]) -> Table:
-    """The new offsets beside those that the groups have."""
+    """Return the new offsets beside those that the groups have committed."""
     columns = (Column("Group"), Column("Topic"), Column("Partition", True), Column("Offset", True), Column("New", True))
     rows = []
     for group, places in offsets.items():
@@ -164,7 +164,9 @@ class Failed(Exception):
 
 
 async def _wanted(session: Session, asked: Reset, name: str, *, all_topics: bool) -> tuple[GroupPosition, Wanted]:
-    """Where a group is, and its new offsets. Raises NotReset, Failed, OptionsError, AdminError."""
+    """Read a group's position, and return it with the group's new offsets. Raises NotReset, Failed, OptionsError,
+    AdminError.
+    """
     from console.admin.groups import group_position
 
     position = await session.client.run(group_position, name)
@@ -180,7 +182,7 @@ async def _wanted(session: Session, asked: Reset, name: str, *, all_topics: bool
 
 
 def _plan(asked: Reset, name: str) -> Mapping[Place, int] | None:
-    """The offsets of a group in the file. Raises NotReset where it has none, CommandError for a bad line."""
+    """Return the offsets of a group in the file. Raises NotReset where it has none, CommandError for a bad line."""
     if asked.file is None:
         return None
     from console.language.offset_files import NotInFile, offset_rows
@@ -192,7 +194,7 @@ def _plan(asked: Reset, name: str) -> Mapping[Place, int] | None:
 
 
 def not_inactive(group: Group | None) -> str:
-    """Why a group's offsets can't be reset, ``""`` where they can."""
+    """Return why a group's offsets can't be reset, ``""`` where they can."""
     if group is None or group.state in (group_lines.EMPTY, group_lines.DEAD):
         return ""
     return (
@@ -204,7 +206,7 @@ def not_inactive(group: Group | None) -> str:
 async def _places(
     session: Session, asked: Reset, position: GroupPosition, plan: Mapping[Place, int] | None, *, all_topics: bool
 ) -> list[Place]:
-    """The partitions that are meant, each of which exists and has a leader. Raises Failed."""
+    """Return the partitions that are meant, each of which exists and has a leader. Raises Failed."""
     chosen = set(plan if plan is not None else position.committed if all_topics else asked.places)
     whole = () if all_topics or plan is not None else asked.topics
     names = sorted({*whole, *(topic for topic, _ in chosen)})
@@ -227,7 +229,9 @@ def _joined(places: Sequence[Place]) -> str:
 
 
 async def _positions(client: Client, asked: Reset, position: GroupPosition, chosen: Collection[Place]) -> Positions:
-    """What the new offsets are made of. Raises Failed, AdminError."""
+    """Read the positions that the new offsets follow from: committed offsets, log ranges, offsets at a time. Raises
+    Failed, AdminError.
+    """
     from console.admin.partitions import list_offsets, log_ranges
 
     committed = {place: each.offset for place, each in position.committed.items()}

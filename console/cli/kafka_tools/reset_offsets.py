@@ -56,10 +56,17 @@ class NoOffset(Exception):
 def wanted_offsets(
     to: str, amount: int, places: Iterable[Place], positions: Positions, plan: Mapping[Place, int] | None = None
 ) -> Wanted:
-    """The new offset of each partition.
+    """Return the new offset of each partition. Offsets outside of a log become its start or its end.
 
-    amount: the offset of `OFFSET`, the step of `SHIFT`. plan: the offsets of `FILE`. Offsets outside of a log become
-    its beginning or its end. Raises NoOffset.
+    Args:
+        to: `EARLIEST` and so on; `--by-duration` is a `TIME`.
+        amount: the offset of `OFFSET`, the step of `SHIFT`.
+        places: (topic, partition); `FILE` has its own.
+        positions: what was read of the partitions, as far as `to` needs it.
+        plan: the offsets of `FILE`.
+
+    Raises:
+        NoOffset: a partition has no committed offset to shift.
     """
     chosen = sorted(set(places)) if plan is None else sorted(plan)
     logs = positions.logs
@@ -120,8 +127,9 @@ def _inside(requested: Mapping[Place, int], logs: Mapping[Place, LogRange]) -> W
 
 
 def topic_arguments(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[Place, ...]]:
-    """Of ``T`` and ``T:0,1``: the topics of which all partitions are meant, and the single partitions. Raises
-    OptionsError."""
+    """Parse ``T`` and ``T:0,1``: return the topics of which all partitions are meant, and the single partitions. Raises
+    OptionsError.
+    """
     topics: list[str] = []
     places: list[Place] = []
     for text in texts:
@@ -141,8 +149,9 @@ def topic_arguments(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[Place,
 
 
 def date_time(text: str) -> int:
-    """``YYYY-MM-DDThh:mm:ss.sss`` with ``Z``, ``+hh:mm`` or no zone, which is UTC, as ms since 1970. Raises
-    OptionsError."""
+    """Parse ``YYYY-MM-DDThh:mm:ss.sss`` with ``Z``, ``+hh:mm`` or no zone, which is UTC, into ms since 1970. Raises
+    OptionsError.
+    """
     found = _DATE.fullmatch(text)
     try:
         if found is None:
@@ -158,7 +167,7 @@ def date_time(text: str) -> int:
 
 
 def duration(text: str) -> int:
-    """``PnDTnHnMnS`` (java.time.Duration.parse) as ms. Raises OptionsError."""
+    """Parse ``PnDTnHnMnS`` (java.time.Duration.parse) into ms. Raises OptionsError."""
     found = _DURATION.fullmatch(text)
     if found is None or not any(found.groups()[index] for index in (1, 3, 4, 5)) or found[3] in ("T", "t"):
         raise OptionsError(f'--by-duration is PnDTnHnMnS, as PT1H30M, not "{text[:80]}"')
@@ -177,7 +186,7 @@ _QUOTED = re.compile("[\x00-\x2c]")
 
 
 def csv_lines(offsets: Mapping[str, Mapping[Place, int]], *, with_group: bool) -> list[str]:
-    """The lines of --export, which `language.offset_files` reads."""
+    """Return the lines of --export, which `language.offset_files` reads."""
     return [
         ",".join([*([_cell(group)] if with_group else []), _cell(topic), str(number), str(offset)])
         for group, places in offsets.items()

@@ -34,8 +34,9 @@ END = -1
 
 
 def check_election(given: argparse.Namespace) -> None:
-    """Raises OptionsError for what kafka-leader-election refuses (LeaderElectionCommandOptions.validate), in its
-    words."""
+    """Raise OptionsError for what kafka-leader-election refuses (LeaderElectionCommandOptions.validate), in its
+    words.
+    """
     if given.election_type is None:
         raise OptionsError("Missing required option(s): election-type")
     if given.election_type.lower() not in (PREFERRED, UNCLEAN):
@@ -51,7 +52,7 @@ def check_election(given: argparse.Namespace) -> None:
 
 
 async def elect(command: Running, session: Session) -> int:
-    """Elect leaders; the exit code."""
+    """Elect leaders; return the exit code."""
     given = command.given
     unclean = given.election_type.lower() == UNCLEAN
     places = _asked(given)
@@ -73,7 +74,7 @@ async def elect(command: Running, session: Session) -> int:
 
 
 def all_read(command: Running, snapshot: Snapshot) -> bool:
-    """Whether all topics were read; says what was not."""
+    """Return whether all topics were read; print those that were not."""
     unread = [each for each in snapshot.failures if each.part == "topics"]
     for each in unread:
         command.complain(f"topics {each.entity}".rstrip() + f": {failure_text(each.failure)}")
@@ -81,7 +82,7 @@ def all_read(command: Running, snapshot: Snapshot) -> bool:
 
 
 def _asked(given: argparse.Namespace) -> list[Place] | None:
-    """The partitions, None for all."""
+    """Return the partitions that the options name, None for all."""
     if given.all_topic_partitions:
         return None
     if given.path_to_json_file is not None:
@@ -97,8 +98,9 @@ def _elections(places: Iterable[Place], unclean: bool) -> Statements:
 async def _elected(
     command: Running, session: Session, known: Mapping[Place, Partition], places: Sequence[Place] | None, unclean: bool
 ) -> int:
-    """Elect where a leader is needed, and print it as Kafka does; of all partitions those with the wanted leader are
-    left out."""
+    """Elect leaders where they are needed, print the result as Kafka does, and return the exit code. Of all partitions
+    those that have the wanted leader are not printed.
+    """
     problems: dict[Place, Failure | None] = {}
     needless: list[Place] = []
     for place in sorted(known) if places is None else places:
@@ -131,7 +133,7 @@ async def _elected(
 
 
 def _unknown(place: Place, known: Mapping[Place, Partition]) -> str:
-    """As a controller says it (ReplicationControlManager.electLeader)."""
+    """Return the controller's message for an unknown partition (ReplicationControlManager.electLeader)."""
     topic, number = place
     if any(name == topic for name, _ in known):
         return f"No such partition as {topic}-{number}"
@@ -141,7 +143,12 @@ def _unknown(place: Place, known: Mapping[Place, Partition]) -> str:
 def election_lines(
     results: Mapping[Place, Failure | None], needless: Sequence[Place], unclean: bool
 ) -> tuple[list[str], list[str]]:
-    """What kafka-leader-election prints, and what it says apart from that. results: None where a leader was elected."""
+    """Return what kafka-leader-election prints on standard output, and on standard error.
+
+    Args:
+        results: partition -> why its election failed, None where a leader was elected.
+        needless: partitions that have the wanted leader already.
+    """
     kind = (UNCLEAN if unclean else PREFERRED).upper()
     elected = [place for place, problem in results.items() if problem is None]
     failed = {place: problem for place, problem in results.items() if problem is not None}
@@ -166,7 +173,7 @@ def _joined(places: Iterable[Place]) -> str:
 
 
 async def delete_records(command: Running, session: Session) -> int:
-    """Delete the records before offsets; the exit code."""
+    """Delete the records before offsets; return the exit code."""
     offsets = deletion_offsets(command.given.offset_json_file)
     texts = {
         (topic, number): f"delete records topic {quote(topic)} partition {number} "
@@ -212,7 +219,12 @@ async def delete_records(command: Running, session: Session) -> int:
 
 
 def deletion_lines(problems: Mapping[Place, Failure | None], starts: Mapping[Place, int]) -> list[str]:
-    """What kafka-delete-records prints. starts: the first offset of each partition now."""
+    """Return the lines that kafka-delete-records prints.
+
+    Args:
+        problems: partition -> why its records were not deleted, None where they were.
+        starts: partition -> its first offset after the deletion.
+    """
     lines = ["Executing records delete operation", "Records delete operation completed:"]
     for (topic, number), problem in problems.items():
         place = f"partition: {safe(topic)}-{number}"

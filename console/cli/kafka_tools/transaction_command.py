@@ -93,7 +93,7 @@ def _fail(command: Running, what: str, failure: Failure) -> int:
 
 
 async def list_(command: Running, session: Session) -> int:
-    """Print the transactions of all coordinators; the exit code."""
+    """Print the transactions of all coordinators; return the exit code."""
     from console.admin.errors import AdminError
     from console.admin.transactions import list_transactions
 
@@ -114,7 +114,7 @@ async def list_(command: Running, session: Session) -> int:
 
 
 async def describe(command: Running, session: Session) -> int:
-    """Print one transaction; the exit code."""
+    """Print one transaction; return the exit code."""
     from console.admin.transactions import describe_transactions
 
     id_ = command.given.transactional_id
@@ -131,7 +131,7 @@ async def describe(command: Running, session: Session) -> int:
 
 
 def described(found: Transaction, now_ms: int) -> tuple[str, ...]:
-    """The row of a transaction under `DESCRIBED`."""
+    """Return the row of a transaction under `DESCRIBED`."""
     runs = found.start_ms >= 0
     return (
         str(found.coordinator),
@@ -150,7 +150,7 @@ def described(found: Transaction, now_ms: int) -> tuple[str, ...]:
 
 
 async def describe_producers(command: Running, session: Session) -> int:
-    """Print the producers of a partition; the exit code."""
+    """Print the producers of a partition; return the exit code."""
     given = command.given
     place = (given.topic, given.partition)
     listing = await _producers(session.client, [place], given.broker_id)
@@ -183,8 +183,10 @@ async def _producers(client: Client, places: Sequence[Place], broker_id: int | N
 
 
 async def find_hanging(command: Running, session: Session) -> int:
-    """Print open transactions that no coordinator will end; the exit code. In Kafka's form by its rule; in ours by the
-    stricter one, which says why."""
+    """Print open transactions that no coordinator will end; return the exit code.
+
+    With --output kafka by kafka-transactions' rule; in kac's own forms by a stricter one, with the reason for each.
+    """
     given = command.given
     if given.partition is not None:
         places = [(given.topic, given.partition)]
@@ -247,7 +249,7 @@ async def _kafkas_rule(command: Running, client: Client, places: Sequence[Place]
 
 
 def candidates(listing: ProducerListing, now_ms: int, longest_ms: int) -> list[OpenTransaction]:
-    """The open transactions whose last record is older than a transaction may last."""
+    """Return the open transactions whose last record is older than a transaction may last."""
     return [
         OpenTransaction(*place, producer)
         for place, producers in sorted(listing.producers.items())
@@ -259,8 +261,14 @@ def candidates(listing: ProducerListing, now_ms: int, longest_ms: int) -> list[O
 def hanging(
     found: Iterable[OpenTransaction], listed: Mapping[str, Transaction], described_: Mapping[str, Transaction]
 ) -> list[OpenTransaction]:
-    """Those that the coordinators don't list, or list without the partition, as kafka-transactions judges them
-    (FindHangingTransactionsCommand.filterHangingTransactions)."""
+    """Return those that the coordinators don't list, or list without the partition, as kafka-transactions judges them
+    (FindHangingTransactionsCommand.filterHangingTransactions).
+
+    Args:
+        found: open transactions that are older than they may be.
+        listed: transactional id -> the transaction as ListTransactions reports it.
+        described_: transactional id -> the same as DescribeTransactions reports it, with its partitions.
+    """
     ids = {each.producer_id: id_ for id_, each in listed.items()}
 
     def is_kept(each: OpenTransaction) -> bool:
@@ -271,7 +279,7 @@ def hanging(
 
 
 def hanging_row(each: OpenTransaction, now_ms: int) -> tuple[str, ...]:
-    """The row of a transaction under `HANGING`."""
+    """Return the row of a transaction under `HANGING`."""
     producer = each.producer
     return (
         safe(each.topic),
@@ -289,7 +297,7 @@ def hanging_row(each: OpenTransaction, now_ms: int) -> tuple[str, ...]:
 
 
 async def abort(command: Running, session: Session) -> int:
-    """End a hanging transaction; the exit code. Raises OptionsError where there is none."""
+    """Abort a hanging transaction; return the exit code. Raises OptionsError where there is none."""
     given = command.given
     place = (given.topic, given.partition)
     where = f"{safe(given.topic)}-{given.partition}"

@@ -55,7 +55,7 @@ Named = Kind | EntityType
 
 
 def _names_of(type_: EntityType) -> Named:
-    """What the names of a type are."""
+    """Return the kind of the names of a type."""
     match type_.lister:
         case Lister.RESOURCES:
             return type_
@@ -76,7 +76,11 @@ _QUOTAS = ("user", "client", "ip")
 
 
 def names(kind: Named, words: Sequence[str], command: str) -> list[str]:
-    """All names of a kind, sorted. words: the line so far, for which cluster and which entity it is about."""
+    """Return all names of a kind, sorted.
+
+    Args:
+        words: the line so far, which says which cluster and which entity are meant.
+    """
     if kind is Kind.CONTEXT:
         from console.contexts import load
 
@@ -98,7 +102,7 @@ def _quota_keys(words: Sequence[str], command: str) -> Sequence[str]:
 
 
 def _entity(typed: Sequence[str], command: str) -> tuple[str, str]:
-    """What the line is about: its kind in the singular, and its name as far as it is given."""
+    """Return what the line is about: the entity's type in the singular, and its name as far as it is given."""
     split = [part for each in typed for part in (each.split("=", 1) if each.startswith("--") else [each])]
     pairs = list(zip(split, [*split[1:], ""], strict=True))
     for word, value in pairs:
@@ -157,7 +161,7 @@ def _connection(words: Sequence[str]) -> argparse.Namespace:
 
 
 async def _read_in_time(session: Session, kind: Named, about: tuple[str, str]) -> Iterable[str]:
-    """Raises TimeoutError."""
+    """Read the names within `PATIENCE` seconds. Raises TimeoutError."""
     async with asyncio.timeout(PATIENCE):
         return await _read(session, kind, about)
 
@@ -245,9 +249,14 @@ Names = Callable[[Named, Sequence[str], str], Iterable[str]]
 
 
 def main(argv: Sequence[str], _options: argparse.Namespace) -> int:
-    """``bash LINE WORD``: the line up to the cursor, and what bash will replace of it; ``zsh LINE``, ``fish LINE``.
-    Prints a candidate in a line, for zsh and fish with a tab and what it is. Always 0: a completion that fails says
-    nothing."""
+    """Print the candidates for a line up to the cursor, one a line; for zsh and fish with a tab and a help text.
+
+    Args:
+        argv: ``bash LINE WORD``, where WORD is what bash will replace; ``zsh LINE``, ``fish LINE``.
+
+    Returns:
+        Always 0: a completion that fails prints nothing.
+    """
     logging.disable()  # nothing may come between the prompt and what is typed
     shell, line, word = (*argv, "", "", "")[:3]
 
@@ -258,8 +267,11 @@ def main(argv: Sequence[str], _options: argparse.Namespace) -> int:
 
 
 def candidates(shell: str, line: str, word: str, names: Names) -> list[str]:
-    """Lines for the shell's script: `FILES` alone, or what the word can become. word: for bash, the part of the line
-    that is replaced, as it was typed."""
+    """Return the lines for the shell's script: `FILES` alone, or what the word can become.
+
+    Args:
+        word: for bash, the part of the line that is replaced, as it was typed.
+    """
     try:
         before = split_line(line)[3]
     except Exception:  # noqa: BLE001  # argcomplete's lexer has no promise for a line that no shell would run
@@ -282,7 +294,7 @@ def candidates(shell: str, line: str, word: str, names: Names) -> list[str]:
 
 @contextmanager
 def _as_completed(line: str, shell: str) -> Iterator[None]:
-    """What argcomplete reads of the shell stands in the environment; afterwards what stood there before."""
+    """Set the environment variables that argcomplete reads while the block lasts, and restore the former ones."""
     former = dict(os.environ)
     # Its own variables belong to another program's completion.
     for name in [name for name in os.environ if name.startswith(("_ARGCOMPLETE", "_ARC_DEBUG"))]:
@@ -311,12 +323,12 @@ class _Finder(CompletionFinder):
     replaced: str
 
     def _init_debug_stream(self) -> None:
-        """No debugging: its stream would be whatever is open as 9."""
+        """Open no stream for debugging: the base class takes file descriptor 9, whatever it is."""
 
     def collect_completions(
         self, active_parsers: list[argparse.ArgumentParser], parsed_args: argparse.Namespace, cword_prefix: str
     ) -> list[str]:
-        """As the base class does, for a word that is remembered."""
+        """Remember the word, and collect its completions as the base class does."""
         self.line.typed = cword_prefix
         return super().collect_completions(active_parsers, parsed_args, cword_prefix)
 
@@ -326,7 +338,9 @@ class _Finder(CompletionFinder):
         cword_prequote: str,
         last_wordbreak_pos: int | None,  # noqa: ARG002  # bash says itself what it replaces
     ) -> list[str]:
-        """What replaces the word: bash's own part of it, quoted; zsh and fish take names as they are and quote them."""
+        """Return what replaces the word: bash's own part of it, quoted; zsh and fish take names as they are and quote
+        them.
+        """
         found = [each for each in completions if is_harmless(each)][:MOST]
         if self.shell == "fish":
             # The one character that fish leaves unquoted: it would become a user's home.
@@ -353,7 +367,9 @@ class _Line:
         self.listed = tuple(c for option in self._help.options if _is_positional(option) for c in option.choices)
 
     def parser(self) -> argparse.ArgumentParser:
-        """Flat: what a broken line has before its end counts too."""
+        """Return a parser of all options at once, without subcommands: options before a mistake in the line still
+        count.
+        """
         made = argparse.ArgumentParser(prog="kac", add_help=False, allow_abbrev=False, conflict_handler="resolve")
         positional = made.add_argument("command", help=argparse.SUPPRESS)
         if self.command:
@@ -424,7 +440,7 @@ def _is_positional(option: OptionHelp) -> bool:
 
 
 def _command(typed: Sequence[str]) -> tuple[str, CommandHelp]:
-    """The command that a line names and its options; without a command the options before it."""
+    """Return the command that a line names, and its options; without a command the options before it."""
     takes_value = {name for option in top().options if option.value for name in option.names}
     skip = False
     for given in typed:
@@ -439,8 +455,16 @@ def _command(typed: Sequence[str]) -> tuple[str, CommandHelp]:
 
 
 def _skipped(typed: str, replaced: str, quote: str) -> int | None:
-    """How much of the word stays on the line, because bash parts words at ``=`` and ``:`` too. typed: the whole word,
-    unquoted; replaced: what bash replaces, as it stands on the line behind an open quote. None where they differ."""
+    """Return how many characters of the word stay on the line, because bash splits words at ``=`` and ``:`` too.
+
+    Args:
+        typed: the whole word, unquoted.
+        replaced: what bash replaces, as it is on the line behind an open quote.
+        quote: the open quote, ``""`` without one.
+
+    Returns:
+        None where the two don't belong together.
+    """
     try:
         parts = shlex.split(f"{quote}{replaced}{quote}")
     except ValueError:
@@ -450,7 +474,7 @@ def _skipped(typed: str, replaced: str, quote: str) -> int | None:
 
 
 def _for_bash(text: str, quote: str) -> str:
-    """The text as bash takes it where a quote is open, or none; ``""`` where it can't stand there."""
+    """Return the text as bash takes it after this open quote, or none; ``""`` where it can't be written there."""
     if quote == "'":
         return "" if "'" in text else text
     if quote == '"':

@@ -75,7 +75,7 @@ SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 
 def completion_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac completion``: the shell."""
+    """Add the options of ``kac completion``: the shell."""
     parser.set_defaults(run=run_completion)
     parser.add_argument("shell", choices=tuple(SCRIPTS), help="whose script to print")
     parser.epilog = (
@@ -87,6 +87,6 @@ def completion_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_completion(options: argparse.Namespace) -> int:
-    """Print the shell's script; 0."""
+    """Print the shell's script; return 0."""
     put(SCRIPTS[options.shell])
     return 0

@@ -17,7 +17,7 @@ by stand beside those that they are made of, which are in the files too.
 
 
 def page() -> str:
-    """The page as Markdown."""
+    """Return the page as Markdown."""
     made = [_HEAD]
     for layer, title in LAYERS.items():
         made.append(f"\n## {title} ({layer})\n")

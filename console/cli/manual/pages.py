@@ -56,7 +56,7 @@ _VALUES = """\
 
 
 def reference() -> str:
-    """The page, in Markdown."""
+    """Return the page of all commands, in Markdown."""
     return "\n".join(_page()) + "\n"
 
 
@@ -134,18 +134,18 @@ class CommandHelp(Struct, frozen=True):
 
 
 def top() -> CommandHelp:
-    """What may stand before a command."""
+    """Return the options that may be given before a command."""
     made = parser()
     return CommandHelp("", made.description or "", tuple(_options(made)))
 
 
 def commands() -> tuple[Command, ...]:
-    """The commands that an operator types."""
+    """Return the commands that an operator types."""
     return tuple(command for command in COMMANDS if not command.name.startswith("_"))
 
 
 def help_of(command: Command) -> CommandHelp:
-    """A command's options; imports its module."""
+    """Return a command's options; imports its module."""
     if command.name == "configs":
         from console.cli.kafka_configs.command_line import EXAMPLES
 
@@ -203,7 +203,7 @@ _EXITS = (
 
 
 def page() -> str:
-    """The page in roff's man macros."""
+    """Return the page in roff's man macros."""
     return "\n".join(_lines()) + "\n"
 
 
@@ -265,7 +265,9 @@ def _verbatim(text: str) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """As roff prints it: its own characters escaped, a dot or quote at the start of a line no request."""
+    """Escape a text for roff: its own characters, and a dot or quote at the start of a line, which would be a
+    request.
+    """
     escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("…", "...").replace("'", "\\(aq")
     return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped
 
