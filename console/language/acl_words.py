@@ -36,10 +36,15 @@ def operations_of(type_: AclResourceType) -> tuple[str, ...]:
 
 
 def acl_target(reader: Reader, *, existing: bool) -> tuple[AclResourceType, str | None, PatternType]:
-    """Read the target of an ACL: ``cluster``, or a type, a name and how the name is compared.
+    """Read the target of an ACL: ``cluster``, or a type, a name and a pattern type.
 
-    existing: whether it is of an ACL that there may be already: old brokers took an empty name, and a newer release has
-    more types and patterns.
+    Args:
+        existing: whether the ACL may exist already: old brokers accepted an empty name, and a newer release has
+            more types
+            and patterns.
+
+    Returns:
+        The type, the name, which is None for the cluster, and the pattern type.
     """
     newer = newer_code(reader, AclResourceType) if existing else None
     kind = _acl_type(reader) if newer is None else newer.name.lower()
@@ -61,7 +66,9 @@ _Code = TypeVar("_Code", bound=Code)
 
 
 def newer_code(reader: Reader, of: type[_Code]) -> _Code | None:
-    """Read a code that has no word, as rows show it: ``unknown(9)``. Returns None where the next word is none."""
+    """Read a code for which the language has no word, as rows show it: ``unknown(9)``. Returns None for any
+    other word.
+    """
     word = reader.word
     if word is None or not word.bare or not word.text.lower().startswith("unknown("):
         return None
@@ -91,7 +98,11 @@ def _acl_type(reader: Reader) -> str:
 
 
 def principal(reader: Reader, *, existing: bool) -> str:
-    """Read a principal. existing: one of an ACL that there is, which old brokers took without a type."""
+    """Read a principal.
+
+    Args:
+        existing: whether the ACL may exist already: old brokers accepted a principal without a type.
+    """
     expected = Expected(What.PRINCIPAL, "a principal such as User:alice")
     word = reader.take(expected)
     kind, colon, _ = word.text.partition(":")
@@ -102,7 +113,14 @@ def principal(reader: Reader, *, existing: bool) -> str:
 
 
 def operations(reader: Reader, *, existing: bool) -> tuple[tuple[AclOperation, ...], Word]:
-    """Read operations, separated by commas, in one word. existing: also those of newer releases, ``UNKNOWN(17)``."""
+    """Read operations, separated by commas, in one word.
+
+    Args:
+        existing: accepts those of newer releases, too: ``UNKNOWN(17)``.
+
+    Returns:
+        Each operation once, and the word.
+    """
     word = reader.take(Expected(What.OPERATIONS, "operations such as READ,WRITE"), role=None)
     found: list[AclOperation] = []
     for name in word.text.split(","):
@@ -126,7 +144,11 @@ def _unknown_operation(reader: Reader, word: Word, name: str) -> None:
 
 
 def require_checked(type_: AclResourceType, operations: Iterable[AclOperation], span: Span) -> None:
-    """Raise CommandError for an operation that brokers never check on a type of resource. span: of the operations."""
+    """Raise CommandError for an operation that brokers never check on a type of resource.
+
+    Args:
+        span: of the operations.
+    """
     legal = operations_of(type_)
     for operation in operations:
         if operation.name not in legal:
@@ -136,12 +158,17 @@ def require_checked(type_: AclResourceType, operations: Iterable[AclOperation], 
 
 
 def operations_text(operations: Iterable[AclOperation]) -> str:
-    """Return operations as one word."""
+    """Return operations as one word of the language."""
     return ",".join(operation.name for operation in operations)
 
 
 def resource_text(type_: AclResourceType, name: str | None, written: Callable[[str], str] = quote) -> str:
-    """Return what an ACL is about: None for the cluster. written: how its name is quoted."""
+    """Return the resource of an ACL as text.
+
+    Args:
+        name: None for the cluster.
+        written: quotes the name.
+    """
     if type_ == ACL_CLUSTER:
         return "cluster"
     return joined(_ACL_WORD.get(type_) or type_.name.lower(), written(name or ""))

@@ -90,7 +90,7 @@ def _resource_name(reader: Reader, type_: EntityType) -> str:
 
 
 def plain_name(reader: Reader, expected: Expected, plural: str, *, may_be_empty: bool = False) -> Name:
-    """Read a name of a kind without a default: not the unquoted ``<default>``, nor empty unless `may_be_empty`."""
+    """Read a name of an entity without a default: not the unquoted ``<default>``, nor empty unless `may_be_empty`."""
     word = reader.take(expected)
     if word.is_bare(DEFAULT_NAME):
         reader.fail(f"{plural} have no {DEFAULT_NAME}", word, f"quote a name that is spelled so: '{DEFAULT_NAME}'")
@@ -139,7 +139,7 @@ def topic_name(reader: Reader, expected: Expected = TOPIC) -> Name:
 
 
 def group_name(reader: Reader) -> Name:
-    """Read ``group NAME`` of a group that there is. Brokers keep offsets of the group with the empty name, too."""
+    """Read ``group NAME`` of an existing group. Its name may be empty: brokers keep offsets for that group, too."""
     reader.need_keyword("group")
     return plain_name(reader, GROUP, "groups", may_be_empty=True)
 
@@ -214,7 +214,7 @@ def key_of(reader: Reader, word: Word) -> Key:
 
 
 def key_expected(reader: Reader, subject: Subject | None) -> Expected:
-    """Return what has to follow: a key of an entity, without a value."""
+    """Return the expectation of an entity's key, without a value."""
     return Expected(What.KEY, "a KEY", subject=subject, detail=reader.verb)
 
 
@@ -229,7 +229,7 @@ def key(reader: Reader, subject: Subject | None) -> Key:
 
 
 def keys(reader: Reader, subject: Subject | None) -> tuple[Key, ...]:
-    """Read all keys up to the end, and record that another one can follow."""
+    """Read all keys up to the end, and record that another key can follow."""
     found = []
     while not reader.ended:
         found.append(key(reader, subject))
@@ -244,14 +244,14 @@ def assign(reader: Reader, subject: Subject | None) -> Assign:
 
 
 def assigned(reader: Reader, word: Word, name: Word, value: Word) -> Assign:
-    """Return what a pair that was read assigns."""
+    """Return the assignment of a pair that `Reader.take_pair` read."""
     source = secret_source(reader, value)
     given = source if source is not None else value.text
     return Assign(key_of(reader, name), given, reader.span(word), reader.span(value))
 
 
 def offered_durations(_snapshot: Snapshot) -> list[Candidate]:
-    """Return durations to choose from."""
+    """Return the durations that completion offers."""
     return [Candidate(text) for text in ("15min", "30min", "1h", "4h", "12h", "1d")]
 
 

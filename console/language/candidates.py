@@ -46,7 +46,7 @@ def matching(candidates: Iterable[Candidate], typed: str) -> list[Candidate]:
     if not folded:
         return list(candidates)
     ranked = [(rank, place, c) for place, c in enumerate(candidates) if (rank := _rank(c.text.casefold(), folded)) < 3]
-    # Letters in order match nearly anything; they help only if nothing else is found.
+    # Letters in order match nearly anything; they help only if nothing else matches.
     best = min((rank for rank, _, _ in ranked), default=3)
     return [candidate for rank, _, candidate in sorted(ranked) if rank < 2 or best == 2]
 
@@ -103,7 +103,7 @@ VALUES: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "sasl.mechanism.inter.broker.protocol": _MECHANISMS,
     }
 )
-"""Key (without a listener's prefix) -> value -> its meaning, unless the name says it."""
+"""Key (without a listener's prefix) -> value -> its meaning, ``""`` where the name is clear."""
 
 LEVELS: Mapping[str, str] = MappingProxyType(dict.fromkeys(LOG_LEVELS, ""))
 

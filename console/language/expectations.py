@@ -58,7 +58,14 @@ class Candidates:
     # -- whole words -----------------------------------------------------------------------------------------------
 
     def words(self, expected: Expected, typed: str) -> list[Candidate]:
-        """Return the candidates for a word, or for the key of a ``KEY=VALUE``. typed: its typed part."""
+        """Return the candidates for a word, or for the key of a ``KEY=VALUE``.
+
+        Args:
+            typed: the part of the word before the cursor.
+
+        Returns:
+            At most `LIMIT` names and keys, those that begin with `typed` first.
+        """
         index = self._index(expected)
         if index is not None:
             beside = matching(self._beside(expected), typed)
@@ -246,7 +253,11 @@ class Candidates:
         return entry is not None and entry.type == LIST
 
     def values(self, expected: Expected, key: str, typed: str) -> list[Candidate]:
-        """Return the candidates for the value of a ``KEY=VALUE``. typed: its typed part."""
+        """Return the candidates for the value of a ``KEY=VALUE``, the best match first.
+
+        Args:
+            typed: the part of the value before the cursor; of a list, of its last item.
+        """
         if expected.what is What.LIST_FILTER:
             return self._filter_values(expected.detail, key, typed)
         own = expected.values(self._snapshot, key) if expected.values is not None else None

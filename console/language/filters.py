@@ -37,7 +37,7 @@ _GLOB_OF_DIGITS = re.compile(r"(?=.*[*?\[])[-0-9.*?\[\]!]+")
 
 
 def glob_test(patterns: Collection[str | None], *, fold: bool = False) -> Test:
-    """Return a test whether a name matches one of the patterns; None stands for ``<default>``. Without patterns all
+    """Return a test whether a name matches one of the patterns; None means ``<default>``. Without patterns all
     match."""
     if not patterns:
         return lambda _text: True
@@ -48,11 +48,16 @@ def glob_test(patterns: Collection[str | None], *, fold: bool = False) -> Test:
 
 
 def row_test(statement: List, columns: Collection[Column[R]], more: str = "") -> Callable[[R], bool | None]:
-    """Return a test whether a row passes all filters of the statement; a row without the column does not. None: what is
-    known of the row does not say it.
+    """Return a test whether a row passes all filters of the statement; a row without the column does not.
 
-    more: further legal keys, as text for the operator. Raises CommandError for an unknown column, and for a
-    comparison or a value that is invalid for the column.
+    Args:
+        more: further legal keys, as text for the operator.
+
+    Returns:
+        A function of a row, which returns None where the values that decide are unknown.
+
+    Raises:
+        CommandError: an unknown column, or a comparison or value that is invalid for the column.
     """
     tests: list[Callable[[R], bool | None]] = []
     for field in statement.fields:
@@ -217,8 +222,14 @@ class ConfigFilter:
         return tuple(dict.fromkeys(field.key for field in self._fields))
 
     def values(self, snapshot: Snapshot, resource: ConfigResource) -> dict[str, str | None] | None:
-        """Return key -> value of a resource that passes, None for one that does not. A hidden value does not pass.
-        Raises CommandError for a comparison or a value that is invalid for the key."""
+        """Return the filtered keys of a resource with their values.
+
+        Returns:
+            None for a resource that does not pass. A hidden value does not pass.
+
+        Raises:
+            CommandError: a comparison or a value that is invalid for the key.
+        """
         entries = snapshot.configs.get(resource)
         if entries is None:
             return {} if not self._fields else None

@@ -24,8 +24,9 @@ def shown(name: Name) -> str:
 
 
 def position_of(snapshot: Snapshot, group: Name) -> GroupPosition:
-    """Return where a group stands, which may not exist. Raises CommandError if that could not be read whole: what is
-    missing would be left as it is."""
+    """Return a group's position; the group may not exist. Raises CommandError if it could not be read whole: an offset
+    that is missing in it would not be changed.
+    """
     name = group.text or ""
     position = snapshot.group_positions.get(name)
     if position is not None and not position.failures:
@@ -37,12 +38,12 @@ def position_of(snapshot: Snapshot, group: Name) -> GroupPosition:
 
 
 def is_share(position: GroupPosition) -> bool:
-    """Return whether it is a share group."""
+    """Return whether the group is a share group."""
     return position.group is not None and position.group.type == SHARE
 
 
 def existing(snapshot: Snapshot, group: Name) -> GroupPosition:
-    """Return where a group stands. Raises CommandError if it does not exist, or could not be read whole."""
+    """Return the position of a group. Raises CommandError if it does not exist, or could not be read whole."""
     position = position_of(snapshot, group)
     if position.group is None:
         raise CommandError(
@@ -54,7 +55,9 @@ def existing(snapshot: Snapshot, group: Name) -> GroupPosition:
 
 
 def partitions_in(snapshot: Snapshot, topic: Name, partition: int | None) -> list[TopicPartition]:
-    """Return the partitions of a topic, or one. Raises CommandError for those that do not exist."""
+    """Return all partitions of a topic, or the one that is named. Raises CommandError for a topic or partition that
+    does not exist.
+    """
     name = topic.text or ""
     require_topic(snapshot, name, topic.span)
     known = snapshot.topics[name]
@@ -77,7 +80,7 @@ def commits(
     position: GroupPosition,
     share: bool = False,
 ) -> Iterator[Edit]:
-    """Yield a commit for each partition, of the offset that is meant there."""
+    """Yield a commit for each partition, of the offset that `to` means in it."""
     offset = _offsets(to, snapshot, position)
     for place in places:
         yield CommitOffset(group.text or "", *place, offset(place), to.epoch, to.metadata, to.restored, share)

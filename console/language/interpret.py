@@ -1,4 +1,4 @@
-"""Turns statements into edits, and edits into the statements that stage them; verbs say both. Pure."""
+"""Turns statements into edits, and edits into the statements that stage them; verbs have both directions. Pure."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def to_edits(
 
 
 def to_statement(edit: Edit) -> EditStatement:
-    """Return the statement that stages an edit. For a secret value, or a key that looks sensitive, it asks."""
+    """Return the statement that stages an edit. It asks for a secret value, and for
+    the value of a key that looks sensitive.
+    """
     return _by_edit()[type(edit)](edit)
 
 

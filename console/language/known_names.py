@@ -28,7 +28,7 @@ class NameIndex:
         return self._names
 
     def changed(self, gone: Set[str], new: Set[str]) -> NameIndex:
-        """Return an index without some names and with others; the rest is not sorted again."""
+        """Return an index without the names in `gone` and with those in `new`; the rest is not sorted again."""
         other = NameIndex()
         other._names = [name for name in self._names if name not in gone] if gone else self._names.copy()
         other._folded = [name.casefold() for name in other._names] if gone else self._folded.copy()
@@ -39,7 +39,7 @@ class NameIndex:
         return other
 
     def find(self, typed: str, limit: int) -> list[str]:
-        """Return names that begin with the typed text, then names that contain it."""
+        """Return names that begin with the typed text, then names that contain it, `limit` at most."""
         folded = typed.casefold()
         first = bisect_left(self._folded, folded)
         beginning = []
@@ -52,7 +52,7 @@ class NameIndex:
         return beginning + list(islice(self._holding(folded), limit - len(beginning)))
 
     def make_ready(self) -> None:
-        """Build what `find` needs, ahead of its first call."""
+        """Build the joined text that `find` searches, ahead of its first call."""
         self._all_text()
 
     def _holding(self, folded: str) -> Iterator[str]:

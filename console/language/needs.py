@@ -1,4 +1,4 @@
-"""Which parts of a snapshot statements need: each kind of statement says it. Pure."""
+"""Which parts of a snapshot statements need: each kind of statement declares them. Pure."""
 
 from __future__ import annotations
 

@@ -32,8 +32,9 @@ ROWS = 100_000
 
 
 def with_file(statement: S) -> S:
-    """Return a statement with the offsets of the file that it names; others as they are. Raises CommandError for a file
-    that can't be read."""
+    """Return a statement with the offsets of the file that it names; other statements unchanged. Raises CommandError
+    for a file that can't be read.
+    """
     if not isinstance(statement, ResetOffsets) or statement.to.how != "file":
         return statement
     text = read_text(statement.to.path, statement.to.span)
@@ -42,7 +43,7 @@ def with_file(statement: S) -> S:
 
 
 def read_text(path: str, span: Span | None = None) -> str:
-    """Return what is in a file. Raises CommandError where it can't be read or is too long."""
+    """Return the text of a file. Raises CommandError where it can't be read or has more than `LIMIT` bytes."""
     shown = f"'{clean(path, 200)}'"
     try:
         with Path(path).expanduser().open("rb") as file:

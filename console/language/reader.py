@@ -100,11 +100,16 @@ class Candidate(NamedTuple):
 
 
 class Expected(Struct, frozen=True):
-    """What is valid at a position. label: as the help writes it; words: fixed words; subject: the entity whose keys are
-    valid; detail: the kind of a list, the type of an ACL's resource, the word of a type of entity.
+    """What is valid at a position.
 
-    A verb's own candidates, in what was read of a cluster: offers: words or keys; with `What.ASSIGN` before the keys of
-    the subject. values: those of a key; None for a key that is not the verb's own. reads: what they are found in.
+    Attributes:
+        label: as the help writes it.
+        words: the fixed words.
+        subject: the entity whose keys are valid; None for the selected one.
+        detail: the kind of a list, the type of an ACL's resource, or the word of a type of entity.
+        offers: the verb's own words or keys, from a snapshot; with `What.ASSIGN` before the keys of the subject.
+        values: the values of a key, from a snapshot; None for a key that is not the verb's own.
+        reads: the parts of the snapshot that `offers` and `values` need.
     """
 
     what: What

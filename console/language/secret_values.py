@@ -26,7 +26,14 @@ FILE_LIMIT = 1 << 20
 async def resolve_secrets(
     statement: EditStatement, ask: Callable[[SecretSlot], Awaitable[Secret]]
 ) -> dict[str, Secret]:
-    """Return key -> secret, from files or by asking. Raises CommandError for an unreadable file, and as `ask` does."""
+    """Return key -> secret, from files or by asking.
+
+    Args:
+        ask: asks the operator for a secret.
+
+    Raises:
+        CommandError: a file can't be read, or there is no terminal to ask on.
+    """
     return {
         slot.key: read_secret_file(slot.source, slot.span) if isinstance(slot.source, FromFile) else await ask(slot)
         for slot in kind_of(statement).secrets(statement)

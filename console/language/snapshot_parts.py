@@ -54,17 +54,17 @@ EVERY_BROKER = Needs(every=frozenset({BROKER}), resources=frozenset({CLUSTER_DEF
 
 
 def whole_parts(*names: str) -> Needs:
-    """Return whole parts of a snapshot, by their names."""
+    """Return the need for whole parts of a snapshot, by their names."""
     return Needs(parts=frozenset(names))
 
 
 def the_topic(topic: Name) -> Needs:
-    """Return one topic."""
+    """Return the need for one topic."""
     return Needs(topics=frozenset({topic.text or ""}))
 
 
 def the_group(group: Name, time: int | None = None) -> Needs:
-    """Return where a group stands, and the offsets of its partitions at a time (ms since 1970)."""
+    """Return the need for a group's position, and for the offsets of its partitions at a time (ms since 1970)."""
     return Needs(group_positions=frozenset({(group.text or "", time)}))
 
 
@@ -74,7 +74,7 @@ def subject_or(entity: Entity | None, selected: Subject | None) -> Subject | Non
 
 
 def configs_of(resource: ConfigResource) -> Needs:
-    """Return the configs of a resource, with what says whether it exists."""
+    """Return the need for a resource's configs, and for the part that shows whether it exists."""
     need = Needs(resources=frozenset({resource}))
     if resource.type == TOPIC:
         return need | Needs(topics=frozenset({resource.name}))
@@ -84,7 +84,7 @@ def configs_of(resource: ConfigResource) -> Needs:
 
 
 def to_change(subject: Subject | None, keys: Iterable[str]) -> Needs:
-    """Return what a change of an entity's keys is judged by."""
+    """Return what has to be read to check a change of an entity's keys."""
     if subject is None:
         return NOTHING
     if isinstance(subject, ConfigResource):
@@ -94,7 +94,9 @@ def to_change(subject: Subject | None, keys: Iterable[str]) -> Needs:
 
 
 def quotas_around(entity: QuotaEntity) -> frozenset[QuotaFilter]:
-    """Return the filters for all about an entity: itself, a user's clients, and the levels that may apply to it."""
+    """Return the filters for all quotas that concern an entity: its own, a user's clients', and the levels that may
+    apply to it.
+    """
     parts = entity.as_dict()
     found = {filter_for_name(USER, parts[USER])} if USER in parts else {filter_for_entity(entity)}
     user, client = parts.get(USER), parts.get(CLIENT_ID)
@@ -113,12 +115,12 @@ def quotas_that_count(user: str, client: str) -> frozenset[QuotaFilter]:
 
 
 def one_broker(brokers: Iterable[int]) -> ConfigResource | None:
-    """Return the broker that is asked for the keys of brokers."""
+    """Return the broker whose configs show the keys of brokers, None where there is none."""
     lowest = min(brokers, default=None)
     return None if lowest is None else broker_resource(lowest)
 
 
 def one_topic(names: Iterable[str]) -> ConfigResource | None:
-    """Return the topic that is asked for the keys of topics."""
+    """Return the topic whose configs show the keys of topics, None where there is none."""
     name = next(iter(names), None)
     return None if name is None else topic_resource(name)

@@ -1,4 +1,4 @@
-"""Statements, the syntax tree: what all have in common, and the values that they share. A verb's own statements stand
+"""Statements, the syntax tree: what all have in common, and the values that they share. A verb's own statements are
 in its module of `console.language.verbs`. Spans are ignored when two are compared."""
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ EVERYWHERE = Where.BAR | Where.RUN | Where.SHELL
 INTERACTIVE = Where.BAR | Where.SHELL
 
 _WRITTEN = frozenset({"span", "value_span", "for_span", "operations_span", "host_span", "quoted"})
-"""Fields that say how and where something was written."""
+"""Fields about spelling and location, which do not count for equality."""
 
 
 class Node(Struct, frozen=True, eq=False):
@@ -147,7 +147,7 @@ def joined(*words: str) -> str:
 
 
 def subject_text(subject: Subject) -> str:
-    """Return an entity in the language."""
+    """Return an entity as text of the language."""
     if isinstance(subject, ConfigResource):
         name = DEFAULT_NAME if subject.is_cluster_default else quote(subject.name)
         return f"{resource_word(subject.type)} {name}"
@@ -159,39 +159,39 @@ def subject_text(subject: Subject) -> str:
 
 
 def entity_text(entity: Entity | None) -> str:
-    """Return the entity of a statement, ``""`` where none is named."""
+    """Return the entity of a statement as text, ``""`` where none is named."""
     return subject_text(entity.subject) if entity else ""
 
 
 def key_text(key: Key) -> str:
-    """Return a key; quotes are kept, since a quoted key is meant literally."""
+    """Return a key as text; quotes are kept, since a quoted key is meant literally."""
     return key.name if not key.quoted and can_stand_bare(key.name) else quoted(key.name)
 
 
 def name_text(name: Name) -> str:
-    """Return a name."""
+    """Return a name as text, ``<default>`` for None."""
     return DEFAULT_NAME if name.text is None else quote(name.text)
 
 
 def assign_text(assign: Assign) -> str:
-    """Return a ``KEY=VALUE``."""
+    """Return a ``KEY=VALUE`` as text; a secret's source, never a secret."""
     if isinstance(assign.value, str):
         return f"{key_text(assign.key)}={quote(assign.value) if assign.value else ''}"
     return f"{key_text(assign.key)}={secret_text(assign.value)}"
 
 
 def secret_text(source: SecretSource) -> str:
-    """Return where a secret comes from."""
+    """Return the source of a secret as text: ``@FILE`` or ``?``."""
     return f"@{quote(source.path)}" if isinstance(source, FromFile) else "?"
 
 
 def field_text(field: FieldFilter) -> str:
-    """Return a filter of a column."""
+    """Return a column's filter as text."""
     return f"{quote_beside_equals(field.key)}{field.operator}{pattern_text(field.pattern)}"
 
 
 def pattern_text(pattern: str | None) -> str:
-    """Return a glob."""
+    """Return a glob as text, ``<default>`` for None."""
     return DEFAULT_NAME if pattern is None else quote_pattern(pattern)
 
 
@@ -250,7 +250,11 @@ class SecretSlot(NamedTuple):
 
 
 def secrets_among(assigns: tuple[Assign, ...], about: str) -> tuple[SecretSlot, ...]:
-    """Return a slot for each value that is a secret's source. about: what the keys are of, and a space."""
+    """Return a slot for each value that is a secret's source.
+
+    Args:
+        about: the entity of the keys and a space, which the prompt begins with.
+    """
     return tuple(
         SecretSlot(assign.key.name, clean(f"{about}{assign.key.name}", 120), assign.value, assign.span)
         for assign in assigns
@@ -268,5 +272,5 @@ def key_of_edit(edit: ConfigEdit) -> Key:
 
 
 def assign_of(key: Key, value: str | Secret) -> Assign:
-    """Return what gives a key a value, which is asked for where it may be a secret."""
+    """Return the ``KEY=VALUE`` of an edit; ``KEY=?`` where the value may be a secret."""
     return Assign(key, Asked() if isinstance(value, Secret) or looks_sensitive(key.name) else value)

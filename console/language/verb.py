@@ -1,4 +1,4 @@
-"""What the registry of verbs says of each, and of the statements that verbs make."""
+"""The records of the registry of verbs: what each verb is, and what its statements are."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class StatementKind(Struct, Generic[S], frozen=True, kw_only=True):
     """What holds for all statements of a class. The functions are pure.
 
     text: the statement as text that parses to it.
-    needs: the parts of a snapshot that it needs, told the entity that is meant where none is named.
+    needs: the parts of a snapshot that it needs, from the statement and the entity that is selected.
     lines: the answer of a query that is text alone; tables are made by `console.answers.queries`.
-    edits: what an edit verb stages, once `needs` was read; raises CommandError, with the place in the script.
+    edits: what an edit verb stages, once `needs` was read; raises CommandError, with its span in the script.
     of_edits: kind of edit -> its statement, whose text is the command that stages it. A function, as modules of
     `console.plan.kinds` load much that a script without edits does not need.
     secrets: the secrets that have to be read or asked for, in order.
@@ -56,7 +56,7 @@ class StatementKind(Struct, Generic[S], frozen=True, kw_only=True):
 
 
 class HelpEntry(Struct, frozen=True):
-    """What help says of a verb.
+    """A verb's entry in the help.
 
     usage: its forms. summary: one line without a full stop; about: details, in full sentences. where: where it is
     entered.

@@ -69,7 +69,7 @@ def _others(snapshot: Snapshot, target: ConfigResource) -> Iterator[ConfigResour
 
 
 def known_keys(snapshot: Snapshot, target: ConfigResource) -> dict[str, ConfigEntry]:
-    """Return key -> an entry with its type, the resource's own entry if it has one. Empty if nothing was read."""
+    """Return key -> an entry with its type, the resource's own entry if it has one. Empty if no configs were read."""
     keys: dict[str, ConfigEntry] = {}
     for entries in described_sets(snapshot, target):
         for entry in entries:
@@ -147,7 +147,7 @@ def require_topic(snapshot: Snapshot, name: str, span: Span | None, plan: Create
 
 
 def near(name: str, names: Iterable[str]) -> str:
-    """Return a hint with the nearest of many names, or ``""``."""
+    """Return a hint with the nearest of many names, ``""`` where none is near."""
     alike = (known for known in names if known[:1] == name[:1] and abs(len(known) - len(name)) <= 4)
     candidates = [known for known, _ in zip(alike, range(_CANDIDATES), strict=False)]
     return did_you_mean(name, candidates, cutoff=0.75)
@@ -159,19 +159,24 @@ def label(target: ConfigResource) -> str:
 
 
 def config_problems(snapshot: Snapshot, target: ConfigResource) -> tuple[ReadFailure, ...]:
-    """Return why a resource's configs could not be read."""
+    """Return the failures of reading a resource's configs."""
     return tuple(f for f in snapshot.failures if f.part == "configs" and f.entity in ("", label(target)))
 
 
 def problems(snapshot: Snapshot, *parts: str) -> tuple[ReadFailure, ...]:
-    """Return what could not be read of whole parts."""
+    """Return the failures of whole parts of a snapshot."""
     return tuple(failed for failed in snapshot.failures if failed.part in parts)
 
 
 def subject_of(
     entity: Entity | None, selected: Subject | None, span: Span, keys: tuple[Key, ...] = ()
 ) -> tuple[Subject, Span]:
-    """Return the entity of a statement. Raises CommandError if none is named and none is selected."""
+    """Return the entity of a statement, with its span. Raises CommandError if none is named and none is selected.
+
+    Args:
+        span: of the statement, which an error without a better location points at.
+        keys: the statement's; an unquoted first key that looks like an entity's word is named in the hint.
+    """
     if entity is not None:
         return entity.subject, entity.span
     if selected is not None:

@@ -96,10 +96,10 @@ STATEMENT_KINDS: Mapping[type[Statement], StatementKind[Any]] = MappingProxyType
 
 @cache
 def verbs_for(where: Where) -> tuple[Verb, ...]:
-    """Return the verbs that work there, in the order of the help."""
+    """Return the verbs of a prompt, in the order of the help."""
     return tuple(verb for verb in _ALL if verb.where & where)
 
 
 def kind_of(statement: Statement) -> StatementKind[Any]:
-    """Return what holds for all statements of its class."""
+    """Return the `StatementKind` of a statement's class."""
     return STATEMENT_KINDS[type(statement)]

@@ -34,7 +34,7 @@ def _parse(reader: Reader) -> Apply:
 
 
 def _warnings(reader: Reader) -> tuple[str, ...]:
-    """Read names of warnings, separated by commas; one that has to be typed as NAME=SUBJECT."""
+    """Read names of warnings, separated by commas; a warning that has to be confirmed by typing is NAME=SUBJECT."""
     word = reader.take(Expected(What.WORDS, "NAMEs of warnings", NAMES), Role.VALUE)
     names = tuple(name for name in word.text.split(",") if name)
     for name in names:

@@ -1,4 +1,4 @@
-"""``skip``: a group goes on behind the record it stands on, or behind several."""
+"""``skip``: a group continues behind the record at its committed offset, or behind several."""
 
 from __future__ import annotations
 
