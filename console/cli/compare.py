@@ -92,7 +92,7 @@ def _resource(text: str) -> ConfigResource | None:
 
 
 class _Side(NamedTuple):
-    """What one side has. unread: the parts of a cluster that could not be read as a whole."""
+    """The state of one side. unread: the parts of a cluster that could not be read as a whole."""
 
     wanted: Wanted
     unread: frozenset[str] = frozenset()

@@ -29,7 +29,7 @@ FLEET_COLORS = {"production": "red", "staging": "yellow", "old": "blue"}
 CONFIRMED = frozenset({"production"})
 """Applying to these wants the context's name typed."""
 OWN_PROCESS = frozenset({"large"})
-"""Scenarios whose cluster has so much to do that it would slow the console's own process."""
+"""Scenarios whose cluster runs in a process of its own: as a thread of the console it would slow the screen."""
 
 
 def demo_options(parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ from console.cli.screen import dumb, no_unicode, not_a_terminal
 
 LEAST_COLUMNS, LEAST_ROWS = 80, 24
 LEAST_ROOM = 64 * 1024 * 1024
-"""Bytes for log, journal and histories."""
+"""Free bytes that log, journal and histories need."""
 
 
 def doctor_options(parser: argparse.ArgumentParser) -> None:

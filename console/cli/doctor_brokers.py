@@ -1,4 +1,4 @@
-"""What doctor finds out about brokers themselves: what their server lacks, and whether each is where it says."""
+"""The checks of brokers: which APIs they lack, and whether each answers at the address that it advertises."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ STEP_SECONDS = 5.0
 MOST_BOOTSTRAP, MOST_ADDRESSES, MOST_BROKERS, AT_ONCE = 8, 8, 200, 16
 SLOW_SECONDS = 0.25
 CLOCK_SECONDS = 2.0
-"""Difference of clocks from which times in the console mislead, and tokens and tickets begin to fail."""
+"""Seconds of difference between clocks from which times in the console mislead, and tokens and tickets fail."""
 RIGHTS = (
     # Operation on the cluster, what needs it.
     ("DESCRIBE", "ACLs, SCRAM users, disks, moves, the quorum"),
@@ -42,7 +42,7 @@ RIGHTS = (
 
 
 class _Step(NamedTuple):
-    """How far an address was reached."""
+    """The result of one bootstrap address: its checks, and whether it works or refused the credentials."""
 
     checks: list[Check]
     works: bool
@@ -119,7 +119,7 @@ class _Try(NamedTuple):
 
 
 class _Looked(NamedTuple):
-    """What a name leads to. problem: why it leads nowhere. by_ssh: looked up and tried by the SSH host."""
+    """The addresses of a host name. problem: why it has none. by_ssh: resolved and tried by the SSH host."""
 
     tried: tuple[_Try, ...]
     problem: str = ""

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from console.triage.events import Event
 
 SAID_AFTER = 60.0
-"""Seconds within which everything should have been read once; what has not been by then is said to be unwatched."""
+"""Seconds within which everything should have been read once; what has not been by then is reported as not watched."""
 STEP = 0.5
-"""Seconds between two looks at what is watched."""
+"""Seconds between two checks of what is watched."""
 
 
 def events_options(parser: argparse.ArgumentParser) -> None:

@@ -321,7 +321,7 @@ async def _stage_plan(session: Session, kept: PlanFile, output: str, *, force: b
     if moved:
         Printer(output)(conflict_table("moved", moved, "changed since the plan was made:"))
     if moved and not force:
-        # What is sent stands on what the plan was made upon, also with --valid-only.
+        # Only edits are sent whose values are still those that the plan was made from, also with --valid-only.
         session.replan(without(session.plan, {conflict.staged.edit.slot for conflict in moved}))
         for target in dict.fromkeys(conflict.staged.edit.target for conflict in moved):
             keys = ", ".join(c.staged.edit.key or "all of it" for c in moved if c.staged.edit.target == target)

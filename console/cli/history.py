@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ALL = "all"
 FEW = 5
-"""Clusters that have a line each; of more the extremes are said."""
+"""Clusters that have a line each; of more one line with the oldest."""
 _NAMES_A_CLUSTER = ("bootstrap_server", "context", "command_config")
 _ENVIRONMENT = ("KAC_CONTEXT", "KAC_BOOTSTRAP")
 
@@ -60,7 +60,7 @@ def window(options: argparse.Namespace, now: datetime) -> tuple[datetime | None,
 
 
 class Opened(NamedTuple):
-    """A lake, and the cluster that is asked for: None is all of them."""
+    """An open lake, and the cluster that is meant: None for all of them."""
 
     tables: Tables
     cluster: str | None

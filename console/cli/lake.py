@@ -133,7 +133,7 @@ def _given(options: argparse.Namespace) -> list[str]:
 _ratio = option(decimal_number, 0, 1)
 
 
-# Where the lake is that `kac lake` works on.
+# The location of the lake that `kac lake` works on.
 
 
 def lake_of_options(options: argparse.Namespace) -> str:
@@ -167,7 +167,7 @@ def open_lake(options: argparse.Namespace, *, create: bool = False) -> Lake:
     return (Lake.create if create else Lake.open)(where, lake_files(where))
 
 
-# ``kac lake collect``: look at one cluster, or at all that there is a context for.
+# ``kac lake collect``: poll one cluster, or all that there is a context for.
 
 LEAST_SECONDS = 5.0
 
@@ -272,7 +272,7 @@ def write_metrics(options: argparse.Namespace, lake: Lake) -> None:
             complain(f"metrics not written: {error}")
 
 
-# ``kac lake doctor``: what is here and what is missing to run the pipeline, and what to do about each.
+# ``kac lake doctor``: checks of what the pipeline needs on this host, each with a remedy.
 
 
 def run_doctor(options: argparse.Namespace) -> int:

@@ -174,7 +174,7 @@ def _columns() -> int:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaints, which repeat what was given, go the way of all output."""
+    """A parser whose errors, which repeat what was given, are written as all output is: without control characters."""
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """End the process, after the message on standard error."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 WAITING = 4
 """The exit code where partitions, or an operation, have to wait for something."""
 _ENDED_SHOWN = 5
-"""Operations that have ended, in the list."""
+"""Ended operations in the list, at most."""
 
 
 def moves_options(parser: argparse.ArgumentParser) -> None:

@@ -21,8 +21,9 @@ KAFKA = "kafka"
 
 
 class Changed(NamedTuple):
-    """How a change went: the exit code, whether anything was sent to change the cluster, and how it went for each
-    target. Nothing is left of what needed no change."""
+    """The result of a change: the exit code, whether any change was sent to the cluster, and the outcome of each
+    target that needed a change.
+    """
 
     code: int
     sent: bool = False
@@ -30,7 +31,7 @@ class Changed(NamedTuple):
 
 
 class Running(Protocol):
-    """A noun's command while it runs."""
+    """A noun's command while it runs, as the functions of `Noun.carried` use it."""
 
     given: argparse.Namespace
 
@@ -83,7 +84,7 @@ class Running(Protocol):
 
 
 Carry = Callable[[Running, "Session"], Awaitable[int]]
-"""Carries out an action; the exit code."""
+"""Carries out an action and returns the exit code."""
 
 
 class OptionsError(Exception):
@@ -95,15 +96,21 @@ def _nothing(_given: argparse.Namespace, _action: str) -> None:
 
 
 class Noun(NamedTuple):
-    """A command of one kind of thing.
+    """A command on one type of entity, such as ``kac topics``.
 
-    actions: what it can do, by the option that says so, the first being what is done where none is given.
-    add_options: the options besides the actions and those that all share. statements: what they mean, as statements of
-    the language. destructive: actions that can't be undone, and so ask first. words: actions that are a word, not an
-    option, as Kafka's tools with subcommands have them. implied: options that stand for an action, by their names in
-    the namespace. carried: what carries out an action whose statements follow from what is read, or that prints as
-    Kafka's tool does; None where statements say all. offline: the lines of an action that needs no cluster, None of
-    others. kafka: it has the form of Kafka's own tools.
+    Attributes:
+        actions: name of the action's option -> its help. The first is the default.
+        add_options: adds the options besides the actions and those that all nouns have.
+        statements: the options and the action -> statements of the command language. Raises OptionsError.
+        examples: the end of the help.
+        destructive: actions that can't be undone, and so ask first.
+        aliases: (another name of an action's option, the action).
+        words: name -> help of actions that are a word, not an option, as Kafka's tools with subcommands have them.
+        implied: name of an option in the namespace -> the action that it implies.
+        carried: the options and the action -> the function that carries it out, for an action whose statements follow
+            from what is read, or that prints as Kafka's tool does. None where `statements` has everything.
+        offline: the options and the action -> the lines of an action that needs no cluster, None for others.
+        kafka: whether it has the form of Kafka's own tools, ``--output kafka``.
     """
 
     name: str

@@ -39,8 +39,15 @@ DONE, FAILED, USAGE, DENIED = 0, 1, 2, 3
 
 
 class NounCommand(Struct):
-    """One run of a noun's command. operator: who is there to be asked. reports: what checks and
-    applies did."""
+    """One run of a noun's command: a `Running`.
+
+    Attributes:
+        given: the parsed options.
+        operator: answers questions, or says that there is no terminal to ask on.
+        out: gets results.
+        err: gets everything else.
+        reports: of the checks and applies so far.
+    """
 
     noun: Noun
     given: argparse.Namespace

@@ -349,7 +349,7 @@ def noun(name: str) -> Noun:
     return found
 
 
-# The commands ``kac topics``, ``quotas``, ``acls`` and so on: one way for each noun.
+# The commands ``kac topics``, ``quotas``, ``acls`` and so on: the same function for each noun.
 
 
 def noun_options(name: str, parser: argparse.ArgumentParser) -> None:

@@ -57,7 +57,7 @@ def context_of(options: argparse.Namespace) -> Context | None:
 
 
 SAID_AFTER = 2.0
-"""Seconds without any answer after which a command says whom it waits for."""
+"""Seconds without any answer after which a command prints which brokers it waits for."""
 
 
 def client_of(context: Context, recorder: Recorder | None = None, *, ask: bool = True) -> AdminClient:
@@ -140,7 +140,7 @@ def open_log_file() -> None:
         complain(f"warning: {problem}")
 
 
-# A command that does one thing with a session: connects, does it, and says in a line why it could not.
+# A command that does one thing with a session: connects, does it, and prints a line if it failed.
 
 
 def with_session(
@@ -211,7 +211,7 @@ def run_contexts(options: argparse.Namespace) -> int:  # noqa: ARG001 - as every
     return 0
 
 
-# `kac contexts`: what is configured on this machine, where it stands, and what is wrong with it.
+# `kac contexts`: what is configured on this host, in which file, and what is invalid in it.
 
 NONE = """No contexts are configured. Name a cluster with -b HOST:PORT or --command-config FILE, or put one into {file}:
 

@@ -1,4 +1,4 @@
-"""``kac record``: keeps in a file what brokers answer, so that the past can be looked at later."""
+"""``kac record``: keeps in a file what brokers answer, so that the past can be replayed later."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 EVERY_SECONDS = 2.0
 MOST_WAITING = 256 << 20
-"""Bytes of answers that wait: all of the first look of a very large cluster."""
+"""Bytes of answers that may wait to be written: all of the first poll of a very large cluster."""
 
 
 def record_options(parser: argparse.ArgumentParser) -> None:
@@ -176,7 +176,7 @@ def _text(name: str, file: Path, size: int, looks: int, seconds: float) -> str:
 
 
 class _Line:
-    """A line that is written again and again on a terminal, and not at all elsewhere."""
+    """A status line that is overwritten on a terminal, and not written at all elsewhere."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -49,7 +49,7 @@ def replay_verdict(
 
     Args:
         at: a time of the record, None for its end.
-        expected: what is expected to be down.
+        expected: the brokers whose outage is announced, as with a restart.
         tell: called with each verdict if `every`, else with the last one.
 
     Returns:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 
-# ``kac due``: what was set for a time, and taking back what is due; for cron too.
+# ``kac due``: changes that were made for a time, and reverting those that are due; for cron too.
 
 
 def due_options(parser: argparse.ArgumentParser) -> None:
@@ -125,9 +125,9 @@ _NEEDS = Needs(
 )
 _NO_OWNERS: Mapping[StaleThrottle, Operation] = MappingProxyType({})
 CHANGES = 10_000
-"""Changes of the journal, the latest first, of which a throttle may be."""
+"""Changes of the journal, the latest first, that are searched for the one that set a throttle."""
 ENDED = 100
-"""Operations that have ended of which a throttle may be."""
+"""Ended operations that are searched for the one that left a throttle."""
 _COLUMNS = tuple(map(Column, ("Entity", "Key", "Value", "Why", "Owner")))
 UNKNOWN_OWNER = "unknown"
 

@@ -209,21 +209,23 @@ def _iterations(mechanism: str, text: str | None) -> int:
     return int(text)
 
 
-# Carries out --alter: reads what is there, makes the edits a plan, and lets the session check and apply it.
+# Carries out --alter: reads the present values, makes the edits a plan, and lets the session check and apply it.
 
 _SEEN_TRIES, _SEEN_SECONDS = 20, 0.05
 """A broker may describe a change some milliseconds after the controller took it."""
 
 
 class Altered(Struct, frozen=True):
-    """How it went. report: None where there was nothing to change; hint: what was probably meant, ``""`` if unknown."""
+    """The result of a change. report: None where there was nothing to change; hint: what was probably meant, ``""``
+    if unknown.
+    """
 
     report: ApplyReport | None
     hint: str = ""
 
 
 Send = Callable[[], Awaitable[ApplyReport]]
-"""Checks or applies what is staged."""
+"""Checks or applies the staged edits."""
 
 
 async def alter(

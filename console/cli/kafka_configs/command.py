@@ -50,8 +50,8 @@ _LONGEST = 4_000
 class ConfigsCommand(Struct):
     """One run of `kac configs`.
 
-    context: finds which cluster is meant by the arguments, None after the reason was printed; connect: a started
-    client of it. operator: answers questions; by default the user at the terminal.
+    context: returns the context that the arguments name, None after the reason was printed; connect: returns a
+    started client of it. operator: answers questions; by default the user at the terminal.
     """
 
     context: Callable[[Arguments], Context | None]

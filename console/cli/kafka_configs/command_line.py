@@ -11,7 +11,7 @@ from console.model import entity_types
 
 
 class UsageError(Exception):
-    """The command line can't be meant so. The text is kafka-configs' own where it has one; `hint` is ours.
+    """An invalid command line. The text is kafka-configs' own where it has one; `hint` is kac's.
 
     usage: whether kafka-configs prints all of its options below the text.
     """
@@ -33,7 +33,7 @@ class Option(Struct, frozen=True):
 
 
 class Given(Struct, frozen=True):
-    """An option that was given: under which name it is listed, and its value (None where it takes none)."""
+    """A given option: the name that it is listed under, and its value (None where it takes none)."""
 
     name: str
     value: str | None
@@ -41,7 +41,7 @@ class Given(Struct, frozen=True):
 
 
 class Arguments(Struct, frozen=True):
-    """What was given, in order, and the words that belong to no option."""
+    """The given options, in order, and the words that belong to no option."""
 
     given: tuple[Given, ...]
     words: tuple[str, ...] = ()
@@ -112,7 +112,7 @@ def _unknown(said: str, spelled: str, options: Mapping[str, Option]) -> UsageErr
     return UsageError(f"{said} is not a recognized option", f"did you mean --{near[0]}?" if near else "")
 
 
-# The options of `kac configs`, and what they stand for: kafka-configs' own, and those of KIP-248 and KIP-21.
+# The options of `kac configs`, and their meaning: kafka-configs' own, and those of KIP-248 and KIP-21.
 
 TOPICS, CLIENTS, USERS, BROKERS = "topics", "clients", "users", "brokers"
 IPS, GROUPS, BROKER_LOGGERS = "ips", "groups", "broker-loggers"
@@ -127,7 +127,7 @@ ENTITY_FLAGS = {
     BY_TYPE[type_].kafka_word: type_
     for type_ in (TOPICS, CLIENTS, USERS, BROKERS, BROKER_LOGGERS, IPS, *_OTHERS, GROUPS)
 }
-"""In the order in which kafka-configs looks for them, which decides which of two entities comes first."""
+"""In the order in which kafka-configs searches for them, which decides which of two entities comes first."""
 DEFAULT_FLAGS = {f"{flag}-defaults": type_ for flag, type_ in ENTITY_FLAGS.items() if BY_TYPE[type_].has_default}
 
 OUTPUTS = ("table", "kafka", "json", "yaml", "csv")
@@ -198,12 +198,12 @@ def _line(option: Option) -> str:
     return f"{head:<38}{option.help}" if len(head) < 37 else f"{head}\n{'':<38}{option.help}"
 
 
-# What stands in --add-config and --delete-config (ConfigCommand.parseConfigsToBeAdded, parseConfigsToBeDeleted).
+# The values of --add-config and --delete-config (ConfigCommand.parseConfigsToBeAdded, parseConfigsToBeDeleted).
 
 _BRACKETS = re.compile(r"[\[\]]")
 _KEY = re.compile(r"[$a-zA-Z0-9._-]*")
 _TRIMMED = "".join(map(chr, range(0x21)))
-"""What Java's String.trim takes off."""
+"""The characters that Java's String.trim removes."""
 
 NOT_PAIRS = (
     "requirement failed: Invalid entity config: all configs to be added must be in the format "

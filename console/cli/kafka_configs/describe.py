@@ -52,7 +52,7 @@ class ResourceConfigs(Struct, frozen=True):
 
 
 class Absent(Struct, frozen=True):
-    """There is no such entity, and it has no configs either."""
+    """An entity that does not exist and has no configs either."""
 
     type: str
     name: str
@@ -66,14 +66,14 @@ class QuotaConfigs(Struct, frozen=True):
 
 
 class ScramConfigs(Struct, frozen=True):
-    """A user's credentials, as far as brokers tell."""
+    """A user's SCRAM credentials, as far as brokers describe them: mechanism and iterations."""
 
     user: str
     credentials: tuple[ScramCredential, ...]
 
 
 class Unread(Struct, frozen=True):
-    """What could not be read, and why. type and name: of a resource, as `ResourceConfigs` has them."""
+    """A part that could not be read, and why. type and name: of a resource, as `ResourceConfigs` has them."""
 
     what: str
     failure: Failure

@@ -1,4 +1,4 @@
-"""What was described and done: as KIP-248's table, in kafka-configs' own lines, and as JSON, YAML and CSV."""
+"""Descriptions and changes as text: as KIP-248's table, in kafka-configs' own lines, and as JSON, YAML and CSV."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def csv_text(found: Sequence[Block]) -> str:
     return write_csv(rows)
 
 
-# What was found and done in kafka-configs' own lines. Its order is that of Java's hashes; ours is by name.
+# Results in kafka-configs' own lines. Its order is that of Java's hash tables; kac's is by name.
 
 _WIDEST = 40_000
 """Characters of a line: a value has at most 32,767."""

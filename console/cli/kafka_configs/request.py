@@ -32,7 +32,7 @@ _AT_BROKER = tuple(type_ for type_, each in BY_TYPE.items() if each.at_broker)
 
 
 class ConfigsRequest(Struct, frozen=True):
-    """What is asked, understood and checked as far as that goes without a cluster.
+    """A request, checked as far as that is possible without a cluster.
 
     types and names: side by side, in kafka-configs' order; ``""`` is the default. Describing may have fewer names.
     added: the text of --add-config; file: of --add-config-file. accept: names of warnings.

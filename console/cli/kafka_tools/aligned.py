@@ -8,7 +8,7 @@ from console.present.text import clean
 
 _WIDEST = 32_768
 MISSING = "-"
-"""What stands for an unknown value (ConsumerGroupCommand.MISSING_COLUMN_VALUE)."""
+"""The text for an unknown value (ConsumerGroupCommand.MISSING_COLUMN_VALUE)."""
 
 
 def safe(text: str) -> str:

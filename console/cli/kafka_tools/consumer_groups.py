@@ -10,7 +10,7 @@ from console.cli.noun import OptionsError
 LIST, DESCRIBE, ALTER = "list", "describe", "alter"
 DELETE, RESET, DELETE_OFFSETS = "delete", "reset-offsets", "delete-offsets"
 STATES = ("Assigning", "Dead", "Reconciling", "CompletingRebalance", "PreparingRebalance", "Stable", "Empty")
-"""Of consumer groups (GroupState.groupStatesForType)."""
+"""The states of consumer groups (GroupState.groupStatesForType)."""
 TYPES = ("Classic", "Consumer")
 TARGETS = (
     "to-offset",
@@ -22,7 +22,7 @@ TARGETS = (
     "to-current",
     "from-file",
 )
-"""What --reset-offsets needs one of."""
+"""Options of --reset-offsets, of which exactly one is needed."""
 
 
 def given_targets(given: argparse.Namespace) -> list[str]:
@@ -76,7 +76,7 @@ _BELONGING = (
     ("state", (DESCRIBE, LIST)),
     ("type", (LIST,)),
 )
-"""Options that joptsimple takes with some actions alone."""
+"""Options that kafka-consumer-groups accepts with some actions only."""
 
 
 def _check_belonging(given: argparse.Namespace, action: str) -> None:

@@ -1,5 +1,5 @@
-"""Groups in kafka-consumer-groups' own lines (ConsumerGroupCommand, 4.3). Rows come sorted; Kafka has them in the order
-of Java's hashes. Pure."""
+"""Groups in kafka-consumer-groups' own lines (ConsumerGroupCommand, 4.3). Rows are sorted; Kafka has them in the order
+of Java's hash tables. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REBALANCING = frozenset({"PreparingRebalance", "CompletingRebalance", "Assignin
 
 
 class Lines(NamedTuple):
-    """What is printed: results, and remarks apart from them."""
+    """Lines to print: results for standard output, remarks for standard error."""
 
     out: tuple[str, ...]
     err: tuple[str, ...] = ()

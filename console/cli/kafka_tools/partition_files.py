@@ -1,5 +1,5 @@
 """The JSON files of kafka-leader-election and kafka-delete-records: ``{"partitions": [{"topic": …, "partition": …}]}``,
-with that tools' words for what is wrong (LeaderElectionCommand, DeleteRecordsCommand, 4.3)."""
+with those tools' error messages (LeaderElectionCommand, DeleteRecordsCommand, 4.3)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from console.cli.noun import OptionsError
 from console.model.numbers import LONG_MAX, LONG_MIN
 
 LIMIT = 16 << 20
-"""Bytes of a file."""
+"""Bytes of a file, at most."""
 _INT_MAX = 2**31 - 1
 
 

@@ -1,4 +1,4 @@
-"""Carries out `kac groups --reset-offsets`: reads where the groups and the logs are, and shows or sets the offsets."""
+"""Carries out `kac groups --reset-offsets`: reads committed offsets and log ranges, shows or sets new offsets."""
 
 from __future__ import annotations
 
@@ -45,14 +45,19 @@ DRY_RUN = (
     "either --dry-run or --execute to be specified. You should add the --dry-run option explicitly if you are "
     "scripting this command and want to keep the current default behavior without prompting."
 )
-"""What kafka-consumer-groups says where neither is given."""
+"""The warning of kafka-consumer-groups where neither --execute nor --dry-run is given."""
 
 
 class Reset(Struct, frozen=True):
-    """What is asked for.
+    """The reset that the options ask for.
 
-    to: one of `TARGETS`, a duration as a time. amount: its number. moment: ms since 1970, of a time. topics: of which
-    all partitions are meant; places: single partitions. file: the text of a file of offsets.
+    Attributes:
+        to: one of `TARGETS`; a duration is a time.
+        amount: the offset, or the step of a shift.
+        moment: ms since 1970, None without a time.
+        topics: those of which all partitions are meant.
+        places: single partitions.
+        file: the text of a file of offsets.
     """
 
     to: str
@@ -156,7 +161,7 @@ def _table(offsets: Mapping[str, Mapping[Place, int]], before: Mapping[str, Mapp
 
 
 class NotReset(Exception):
-    """A group's offsets can't be reset; the text is kafka-consumer-groups' own, which goes on with the next group."""
+    """A group's offsets can't be reset; the text is kafka-consumer-groups' own, which continues with the next group."""
 
 
 class Failed(Exception):

@@ -14,11 +14,11 @@ from console.cli.noun import OptionsError
 from console.model.cluster import LogRange
 
 Place = tuple[str, int]
-"""A topic and the number of a partition of it."""
+"""(topic, partition)"""
 
 EARLIEST, LATEST, CURRENT = "to-earliest", "to-latest", "to-current"
 OFFSET, SHIFT, TIME, FILE = "to-offset", "shift-by", "to-datetime", "from-file"
-"""Where to; `--by-duration` is a time."""
+"""The targets of a reset, by their options; `--by-duration` is a time."""
 
 _DATE = re.compile(
     r"(\d{1,4})-(\d{1,2})-(\d{1,2})T(\d{1,2}):(\d{1,2}):(\d{1,2})\.(\d{3})(?:Z|([+-])(\d{2})(?::?(\d{2}))?)?"
@@ -30,7 +30,7 @@ _INT = re.compile(r"[+-]?\d+")
 
 
 class Positions(Struct, frozen=True):
-    """Where a group stands and where the logs begin and end.
+    """The committed offsets of a group, and the ranges of the logs.
 
     committed: its offsets. logs: of all partitions to reset, unless each of them stays where it is. at: the offset of
     the first record that is not older than the time that was asked for, -1 if there is none.
@@ -42,7 +42,7 @@ class Positions(Struct, frozen=True):
 
 
 class Wanted(NamedTuple):
-    """Offsets by partition, sorted, and what kafka-consumer-groups prints and logs on the way."""
+    """Offsets by partition, sorted, and the lines that kafka-consumer-groups prints and logs about them."""
 
     offsets: Mapping[Place, int]
     warnings: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Wanted(NamedTuple):
 
 
 class NoOffset(Exception):
-    """There is no such offset; the text is kafka-consumer-groups' own."""
+    """A requested offset does not exist; the text is kafka-consumer-groups' own."""
 
 
 def wanted_offsets(

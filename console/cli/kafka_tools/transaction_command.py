@@ -59,7 +59,7 @@ HANGING = (
 
 
 VISIBLE = "none that this principal may DESCRIBE: brokers leave out others"
-"""In place of transactions: an empty list of them says no more."""
+"""Printed where the list is empty, which does not mean that there are no transactions."""
 
 
 def _print(

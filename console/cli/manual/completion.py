@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Kind(Enum):
-    """What a word of the line is."""
+    """The kinds of word that the cluster or the contexts can complete."""
 
     FILE = "a file"
     TOPIC = "a topic"
@@ -51,7 +51,7 @@ class Kind(Enum):
 
 
 Named = Kind | EntityType
-"""What is completed: a type whose names only the list of resources with configs has stands for itself."""
+"""What is completed. A type is its own kind where only ListConfigResources has its names."""
 
 
 def _names_of(type_: EntityType) -> Named:
@@ -66,7 +66,7 @@ def _names_of(type_: EntityType) -> Named:
 
 
 ENTITY_KINDS = {each.kafka_type: _names_of(each) for each in ENTITY_TYPES}
-"""Entity type as kafka-configs spells it -> what its names are."""
+"""Entity type as kafka-configs spells it -> the kind of its names."""
 
 PATIENCE = 2.0
 """Seconds that a completion may take."""
@@ -221,7 +221,7 @@ async def _keys(session: Session, about: tuple[str, str]) -> Iterable[str]:
 
 
 FILES = ":files"
-"""The only line where the shell itself is to complete the names of files."""
+"""The only line of the answer where the shell itself completes the names of files."""
 
 MOST = 500
 
@@ -240,10 +240,10 @@ _VALUE_KINDS: dict[str, Named] = {
     "delete-config": Kind.KEY,
     "deleted-config": Kind.KEY,
 }
-"""Option -> what its value is."""
+"""Option -> the kind of its value."""
 
 _EXPLAINED = {"--explain": Kind.PRINCIPAL, "topic": Kind.TOPIC, "group": Kind.GROUP}
-"""Word of an explanation -> what the next one is."""
+"""Word of `--explain` -> the kind of the next word."""
 
 Names = Callable[[Named, Sequence[str], str], Iterable[str]]
 
@@ -429,7 +429,7 @@ class _Line:
             start, end = done + comma, "=" if kind is Kind.ASSIGNMENT else ""
         if kind is Kind.NOTHING:
             return []
-        # A name like an option would be read as one, unless it stands behind the = of its own.
+        # A name like an option would be read as one, unless it follows the = of its own option.
         alone = not self.typed.startswith("-")
         found = self._names(kind, self._words, self.command)
         return [f"{start}{name}{end}" for name in found if name and not (alone and not start and name.startswith("-"))]

@@ -115,7 +115,7 @@ def _codes(names: tuple[str, ...]) -> str:
 
 class OptionHelp(Struct, frozen=True):
     """An option as it is typed and explained. value: how its value is shown, ``""`` where it takes none; choices: its
-    legal values where those are few; group: under which heading it stands."""
+    legal values where those are few; group: the heading that it is under."""
 
     names: tuple[str, ...]
     value: str = ""
@@ -125,7 +125,7 @@ class OptionHelp(Struct, frozen=True):
 
 
 class CommandHelp(Struct, frozen=True):
-    """A command; ``""`` is what `kac` does without one. epilog: its examples, lines as they stand."""
+    """A command; ``""`` is what `kac` does without one. epilog: its examples, printed line for line."""
 
     name: str
     help: str
