@@ -39,9 +39,7 @@ def acl_target(reader: Reader, *, existing: bool) -> tuple[AclResourceType, str 
     """Read the target of an ACL: ``cluster``, or a type, a name and a pattern type.
 
     Args:
-        existing: whether the ACL may exist already: old brokers accepted an empty name, and a newer release has
-            more types
-            and patterns.
+        existing: whether the ACL may exist already: old brokers accepted an empty name, newer releases have more codes.
 
     Returns:
         The type, the name, which is None for the cluster, and the pattern type.
@@ -66,9 +64,7 @@ _Code = TypeVar("_Code", bound=Code)
 
 
 def newer_code(reader: Reader, of: type[_Code]) -> _Code | None:
-    """Read a code for which the language has no word, as rows show it: ``unknown(9)``. Returns None for any
-    other word.
-    """
+    """Read a code without a word in the language, as rows show it: ``unknown(9)``. Returns None for another word."""
     word = reader.word
     if word is None or not word.bare or not word.text.lower().startswith("unknown("):
         return None
@@ -144,11 +140,7 @@ def _unknown_operation(reader: Reader, word: Word, name: str) -> None:
 
 
 def require_checked(type_: AclResourceType, operations: Iterable[AclOperation], span: Span) -> None:
-    """Raise CommandError for an operation that brokers never check on a type of resource.
-
-    Args:
-        span: of the operations.
-    """
+    """Raise CommandError for an operation that brokers never check on a type of resource. span: of the operations."""
     legal = operations_of(type_)
     for operation in operations:
         if operation.name not in legal:
@@ -163,12 +155,7 @@ def operations_text(operations: Iterable[AclOperation]) -> str:
 
 
 def resource_text(type_: AclResourceType, name: str | None, written: Callable[[str], str] = quote) -> str:
-    """Return the resource of an ACL as text.
-
-    Args:
-        name: None for the cluster.
-        written: quotes the name.
-    """
+    """Return the resource of an ACL as text. name: None for the cluster; written: quotes the name."""
     if type_ == ACL_CLUSTER:
         return "cluster"
     return joined(_ACL_WORD.get(type_) or type_.name.lower(), written(name or ""))

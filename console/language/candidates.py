@@ -184,8 +184,8 @@ def first_sentence(html: str) -> str:
 
 
 def key_help(entry: ConfigEntry | None, key: str, html: str) -> str:
-    """Return the help of a key: ``long, ms, default 7 d. How long a log is kept…``. The facts are first, since the end
-    may be truncated.
+    """Return the help of a key: ``long, ms, default 7 d. How long a log is kept…``. Its end may be truncated when
+    shown.
     """
     default = default_of(entry)
     words = (

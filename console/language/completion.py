@@ -63,9 +63,7 @@ class Completer:
 
 
 def complete(text: str, cursor: int, snapshot: Snapshot, selected: Subject | None = None) -> list[Completion]:
-    """Complete a text once, in the command bar, as `Completer.complete` does. While typing, keep a `Completer`: it
-    keeps its indexes.
-    """
+    """Complete a text once, in the command bar. While typing, keep a `Completer`, which keeps its indexes."""
     return Completer().complete(text, cursor, snapshot, selected)
 
 

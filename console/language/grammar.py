@@ -132,9 +132,7 @@ def _names(where: Where) -> tuple[str, ...]:
 
 @cache
 def _verbs_by_word(where: Where) -> Mapping[str, Verb]:
-    """Return the verbs that can be entered at a prompt, by their names and by the words that other prompts have for
-    them.
-    """
+    """Return the verbs of a prompt, by their names and by the words that other prompts have for them."""
     return {word: verb for verb in verbs_for(where) for word in (verb.name, *verb.also)}
 
 

@@ -55,8 +55,8 @@ def existing(snapshot: Snapshot, group: Name) -> GroupPosition:
 
 
 def partitions_in(snapshot: Snapshot, topic: Name, partition: int | None) -> list[TopicPartition]:
-    """Return all partitions of a topic, or the one that is named. Raises CommandError for a topic or partition that
-    does not exist.
+    """Return all partitions of a topic, or the named one. Raises CommandError where there is no such topic or
+    partition.
     """
     name = topic.text or ""
     require_topic(snapshot, name, topic.span)

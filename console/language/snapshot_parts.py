@@ -94,9 +94,7 @@ def to_change(subject: Subject | None, keys: Iterable[str]) -> Needs:
 
 
 def quotas_around(entity: QuotaEntity) -> frozenset[QuotaFilter]:
-    """Return the filters for all quotas that concern an entity: its own, a user's clients', and the levels that may
-    apply to it.
-    """
+    """Return the filters for an entity's quotas, those of a user's clients, and the levels that may apply to it."""
     parts = entity.as_dict()
     found = {filter_for_name(USER, parts[USER])} if USER in parts else {filter_for_entity(entity)}
     user, client = parts.get(USER), parts.get(CLIENT_ID)

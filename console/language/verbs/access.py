@@ -92,8 +92,9 @@ def _needs(statement: Access, _selected: Subject | None) -> Needs:
 
 
 def _edits(statement: Access, _staging: Staging) -> Iterator[Edit]:
-    """Yield an ACL for each operation. One that brokers never check on the type can be revoked all the same: a broker
-    stores such an ACL.
+    """Yield an ACL for each operation.
+
+    An operation that brokers never check on the type can be revoked all the same: a broker stores such an ACL.
     """
     if not statement.revoke:
         require_checked(statement.resource_type, statement.operations, statement.operations_span)

@@ -37,7 +37,7 @@ class MoveToDir(EditStatement, frozen=True):
 
 
 def _parse(reader: Reader) -> MovePartition | MoveToDir | BeginOperation:
-    """Parse ``move topic NAME partition N to ID,ID,… [resize]``, ``… broker ID to dir PATH``, and both for a whole
+    """Parse ``move topic NAME partition N to ID,ID,… [resize]``, ``… broker ID to dir PATH``, and both of a whole
     topic.
 
     One replica into a directory is an edit; with a throttle, which ends with it, an operation.
