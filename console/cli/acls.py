@@ -74,9 +74,7 @@ def _acl_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _explanation(words: list[str]) -> Statements:
-    """Return ``User:alice READ topic orders from 10.0.0.1`` as a statement, with or without the ``on`` of the
-    language.
-    """
+    """Return ``User:alice READ topic orders from 10.0.0.1`` as a statement. The language's ``on`` may be left out."""
     if len(words) < _SHORTEST:
         raise OptionsError("--explain needs PRINCIPAL OPERATION RESOURCE, as in --explain User:alice READ topic orders")
     principal, operations, *rest = words
@@ -118,9 +116,7 @@ def _from(host: str) -> str:
 
 
 def _acl_list(given: argparse.Namespace) -> Statements:
-    """Return a `list acls` statement for each principal and each resource that was named; without any, one for all
-    ACLs.
-    """
+    """Return a `list acls` statement for each named principal and resource; without any, one for all ACLs."""
     filters = [f"principal={_value(name)}" for name in given.principal] or [""]
     resources = [
         f"resource_type={type_.upper().replace('-', '_')} resource_name={_value(name)}"

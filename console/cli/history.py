@@ -67,8 +67,8 @@ class Opened(NamedTuple):
     now: datetime
 
     def fresh(self, table: LakeTable) -> list[str]:
-        """Return how fresh a table is: a line for each cluster that is shown, with the times without a poll; of many
-        clusters one line.
+        """Return lines on how fresh a table is: one for each cluster, with its times without a poll; one for many
+        clusters.
         """
         from console.pipeline.reader import fleet_freshness, freshness, gaps
         from console.present.lake import fleet_text, fresh_text, gap_text
@@ -142,7 +142,7 @@ def _names_a_cluster(options: argparse.Namespace) -> bool:
 
 
 def _cluster(options: argparse.Namespace, context: Context | None, tables: Tables) -> str | int | None:
-    """Return the id of the cluster that is named, else the context's; None for all clusters, an exit code for an
+    """Return the id of the named cluster, else the context's; None for all clusters, an exit code for an
     unknown one.
     """
     from console.pipeline.reader import SHOWN

@@ -19,9 +19,7 @@ _UNTOUCHED, _CHANGED = 0, 1
 
 
 def licences() -> int:
-    """Print the licences: those of a bundle as they were put into it, else those of each package of this environment.
-    Returns 0.
-    """
+    """Print the licences of a bundle as they were put into it, else of each package of this environment. Returns 0."""
     packed = Path(sys.prefix) / "share" / "kac" / "licenses.txt"
     if packed.is_file():
         put(packed.read_text())

@@ -137,9 +137,7 @@ _ratio = option(decimal_number, 0, 1)
 
 
 def lake_of_options(options: argparse.Namespace) -> str:
-    """Return the lake's path or URI: of ``--lake``, KAC_LAKE, the named or current context's, else the folder
-    for data.
-    """
+    """Return the lake's path or URI: of ``--lake``, KAC_LAKE, the named or current context, else the default folder."""
     from console.contexts import ContextError, load, resolve
     from console.contexts.context import LAKE_VARIABLE, lake_place
 

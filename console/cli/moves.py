@@ -249,8 +249,9 @@ async def _go_on(session: Session) -> int:
 
 
 async def _ask(session: Session, options: argparse.Namespace) -> int:
-    """Request a change of an operation: its end or its throttle. Cancels it here if no process works on it. Returns the
-    exit code.
+    """Request a change of an operation, its end or its throttle, and return the exit code.
+
+    The process that works on the operation carries it out; where there is none, only an end is carried out here.
     """
     from console.session.operating import ask_of, read_operations
 

@@ -158,9 +158,7 @@ def need(value: str | None, option: str, action: str) -> str:
 
 
 def alteration(entity: str, given: argparse.Namespace) -> Statements:
-    """Return the ``set`` and ``unset`` for --add-config and --delete-config. Raises OptionsError where there is
-    neither.
-    """
+    """Return the ``set`` and ``unset`` of --add-config and --delete-config. Raises OptionsError without either."""
     changes = []
     if given.add_config:
         changes.append(f"set {entity} {pairs(_split(given.add_config))}")
@@ -173,8 +171,10 @@ def alteration(entity: str, given: argparse.Namespace) -> Statements:
 
 
 def _split(texts: Iterable[str]) -> Iterable[str]:
-    """Yield the pairs of options that hold several, as kafka-configs takes them: brackets keep commas together. Raises
-    OptionsError.
+    """Yield the pairs of options that hold several: as with kafka-configs, brackets keep commas together.
+
+    Raises:
+        OptionsError: a part of an option is not a pair.
     """
     from console.cli.kafka_configs.command_line import UsageError, parse_added
 

@@ -42,10 +42,8 @@ class NounCommand(Struct):
     """One run of a noun's command: a `Running`.
 
     Attributes:
-        given: the parsed options.
         operator: answers questions, or says that there is no terminal to ask on.
-        out: gets results.
-        err: gets everything else.
+        err: gets everything but results.
         reports: of the checks and applies so far.
     """
 

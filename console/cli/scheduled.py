@@ -159,8 +159,9 @@ async def owners_of(session: Session, found: tuple[StaleThrottle, ...]) -> Mappi
 
 
 async def changes_of(session: Session, found: Sequence[StaleThrottle]) -> Mapping[StaleThrottle, int]:
-    """Return throttle -> the change of this host's journal that set it: the last change of the key, where it set this
-    value. Raises Refused.
+    """Return throttle -> the change of this host's journal that set it. Raises Refused.
+
+    That is the last applied change of the key, if it set the value that the throttle has now.
     """
     from console.journal.history import State
     from console.session.former_changes import any_journal

@@ -65,8 +65,10 @@ def no_unicode(environ: Mapping[str, str]) -> str:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Open the console on the cluster that the options name, and return its exit code; 2 without a context, or without
-    a terminal for the screen.
+    """Open the console on the cluster that the options name.
+
+    Returns:
+        The console's exit code; 2 without a context, or without a terminal for the screen.
     """
     why = no_screen(os.environ)
     if why:

@@ -55,7 +55,6 @@ def config_changes(
 
     Args:
         added: key -> value.
-        deleted: keys.
         snapshot: with the resource's configs, as far as they could be read; they say which values are secrets.
 
     Raises:
@@ -77,9 +76,7 @@ def config_changes(
 
 
 def near_keys(added: Mapping[str, str], known: ConfigSet | None) -> str:
-    """Return hints on unknown keys, and on amounts with a unit: what was probably meant; ``""`` where there is
-    no hint.
-    """
+    """Return hints on unknown keys and on amounts with a unit, ``""`` where there are none."""
     names = {entry.name for entry in known or ()}
     hints = [_near(key, names) for key in added if names and key not in names]
     hints += [_without_unit(key, value) for key, value in added.items()]
@@ -103,8 +100,10 @@ def _near(key: str, names: Iterable[str]) -> str:
 
 
 def is_scram(request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str]) -> bool:
-    """Return whether SCRAM credentials are changed, not quotas. Raises UsageError for keys that the entity can't have,
-    and for both at once.
+    """Return whether SCRAM credentials are changed, not quotas.
+
+    Raises:
+        UsageError: a key that the entity can't have, or both at once.
     """
     if request.type == IPS:
         unknown = [key for key in (*sorted(added), *deleted) if key not in IP_KEYS]
@@ -152,11 +151,10 @@ def quota_changes(
 
     Args:
         added: key -> number as text, in Kafka's unit.
-        deleted: keys.
         known: the entity's quotas now.
 
     Raises:
-        UsageError: no number, a quota to delete that is not set, or a key that is given twice.
+        UsageError: not a number, a quota to delete that is not set, or a key that is given twice.
     """
     missing = [key for key in deleted if key not in known]
     if missing:
@@ -235,7 +233,6 @@ async def alter(
 
     Args:
         added: key -> value, as written on the command line.
-        deleted: keys.
         send: checks or applies what is staged.
 
     Raises:
@@ -319,9 +316,7 @@ async def _credentials(client: Client, user: str) -> Callable[[ScramEdit], Was]:
 
 
 async def _until_seen(client: Client, resource: ConfigResource, edits: Sequence[ConfigEdit]) -> None:
-    """Wait until the broker that describes has the change, so that a describe right after it does not show the old
-    value.
-    """
+    """Wait until the broker that describes has the change: a describe right after it must not show the old value."""
     for _ in range(_SEEN_TRIES):
         known = (await read_configs(client, [resource])).sets.get(resource)
         if known is None or all(_is_seen(edit, known) for edit in edits):

@@ -55,9 +55,7 @@ class Arguments(Struct, frozen=True):
         return tuple(each.value for each in self.given if each.name == name and each.value is not None)
 
     def value(self, name: str) -> str | None:
-        """Return the only value of an option, None where it was not given. Raises UsageError where there are
-        several.
-        """
+        """Return the value of an option, None where it was not given. Raises UsageError where there are several."""
         found = self.values(name)
         if len(found) > 1:
             raise UsageError(f"Found multiple arguments for option {name}, but you asked for only one")
@@ -224,8 +222,10 @@ def _outside_brackets(text: str, separator: str) -> list[str]:
 
 
 def parse_added(text: str) -> dict[str, str]:
-    """Parse ``k1=v1,k2=[v1,v2]`` into key -> value, without brackets; the last value of a key counts. Raises
-    UsageError.
+    """Parse ``k1=v1,k2=[v1,v2]`` into key -> value, without brackets; the last value of a key counts.
+
+    Raises:
+        UsageError: a part is not a pair. It names the part by its number, since its text may be a piece of a secret.
     """
     parts = _outside_brackets(text, ",")
     while len(parts) > (0 if "," in text else 1) and not parts[-1]:

@@ -97,8 +97,14 @@ _NO_SUCH = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_BROKER", "BROKER_ID_NOT_REGIS
 
 
 async def describe(client: Client, request: ConfigsRequest) -> list[Described]:
-    """Read everything that was asked for. What could not be read is in the result, as `Unread`. Raises UsageError,
-    AdminError.
+    """Read everything that was asked for.
+
+    Returns:
+        What was read and, as `Unread`, what could not be read.
+
+    Raises:
+        UsageError: a name that topics can't have.
+        AdminError: no broker could be asked.
     """
     if request.type in QUOTA_TYPES:
         return await _quotas_and_credentials(client, request)

@@ -196,8 +196,9 @@ def _check_alter(arguments: Arguments, types: tuple[str, ...], names: tuple[str,
 
 
 def _check_words(arguments: Arguments) -> None:
-    """Raise UsageError for words without an option. kafka-configs ignores them, and so the ``b`` of ``--delete-config
-    a, b``.
+    """Raise UsageError for words without an option.
+
+    kafka-configs ignores such words, and so the ``b`` of ``--delete-config a, b``.
     """
     if arguments.words:
         raise UsageError(

@@ -31,8 +31,8 @@ def given_targets(given: argparse.Namespace) -> list[str]:
 
 
 def check(given: argparse.Namespace, action: str) -> None:
-    """Raise OptionsError for what kafka-consumer-groups refuses (ConsumerGroupCommandOptions.checkArgs), in its
-    words.
+    """Raise OptionsError for what kafka-consumer-groups refuses, in its words
+    (ConsumerGroupCommandOptions.checkArgs).
     """
     if action in (DESCRIBE, DELETE, RESET) and not (given.group or given.all_groups):
         raise OptionsError(f"Option [{action}] takes one of these options: [group], [all-groups]")

@@ -59,9 +59,7 @@ def _complain(command: Running, failures: Mapping[str, Failure]) -> int:
 
 
 async def chosen_groups(command: Running, session: Session) -> tuple[str, ...]:
-    """Return the names of the groups that are meant, sorted. Raises OptionsError where --all-groups can't list them
-    all.
-    """
+    """Return the sorted names of the groups that are meant. Raises OptionsError where --all-groups can't list all."""
     if not command.given.all_groups:
         return tuple(sorted(dict.fromkeys(command.given.group)))
     groups, failures = await _listed(session)
@@ -84,8 +82,9 @@ async def _each(names: Iterable[str], read: Callable[[str], Awaitable[T]]) -> li
 
 
 async def describe(command: Running, session: Session) -> int:
-    """Print offsets, members or states as kafka-consumer-groups --describe; with --all-groups in kac's own forms too.
-    Returns the exit code.
+    """Print offsets, members or states as kafka-consumer-groups --describe; return the exit code.
+
+    With --all-groups it has kac's own forms, too.
     """
     names = await chosen_groups(command, session)
     if not command.is_kafka:

@@ -31,7 +31,7 @@ def election_places(path: str) -> list[Place]:
 
 
 def deletion_offsets(path: str) -> dict[Place, int]:
-    """Return (topic, partition) -> offset, of a file for --offset-json-file; -1 is the log's end. Raises
+    """Return (topic, partition) -> offset from a file for --offset-json-file; -1 is the log's end. Raises
     OptionsError.
     """
     data = _read(path, "The input string is not a valid JSON")

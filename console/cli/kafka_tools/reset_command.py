@@ -169,8 +169,13 @@ class Failed(Exception):
 
 
 async def _wanted(session: Session, asked: Reset, name: str, *, all_topics: bool) -> tuple[GroupPosition, Wanted]:
-    """Read a group's position, and return it with the group's new offsets. Raises NotReset, Failed, OptionsError,
-    AdminError.
+    """Read a group's position, and return it with the group's new offsets.
+
+    Raises:
+        NotReset: this group can't be reset; others can.
+        Failed: no group is reset.
+        OptionsError: a requested offset does not exist.
+        AdminError: a request failed.
     """
     from console.admin.groups import group_position
 
@@ -234,8 +239,11 @@ def _joined(places: Sequence[Place]) -> str:
 
 
 async def _positions(client: Client, asked: Reset, position: GroupPosition, chosen: Collection[Place]) -> Positions:
-    """Read the positions that the new offsets follow from: committed offsets, log ranges, offsets at a time. Raises
-    Failed, AdminError.
+    """Read what the new offsets follow from: committed offsets, log ranges, offsets at a time.
+
+    Raises:
+        Failed: the offsets of a partition could not be read.
+        AdminError: a request failed.
     """
     from console.admin.partitions import list_offsets, log_ranges
 

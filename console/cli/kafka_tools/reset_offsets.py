@@ -127,8 +127,13 @@ def _inside(requested: Mapping[Place, int], logs: Mapping[Place, LogRange]) -> W
 
 
 def topic_arguments(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[Place, ...]]:
-    """Parse ``T`` and ``T:0,1``: return the topics of which all partitions are meant, and the single partitions. Raises
-    OptionsError.
+    """Parse ``T`` and ``T:0,1``.
+
+    Returns:
+        The topics of which all partitions are meant, and the single partitions.
+
+    Raises:
+        OptionsError: the text is kafka-consumer-groups' own.
     """
     topics: list[str] = []
     places: list[Place] = []
@@ -149,8 +154,13 @@ def topic_arguments(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[Place,
 
 
 def date_time(text: str) -> int:
-    """Parse ``YYYY-MM-DDThh:mm:ss.sss`` with ``Z``, ``+hh:mm`` or no zone, which is UTC, into ms since 1970. Raises
-    OptionsError.
+    """Parse a time of --to-datetime into ms since 1970.
+
+    Args:
+        text: ``YYYY-MM-DDThh:mm:ss.sss`` with ``Z``, ``+hh:mm`` or no zone, which is UTC.
+
+    Raises:
+        OptionsError: any other form, or no such time.
     """
     found = _DATE.fullmatch(text)
     try:

@@ -34,8 +34,8 @@ END = -1
 
 
 def check_election(given: argparse.Namespace) -> None:
-    """Raise OptionsError for what kafka-leader-election refuses (LeaderElectionCommandOptions.validate), in its
-    words.
+    """Raise OptionsError for what kafka-leader-election refuses, in its words
+    (LeaderElectionCommandOptions.validate).
     """
     if given.election_type is None:
         raise OptionsError("Missing required option(s): election-type")

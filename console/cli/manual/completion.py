@@ -338,9 +338,7 @@ class _Finder(CompletionFinder):
         cword_prequote: str,
         last_wordbreak_pos: int | None,  # noqa: ARG002  # bash says itself what it replaces
     ) -> list[str]:
-        """Return what replaces the word: bash's own part of it, quoted; zsh and fish take names as they are and quote
-        them.
-        """
+        """Return what replaces the word: bash's own part of it, quoted. zsh and fish take names as they are."""
         found = [each for each in completions if is_harmless(each)][:MOST]
         if self.shell == "fish":
             # The one character that fish leaves unquoted: it would become a user's home.
@@ -367,9 +365,7 @@ class _Line:
         self.listed = tuple(c for option in self._help.options if _is_positional(option) for c in option.choices)
 
     def parser(self) -> argparse.ArgumentParser:
-        """Return a parser of all options at once, without subcommands: options before a mistake in the line still
-        count.
-        """
+        """Return one parser of all options, without subcommands, so that options before a mistake in the line count."""
         made = argparse.ArgumentParser(prog="kac", add_help=False, allow_abbrev=False, conflict_handler="resolve")
         positional = made.add_argument("command", help=argparse.SUPPRESS)
         if self.command:

@@ -265,9 +265,7 @@ def _verbatim(text: str) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Escape a text for roff: its own characters, and a dot or quote at the start of a line, which would be a
-    request.
-    """
+    """Escape a text for roff: its own characters, and a dot or quote that would begin a request."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("…", "...").replace("'", "\\(aq")
     return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped
 
