@@ -1,1 +1,1 @@
-"""The flight record: what brokers answered, and when, so that the past can be looked at as if it were live."""
+"""The flight record: what brokers answered, and when, so that the past can be shown as if it were live."""

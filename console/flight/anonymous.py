@@ -52,11 +52,11 @@ class Pseudonyms:
         return hashlib.blake2b(name, digest_size=size, key=self._key).digest()
 
     def header(self, header: Header) -> Header:
-        """The header of a record without names."""
+        """Return a record's header with a pseudonym for the cluster id, and without the context's name."""
         return replaced(header, cluster_id=self.name(header.cluster_id), context="anonymous", anonymous=True)
 
     def name(self, name: str) -> str:
-        """The pseudonym of a name; the empty one and Kafka's own words stay."""
+        """Return the pseudonym of a name; the empty name and Kafka's own words stay."""
         if not name or name in VALUES:
             return name
         if other := next((each for each in NO_ONES if name.endswith(each)), None):  # what triage asks for of its own
@@ -67,11 +67,12 @@ class Pseudonyms:
         return "n" + self._hash(name.encode("utf-8", "surrogatepass"), 6).hex()
 
     def id(self, id_: UUID | None) -> UUID | None:
-        """Another id; none, and that of all zeros, stay."""
+        """Return a keyed hash of an id, in the form of an id; None and the id of all zeros stay."""
         return id_ if id_ is None or not id_.int else UUID(bytes=self._hash(id_.bytes, 16))
 
     def config_key(self, name: str) -> str:
-        """The name of a config; what is not Kafka's in it is replaced."""
+        """Return a config's name. A listener's name in it gets a pseudonym, and so does a name with words that are not
+        Kafka's."""
         if found := _LISTENER.fullmatch(name):
             before, listener, after = found.groups()
             return f"{before}{self.name(listener)}{self.config_key(after) if after else ''}"
@@ -79,7 +80,8 @@ class Pseudonyms:
         return name if known else self.name(name)
 
     def config_value(self, key: str, value: str | None, type_: int) -> str | None:
-        """The value of a config: a number, a boolean or Kafka's own words stay."""
+        """Return a config's value. Numbers, booleans and Kafka's own words stay; other items of a list get a pseudonym
+        each."""
         if not value:
             return value
         if type_ in _NUMBERS and _is_number(value):
@@ -111,7 +113,7 @@ class Anonymous:
         self.dropped = 0
 
     def add(self, answer: Answer) -> None:
-        """Keep an answer without names. Raises OSError."""
+        """Hand an answer without names to the other sink; drop one that can't be decoded. Raises OSError."""
         if answer.api_key == HANDSHAKE:
             try:
                 self._sink.add(self._handshake(answer))
@@ -134,19 +136,19 @@ class Anonymous:
         self._sink.add(answer._replace(host=host, request=request, body=body, problem=problem))
 
     def settle(self) -> None:
-        """As the other sink's."""
+        """Settle the other sink. Raises OSError."""
         self._sink.settle()
 
     def flush(self) -> None:
-        """As the other sink's."""
+        """Flush the other sink. Raises OSError."""
         self._sink.flush()
 
     def close(self) -> None:
-        """As the other sink's."""
+        """Close the other sink. Raises OSError."""
         self._sink.close()
 
     def _handshake(self, answer: Answer) -> Answer:
-        """A handshake with the times of the certificate, and without names."""
+        """Return a handshake with pseudonyms for host, listener, subject and issuer; the certificate's times stay."""
         body = answer.body
         if answer.problem is None:
             shown = msgspec.json.decode(body, type=Shown)
@@ -157,7 +159,8 @@ class Anonymous:
         return answer._replace(host=self._names.name(answer.host), request=request, body=body)
 
     def _without_names(self, kafka: Messages, data: bytes, *, is_request: bool) -> bytes:
-        """The message, encoded again. Raises MalformedFrame, Unencodable and what kio raises."""
+        """Return a message decoded, without names and encoded again; the last ones are cached. Raises MalformedFrame,
+        Unencodable and what kio raises."""
         known = kafka.key, kafka.version, is_request, data
         made = self._done.pop(known, None)
         if made is None:
@@ -174,7 +177,7 @@ class Anonymous:
 
 
 def _changed(entity: Any, names: Pseudonyms) -> Any:
-    """The message, or a part of it, with other names."""
+    """Return a message, or a part of one, with pseudonyms for its names."""
     kind: Any = type(entity)
     plan = _plan(kind)
     if not plan:
@@ -200,14 +203,15 @@ def _value(name: str, kind: str, value: Any, names: Pseudonyms) -> Any:
 
 @cache
 def _plan(entity: Any) -> tuple[tuple[str, str], ...]:
-    """The fields that may hold names, and their types: string, uuid, bytes, or "" for parts of a message."""
+    """Return the fields that may hold names, each with its type: string, uuid, bytes, or "" for a nested structure."""
     kinds = {"string": "string", "uuid": "uuid", "bytes": "bytes", "records": "bytes", None: ""}
     found = ((each.name, each.metadata.get("kafka_type")) for each in fields(entity))
     return tuple((name, kinds[kind]) for name, kind in found if kind in kinds)
 
 
 def _of_resource(entity: Any, names: Pseudonyms) -> dict[str, Any]:
-    """DescribeConfigs names brokers by their ids."""
+    """Return the changed fields of a resource of DescribeConfigs. Brokers are named by their ids there, and these
+    stay."""
     changes: dict[str, Any] = {}
     name = entity.resource_name
     if entity.resource_type in (_BROKER, _BROKER_LOGGER) and name.isascii() and name.isdigit():
@@ -221,7 +225,7 @@ def _of_resource(entity: Any, names: Pseudonyms) -> dict[str, Any]:
 
 
 def _config(entity: Any, names: Pseudonyms) -> Any:
-    """A config and its synonyms."""
+    """Return a config and its synonyms with pseudonyms, and without documentation."""
     type_ = getattr(entity, "config_type", 0)
     changes = {
         "name": names.config_key(entity.name),

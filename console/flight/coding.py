@@ -1,4 +1,5 @@
-"""Answers to frames: what did not change is counted, what changed is made of what was answered before."""
+"""Encodes answers as frames: unchanged ones are counted, changed ones are compressed with former ones as their
+prefix."""
 
 from __future__ import annotations
 
@@ -25,9 +26,9 @@ from console.flight.frames import (
 )
 
 CHAIN = 32
-"""Bodies that are made of one another in a row: the next one is made of the first answer to the question again."""
+"""Bodies in a row that are each based on the one before; the next one is based on the question's first body again."""
 DEEPEST = 3 * CHAIN
-"""Bodies that one is made of, at most."""
+"""Bodies that one is based on, at most."""
 WAIT_MS = 1_000
 SAME_WAIT_MS = 10_000
 """The longest that answers wait to be written, and that unchanged ones do."""
@@ -38,11 +39,11 @@ MOST_KEPT = 48 << 20
 """Bytes of answers that are held to find what changed; those to the questions not asked for longest go first."""
 
 _SMALLER = 4
-"""A body is made of none that is so many times smaller."""
+"""A body is based on none that is so many times smaller."""
 
 
 class _Body(NamedTuple):
-    """A body of the part. depth: how many it is made of; made: how many bytes these have, its own among them."""
+    """A body of the part. depth: how many others it is based on; made: the bytes of these, and its own."""
 
     number: int
     data: bytes
@@ -51,7 +52,7 @@ class _Body(NamedTuple):
 
 
 class _Kept:
-    """The last answers to one question. last: the last body. first: one that is made of no former answer, its data
+    """The last answers to one question. last: the last body. first: a body that is based on no other, its data
     compressed; None where it is the last one. problem: why there was no answer the last time, None if there was one."""
 
     __slots__ = ("answer", "first", "last", "number", "problem")
@@ -82,7 +83,7 @@ class Encoder:
         self._begin(header.began_ms)
 
     def _begin(self, at_ms: int) -> None:
-        """Begin with what is written next."""
+        """Reset what waits for the next frames. at_ms: the time from which that of their first answer counts."""
         self._frames: list[bytes] = []
         self._waiting = 0
         self._since = self._time = at_ms
@@ -93,11 +94,12 @@ class Encoder:
         self._given: list[int] = []
 
     def begin(self) -> bytes:
-        """The frame with which the part begins."""
+        """Return the header frame, with which the part begins."""
         return framed(HEADER, msgspec.msgpack.encode(self.header))
 
     def add(self, answer: Answer) -> bytes:
-        """The frames that were waiting, where they are due; this answer waits for `settle`, or for later answers."""
+        """Return the frames of the answers that waited, where these are due, else empty bytes. The answer itself waits
+        for `settle`, or for later answers."""
         made = b""
         waited = answer.at_ms - self._since
         is_due = waited >= (WAIT_MS if self._has_changes else SAME_WAIT_MS)
@@ -120,15 +122,15 @@ class Encoder:
         return made
 
     def last_answers(self) -> list[Answer]:
-        """The last answer to each question that is still held, in the order of time."""
+        """Return the last answer to each question that is still held, ordered by time."""
         return sorted((kept.answer for kept in self._kept.values()), key=lambda answer: answer.at_ms)
 
     def settle(self) -> bytes:
-        """The frames of what waits, if something changed in it; empty if not."""
+        """Return the frames of the waiting answers if any of them changed, else empty bytes."""
         return self.flush() if self._has_changes else b""
 
     def flush(self) -> bytes:
-        """The frames of what waits; empty if nothing does."""
+        """Return the frames of the waiting answers, empty bytes if there are none."""
         if not self._given:
             return b""
         end = self._bodies - 1 + FIRST_BODY
@@ -140,7 +142,7 @@ class Encoder:
         return b"".join(frames)
 
     def _ask(self, asked: Asked, answer: Answer) -> _Kept:
-        """Take in a new question."""
+        """Add a new question. Its request is written unless it equals the last one of the same API and version."""
         key = asked.api_key, asked.version
         request = self._requests.get(key)
         if request is None or request.data != asked.request:
@@ -153,7 +155,8 @@ class Encoder:
         return kept
 
     def _what_was_given(self, asked: Asked, kept: _Kept, answer: Answer) -> int:
-        """SAME, PROBLEM, or FIRST_BODY more than the number of the body; the answer is what comes next of them."""
+        """Return the form of an answer: SAME, PROBLEM (the next problem of the frame), or FIRST_BODY plus the number of
+        its body."""
         former, kept.problem = kept.problem, answer.problem and Problem(*map(_text, answer.problem))
         if kept.problem is not None:
             if kept.problem == former:
@@ -173,7 +176,7 @@ class Encoder:
         return body.number + FIRST_BODY
 
     def _made(self, asked: Asked, kept: _Kept, data: bytes) -> _Body:
-        """Write another answer to a question, made of a former one, or of one to a question that is alike."""
+        """Write a changed body, with a former one as its prefix: of the same question, else of a similar one."""
         if kept.last is not None:
             if kept.first is None:
                 kept.first = kept.last._replace(data=squeezed(kept.last.data))
@@ -187,7 +190,7 @@ class Encoder:
         return self._put(data, alike, DEEPEST - CHAIN)
 
     def _hold(self, kept: _Kept, body: _Body) -> None:
-        """Hold a body as the last one; the one before goes where no other question has it."""
+        """Hold a body as the last one of a question, and release the one before unless another question has it."""
         self._holders[body.number] += 1
         if self._holders[body.number] == 1:
             self._equal[body.data] = body
@@ -209,7 +212,7 @@ class Encoder:
                 del self._equal[body.data]
 
     def _put(self, data: bytes, base: _Body | None, deepest: int = DEEPEST) -> _Body:
-        """Write a body, made of another one where that may be."""
+        """Write a body, with another one as its prefix where the limits allow it."""
         if base is not None:
             is_of_few = base.depth < deepest and base.made + len(data) <= MOST_MADE
             if not (is_of_few and _is_of_size(base, data) and is_prefix(base.data)):
@@ -226,7 +229,7 @@ class Encoder:
         return body
 
     def _forget(self, asked: Asked) -> None:
-        """Hold no former answers to a question; the next answer to it is one to a new question."""
+        """Forget the former answers to a question; the next answer to it is written as that of a new question."""
         kept = self._kept.pop(asked)
         self._let_go(kept.last)
         if kept.first is not None:
@@ -235,10 +238,11 @@ class Encoder:
 
 
 def _is_of_size(base: _Body, data: bytes) -> bool:
-    """Whether most of a body can be in another one: not where that is an error, and no list as before."""
+    """Return whether a body is large enough to contain most of another one: the body of an error response is not, for a
+    list."""
     return len(base.data) >= len(data) // _SMALLER
 
 
 def _text(text: str) -> str:
-    """The text as it can be written."""
+    """Return the text as UTF-8 can encode it: each lone surrogate becomes a question mark."""
     return text.encode("utf-8", "replace").decode()

@@ -36,7 +36,7 @@ from console.flight.frames import (
 from console.model.numbers import LAST_MS
 
 MOST_ANSWERS = 5_000_000
-"""A week of a large cluster, a look every 2 s."""
+"""A week of a large cluster, polled every 2 s."""
 MOST_AT_ONCE = 1 << 16
 """Answers of a frame."""
 CACHED = 64 << 20
@@ -70,7 +70,14 @@ class FlightReader:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open a record. Raises OSError, and RecordError for any other file, or another version."""
+        """Open a record, and index its answers; bodies are decompressed when they are asked for.
+
+        A damaged frame raises nothing: what comes before it can be read, and `damage` says why the rest can't.
+
+        Raises:
+            RecordError: the file is no flight record, has another format or no header, or is larger than MOST_FILE.
+            OSError: it can't be read.
+        """
         self._data = read_record(path)
         self.headers: tuple[Header, ...] = ()
         self.damage = ""
@@ -97,30 +104,46 @@ class FlightReader:
         return self.headers[0]
 
     def __len__(self) -> int:
-        """The number of answers."""
+        """Return the number of answers."""
         return len(self.times)
 
     def index_at(self, at_ms: int) -> int:
-        """How many answers arrived at this time or before."""
+        """Return how many answers arrived by a time, which is the index of the first later one.
+
+        Args:
+            at_ms: milliseconds since 1970, UTC; an answer at this very time counts.
+        """
         return bisect_right(self.times, at_ms)
 
     def asked(self, index: int) -> Asked:
-        """What this answer answers; nothing is decoded."""
+        """Return the question to which an answer belongs; no body is decompressed.
+
+        Args:
+            index: of the answer, from 0, in the order of time.
+        """
         return self._asked[self._keys[index]]
 
     def is_repeat(self, index: int) -> bool:
-        """Whether this answer has the same bytes as the one before it to the same question."""
+        """Return whether an answer has the same bytes, or the same problem, as the one before it to the same
+        question."""
         before = self.before(index)
         return before is not None and self._given[before] == self._given[index]
 
     def before(self, index: int) -> int | None:
-        """The answer to the same question before this one, None if there is none."""
+        """Return the index of the previous answer to the same question, None if there is none."""
         of_key = self._of_key[self._keys[index]]
         place = bisect_right(of_key, index) - 2
         return of_key[place] if place >= 0 else None
 
     def state_at(self, at_ms: int) -> Mapping[Asked, int]:
-        """The last answer to each question at this time; nothing is decoded."""
+        """Return the state of a record at a time: each question that was answered by then -> the index of its last
+        answer.
+
+        No body is decompressed.
+
+        Args:
+            at_ms: milliseconds since 1970, UTC.
+        """
         end = self.index_at(at_ms)
         found = {}
         for asked, of_key in zip(self._asked, self._of_key, strict=True):
@@ -129,7 +152,14 @@ class FlightReader:
         return found
 
     def answer(self, index: int) -> Answer:
-        """This answer; equal ones next to each other share their body. Raises RecordError if it is damaged."""
+        """Return an answer with its body; equal ones next to each other share the body's bytes.
+
+        Args:
+            index: of the answer, from 0, in the order of time.
+
+        Raises:
+            RecordError: its body is damaged; other answers may be whole.
+        """
         given = self._given[index]
         body, problem = b"", None
         try:
@@ -142,11 +172,19 @@ class FlightReader:
         return Answer(self.times[index], self._took[index], *self.asked(index), body, problem)
 
     def answers(self, start: int = 0, stop: int | None = None) -> Iterator[Answer]:
-        """The answers from one on to before another, in the order of time. Raises RecordError."""
+        """Return an iterator over the answers of a range, in the order of time.
+
+        Args:
+            start: index of the first one.
+            stop: index behind the last one, None for the end of the record.
+
+        Raises:
+            RecordError: from the iterator, at a damaged answer.
+        """
         return map(self.answer, range(start, len(self) if stop is None else min(stop, len(self))))
 
     def _body(self, number: int) -> bytes:
-        """A body, made of those before it. Raises DamagedFrame."""
+        """Return a body, decompressed with the bodies that it is based on. Raises DamagedFrame."""
         needed = []
         while number >= 0 and number not in self._cache:
             needed.append(number)
@@ -171,7 +209,7 @@ class FlightReader:
     # -- reading the file ------------------------------------------------------------------------------------------
 
     def _index(self, path: Path) -> None:
-        """Note where the bodies are, and take in the rest. Raises RecordError."""
+        """Note the location of each body, and read headers, questions and times. Raises RecordError."""
         part: _Part | None = None
         try:
             for frame in frames_of(self._data, len(MAGIC)):
@@ -208,7 +246,7 @@ class FlightReader:
         return header
 
     def _take_body(self, part: _Part, frame: Frame) -> None:
-        """Note where a body is. Raises DamagedFrame."""
+        """Note the location of a body. Raises DamagedFrame."""
         number = len(self._starts)
         distance, start = body_at(self._data, frame)
         if distance > number - part.first:
@@ -224,7 +262,7 @@ class FlightReader:
         self._depths.append(depth)
 
     def _take_answers(self, part: _Part, frame: Frame) -> None:
-        """Take in what was asked and answered. Raises DamagedFrame."""
+        """Add the questions and answers of a frame to the index. Raises DamagedFrame."""
         prefix = part.listed if is_prefix(part.listed) else b""
         part.listed = unsqueezed(self._data[frame.start : frame.end], prefix, MOST_LISTED)
         try:
@@ -282,7 +320,7 @@ class FlightReader:
         self._given.append(number)
 
     def _number(self, part: _Part, number: int) -> int:
-        """The number in the file of a body of a part. Raises DamagedFrame."""
+        """Return the number in the file of a body that is numbered in its part. Raises DamagedFrame."""
         if not 0 <= number < len(self._starts) - part.first:
             raise DamagedFrame("a body that is not there")
         return part.first + number

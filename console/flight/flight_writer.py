@@ -19,7 +19,18 @@ class FlightWriter:
     """
 
     def __init__(self, path: Path, header: Header, append: bool = False) -> None:
-        """Make a file, or begin a new part of one. Raises FileExistsError, UntrustedPath, RecordError and OSError."""
+        """Create a file, or begin a new part of an existing one.
+
+        Args:
+            path: its folder has to exist, and stays as it is.
+            append: begin a new part if the file exists; an incomplete frame at its end is cut off first.
+
+        Raises:
+            FileExistsError: the file exists, and `append` is False.
+            UntrustedPath: the file, or a link to it, belongs to another user.
+            RecordError: the file to append to is no flight record, or is damaged.
+            OSError: it can't be opened or written.
+        """
         self._file = open_private(path, os.O_RDWR | (0 if append else os.O_EXCL), in_own_folder=False)
         try:
             self.size = _end_of(path, self._file)
@@ -30,20 +41,28 @@ class FlightWriter:
             raise
 
     def add(self, answer: Answer) -> None:
-        """Take an answer; it is written with those of the next WAIT_MS, or by `settle`. One that did not change may
-        wait for SAME_WAIT_MS. Raises OSError."""
+        """Add an answer. It is written with those of the next WAIT_MS, or by `settle`; an unchanged one may wait
+        SAME_WAIT_MS.
+
+        Raises:
+            OSError: the answers that were due can't be written, as on a full disk.
+        """
         self._write(self._encoder.add(answer))
 
     def settle(self) -> None:
-        """Write what changed. Raises OSError."""
+        """Write the waiting answers if any of them changed. Raises OSError."""
         self._write(self._encoder.settle())
 
     def flush(self) -> None:
-        """Write what waits. Raises OSError."""
+        """Write the waiting answers. Raises OSError."""
         self._write(self._encoder.flush())
 
     def close(self) -> None:
-        """Write what waits, bring it to the disk, and close the file. Raises OSError."""
+        """Write the waiting answers, sync the file to the disk, and close it.
+
+        Raises:
+            OSError: it can't be written or synced; it is closed nevertheless.
+        """
         try:
             self.flush()
             os.fsync(self._file)
@@ -58,7 +77,8 @@ class FlightWriter:
 
 
 def _end_of(path: Path, file: int) -> int:
-    """Where the next frame goes: after the last whole one. What was cut off in the middle is dropped."""
+    """Return the offset of the next frame, after the last whole one; an incomplete frame behind that is cut off. Raises
+    RecordError for a damaged file, OSError."""
     size = os.fstat(file).st_size
     if not size:
         return 0

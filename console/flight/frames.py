@@ -43,9 +43,9 @@ MOST_FRAME = MOST_BYTES + (1 << 16)
 MOST_LISTED = 8 << 20
 """Bytes of `Answers`."""
 MOST_MADE = 256 << 20
-"""Bytes of all that one body is made of, itself among them."""
+"""Bytes of all bodies that one is based on, itself among them."""
 LARGEST_PREFIX = 32 << 20
-"""Bytes of a body that others are made of: with them it stays in the window of 128 MiB that readers of zstd have."""
+"""Bytes of a body on which others are based: with them it stays in the window of 128 MiB that readers of zstd have."""
 
 _LEVEL = 9
 """zstd: of the prefix of a megabyte lower levels forget too much to find what is equal, higher ones find no more."""
@@ -97,7 +97,7 @@ class Answers(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
 
 
 def read_record(path: Path) -> bytes:
-    """Return what is in a record's file. Raises OSError, and RecordError for any other file, or another version."""
+    """Return the bytes of a record's file. Raises OSError, and RecordError for any other file or format."""
     try:
         data = read_regular(path, MOST_FILE)
     except ValueError:
@@ -116,7 +116,7 @@ class Held:
         self._most = self._left = most
 
     def take(self, size: int) -> None:
-        """Hold so many bytes more. Raises DamagedFrame where that is too much."""
+        """Take so many bytes of the budget. Raises DamagedFrame where that exceeds it."""
         self._left -= size
         if self._left < 0:
             raise DamagedFrame(f"it takes more than {self._most >> 20} MiB of memory")
@@ -131,13 +131,13 @@ class Frame(NamedTuple):
 
 
 def framed(kind: int, *payload: bytes) -> bytes:
-    """A frame of this payload."""
+    """Return a frame: length, checksum, kind and payload."""
     content = b"".join((bytes((kind,)), *payload))
     return _HEAD.pack(len(content), zlib.crc32(content)) + content
 
 
 def frames_of(data: bytes, at: int) -> Iterator[Frame]:
-    """The frames from there on; ends where the data end within one. Raises DamagedFrame."""
+    """Yield the frames from an offset on; an incomplete one at the end is left out. Raises DamagedFrame."""
     while at + _HEAD.size <= len(data):
         length, checksum = _HEAD.unpack_from(data, at)
         start, end = at + _HEAD.size, at + _HEAD.size + length
@@ -152,7 +152,7 @@ def frames_of(data: bytes, at: int) -> Iterator[Frame]:
 
 
 def body_frame(distance: int, data: bytes, prefix: bytes = b"") -> bytes:
-    """Return the frame of a body. prefix: the body so many before it, empty with a distance of 0."""
+    """Return the frame of a body. prefix: the body that is `distance` before it, empty with a distance of 0."""
     return framed(BODY, _DISTANCE.pack(distance), squeezed(data, prefix))
 
 
@@ -165,12 +165,12 @@ def body_at(data: bytes, frame: Frame) -> tuple[int, int]:
 
 
 def is_prefix(data: bytes) -> bool:
-    """Whether other bodies can be made of this one."""
+    """Return whether a body has a length with which it can be the zstd prefix of others."""
     return _SHORTEST_PREFIX <= len(data) <= LARGEST_PREFIX
 
 
 def squeezed(data: bytes, prefix: bytes = b"") -> bytes:
-    """The bytes compressed. prefix: bytes that are known where they are read."""
+    """Return the bytes compressed with zstd. prefix: bytes that the reader has, too."""
     window = (len(data) + len(prefix)).bit_length()
     options: dict[int, int] = {
         zstd.CompressionParameter.compression_level: _LEVEL,
@@ -184,7 +184,7 @@ def squeezed(data: bytes, prefix: bytes = b"") -> bytes:
 
 
 def unsqueezed(data: bytes, prefix: bytes = b"", most: int = MOST_BYTES) -> bytes:
-    """What was compressed, at most so many bytes. Raises DamagedFrame."""
+    """Return the decompressed bytes, at most `most` of them. Raises DamagedFrame."""
     try:
         known = zstd.ZstdDict(prefix, is_raw=True).as_prefix if prefix else None
         decompressor = zstd.ZstdDecompressor(zstd_dict=known)

@@ -32,7 +32,7 @@ class _Part:
         self.ended_ms = header.began_ms
 
     def put(self, frames: bytes) -> None:
-        """Keep frames."""
+        """Add frames to the part."""
         if frames:
             self.frames.append(frames)
             self.size += len(frames)
@@ -45,7 +45,7 @@ class Memory:
     """
 
     def __init__(self, header: Header) -> None:
-        """header: what files that are written say; when they began is found here."""
+        """header: of the files that are written; their times are filled in."""
         self._header = header
         self._parts: deque[_Part] = deque()
 
@@ -60,7 +60,7 @@ class Memory:
         return self._parts[0].header.began_ms if self._parts else None
 
     def add(self, answer: Answer) -> None:
-        """Keep an answer; the oldest go where there are too many."""
+        """Keep an answer, and drop the oldest parts beyond KEPT_MS or MOST_BYTES."""
         part = self._parts[-1] if self._parts else self._begin(answer.at_ms, [])
         if answer.at_ms - part.header.began_ms >= PART_MS or part.size >= PART_BYTES:
             assert part.encoder is not None
@@ -75,20 +75,20 @@ class Memory:
             self._parts.popleft()
 
     def settle(self) -> None:
-        """Make frames of what changed."""
+        """Encode the waiting answers if any of them changed."""
         if self._parts and (encoder := self._parts[-1].encoder) is not None:
             self._parts[-1].put(encoder.settle())
 
     def flush(self) -> None:
-        """Make frames of what waits to be counted."""
+        """Encode the waiting answers."""
         if self._parts and (encoder := self._parts[-1].encoder) is not None:
             self._parts[-1].put(encoder.flush())
 
     def close(self) -> None:
-        """Nothing has to be closed."""
+        """Do nothing: there is no file to close."""
 
     def write(self, path: Path, cluster_id: str) -> int:
-        """Write all that is kept into a file, whole or not at all, for its owner alone; its size in bytes. Raises
+        """Write all that is kept into a file of mode 0600, whole or not at all. Returns its size in bytes. Raises
         OSError and UntrustedPath."""
         self.flush()
         made = [MAGIC]

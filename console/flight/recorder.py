@@ -29,15 +29,15 @@ class Sink(Protocol):
         ...
 
     def settle(self) -> None:
-        """Keep what changed: for now no more answers come. Raises OSError."""
+        """Keep the waiting answers if any of them changed: for now no more come. Raises OSError."""
         ...
 
     def flush(self) -> None:
-        """Keep what waits. Raises OSError."""
+        """Keep the waiting answers. Raises OSError."""
         ...
 
     def close(self) -> None:
-        """The end. Raises OSError."""
+        """Keep the waiting answers, and close the sink. Raises OSError."""
         ...
 
 
@@ -70,12 +70,13 @@ class Recorder:
         self._waiting.put(answer)
 
     def begin(self, make_sink: Callable[[], Sink]) -> None:
-        """Start the thread. make_sink: called there; raises nothing."""
+        """Start the thread. make_sink: called in it; it must not raise."""
         self._thread = threading.Thread(target=self._serve, args=(make_sink,), name="flight record", daemon=True)
         self._thread.start()
 
     def run(self, work: Callable[[Any], T]) -> concurrent.futures.Future[T]:
-        """Run something with the sink that `begin` made, once what was taken so far is kept. Only after `begin`."""
+        """Run something with the sink that `begin` made, once the answers that were taken before are kept. Only after
+        `begin`."""
         future: concurrent.futures.Future[T] = concurrent.futures.Future()
 
         def do(sink: Sink) -> None:

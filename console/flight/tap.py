@@ -63,30 +63,31 @@ class Tap:
         self._zero_ms = time.time_ns() // 1_000_000 - _elapsed_ms()
 
     def name_nodes(self, brokers: Mapping[int, Address]) -> None:
-        """From now on addresses are those of these brokers."""
+        """Set which broker has which address, for the answers that follow."""
         self._nodes = {address: node for node, address in brokers.items()}
 
     def answered(self, sent: Sent, body: bytes, took: float) -> None:
-        """An answer came. took: seconds."""
+        """Record an answer. took: seconds since the request."""
         self._put(sent, body, took, None)
 
     def missed(self, sent: Sent, error: Exception, took: float) -> None:
-        """No answer came. error: an AdminError."""
+        """Record that a request was not answered. error: an AdminError. took: seconds since the request."""
         self._put(sent, b"", took, problem_of(error))
 
     def connected(self, address: Address, versions: Mapping[int, tuple[int, int]], took: float) -> None:
-        """A connection was opened. versions: as its exchange of ApiVersions has them, API key -> (lowest, highest)."""
+        """Record a new connection. versions: API key -> (lowest, highest), from its exchange of ApiVersions. took:
+        seconds."""
         body = struct.pack(">hi", 0, len(versions))
         body += b"".join(struct.pack(">hhh", key, *between) for key, between in versions.items())
         self._put(Sent(address, "api_versions", CONNECTED, b""), body, took, None)
 
     def not_connected(self, address: Address, error: Exception, took: float) -> None:
-        """No connection could be opened, or not in time. error: an AdminError."""
+        """Record that no connection could be opened, or not in time. error: an AdminError. took: seconds."""
         self._put(Sent(address, "api_versions", CONNECTED, b""), b"", took, problem_of(error))
 
     def shook_hands(self, node: int, address: Address, listener: str, shown: Shown | None, took: float) -> None:
-        """A TLS handshake with a listener of a node. listener: its name, ``""`` if unknown. shown: what its certificate
-        says, None where it can't be reached or has no TLS."""
+        """Record a TLS handshake with a listener of a node. listener: its name, ``""`` if unknown. shown: what its
+        certificate says, None where the listener can't be reached or has no TLS. took: seconds."""
         import msgspec
 
         body = msgspec.json.encode(shown) if shown is not None else b""
@@ -107,7 +108,7 @@ class Tap:
 
 
 def problem_of(error: Exception) -> Problem:
-    """The problem of an AdminError."""
+    """Return the problem of an AdminError, as it is recorded."""
     failure = getattr(error, "failure", None) or Failure(type(error).__name__, str(error))
     return Problem(type(error).__name__, failure.name, failure.message, failure.remedy)
 

@@ -21,7 +21,7 @@ Address = tuple[str, int]
 API_VERSIONS = 18
 CLOCK = -1
 LATER = -2
-"""In place of an API's key: the time itself; that an answer came later."""
+"""In place of an API's key: CLOCK for the time itself, LATER where an answer came later."""
 MOST_TAKEN_APART = 128
 """Answers that stay decoded."""
 METADATA, DESCRIBE_CLUSTER = 3, 60
@@ -69,22 +69,23 @@ class Track:
         self._changes.append((self._changes[-1] if self._changes else 0) + entry.new)
 
     def newest(self, at_ms: int) -> Answer | None:
-        """What had come last by then."""
+        """Return the last answer by a time, None if there was none yet."""
         place = bisect_right(self._times, at_ms)
         return self._entries[place - 1].read() if place else None
 
     def time(self, at_ms: int) -> int:
-        """When that came, 0 if nothing had."""
+        """Return when the last answer by a time arrived, milliseconds since 1970; 0 if there was none yet."""
         place = bisect_right(self._times, at_ms)
         return self._times[place - 1] if place else 0
 
     def changes(self, at_ms: int) -> int:
-        """How many answers that differ from the one before had come by then."""
+        """Return how many answers by a time differ from the one before them."""
         place = bisect_right(self._times, at_ms)
         return self._changes[place - 1] if place else 0
 
     def well(self, at_ms: int) -> Answer | None:
-        """The last answer by then that is no problem, else the first one after."""
+        """Return the last answer by a time that is no problem, else the first such one after it, None if there is
+        none."""
         place = bisect_right(self._times, at_ms)
         found = (each.read() for each in (*reversed(self._entries[:place]), *self._entries[place:]))
         return next((answer for answer in found if answer.problem is None), None)
@@ -140,7 +141,8 @@ class Tape:
         return made
 
     def _sort(self) -> None:
-        """Take requests apart: only where one was not asked just so, since long ones take a while."""
+        """Split requests into parts, and index these. Done only once a request has no exact match, since long ones take
+        a while."""
         for track in self._unsorted:
             key = track.asked.api_key, track.asked.version
             self._alike.setdefault(likeness(*key, track.asked.request), []).append(track)
@@ -152,68 +154,74 @@ class Tape:
         self._unsorted.clear()
 
     def beside(self) -> Tape:
-        """The same record at a time of its own, for another thread."""
+        """Return the same record with a time of its own, for another thread."""
         self._sort()
         made = copy(self)
         made._apart = OrderedDict()
         return made
 
     def addresses(self) -> list[Address]:
-        """Of the brokers that were asked, the first first."""
+        """Return the addresses that were connected to, then those that were only asked; each once."""
         asked = (address for known in self._exact.values() for address in known)
         return list(dict.fromkeys((*self._contacts, *asked)))
 
     def now(self) -> int:
-        """The time, for what depends on it."""
+        """Return the tape's time, and note that the present operation depends on it."""
         _note(CLOCK)
         return self.at_ms
 
     def changes(self, api_key: int) -> int:
-        """How many other answers of an API had come by now: while it is the same, so is what is answered."""
+        """Return how many different answers of an API arrived by now: while the number is the same, so are the
+        answers."""
         if api_key == CLOCK:
             return self.at_ms
         return bisect_right(self._changes.get(api_key, ()), self.at_ms)
 
     def arrivals(self, api_key: int) -> int:
-        """How many answers of an API had come by now, equal ones too."""
+        """Return how many answers of an API arrived by now, equal ones included."""
         return bisect_right(self._arrivals.get(api_key, ()), self.at_ms)
 
     def answered_since(self, api_key: int, since_ms: int) -> list[Track]:
-        """What was asked of an API and answered after a time, by now; each once, the first first."""
+        """Return the tracks of an API that were answered after `since_ms` and by now, each once, in the order of
+        time."""
         times = self._arrivals.get(api_key, ())
         first, last = bisect_right(times, since_ms), bisect_right(times, self.at_ms)
         return list(dict.fromkeys(self._arrived[api_key][first:last])) if first < last else []
 
     def handshakes(self) -> list[Answer]:
-        """The last TLS handshake with each listener by now."""
+        """Return the last TLS handshake with each listener by now."""
         found = (track.newest(self.at_ms) for track in self._handshakes)
         return [answer for answer in found if answer is not None]
 
     def versions(self, api_key: int) -> Iterable[int]:
-        """The versions in which an API was asked."""
+        """Return the versions in which an API was asked."""
         return self._versions.get(api_key, ())
 
     def topics_asked(self, since_ms: int) -> list[tuple[Address, tuple[str, ...], int]]:
-        """Who was asked for which topics by name, and answered after a time; and how many other answers came so far."""
+        """Return the requests for topics by name that were answered after `since_ms`: the address, the topics, and how
+        many different answers came by now."""
         asked = ((track, names, track.time(self.at_ms)) for track, names in self._named_topics)
         return [(track.address, names, track.changes(at)) for track, names, at in asked if since_ms < at]
 
     def refusal(self, address: Address) -> Problem | None:
-        """Why there is no connection to an address now, None if there is one."""
+        """Return why there is no connection to an address now, None if there is one."""
         found = self._contact(address)
         return found.problem if found is not None else None
 
     def greeting(self, address: Address | None = None) -> bytes | None:
-        """What a broker answers ApiVersions when it is connected to, at an address or, where that is not known,
-        anywhere; None if the record has none."""
+        """Return the body with which a broker answers ApiVersions on a new connection: the one at the address or, where
+        the record has none of that, any broker; None if it has none at all."""
         mine = [self._contacts[address]] if address in self._contacts else []
         found = (track.well(self.at_ms) for track in (*mine, *self._contacts.values()))
         return next((answer.body for answer in found if answer is not None), None)
 
     def answer(self, key: int, version: int, request: bytes, address: Address | None) -> bytes | Problem | None:
-        """The body that was answered last, the problem if there was none, None if the record has neither.
+        """Return the body of the last answer, the problem if there was no answer, None if the record has neither.
 
-        address: of the broker that has to answer, None for any.
+        Args:
+            key: of the API, by Kafka's number.
+            request: its body, without header.
+            address: of the broker that has to answer, None for any.
         """
         _note(key)
         same: Iterable[Track] = self._exact.get((key, version, request), {}).values()
@@ -230,7 +238,7 @@ class Tape:
         return whole
 
     def in_use(self) -> Address | None:
-        """The address of the broker that is asked what any can answer, None before the first answer."""
+        """Return the address of the broker that is asked what any broker can answer, None before its first answer."""
         for key in _OF_ANY_BROKER:
             found = self._best(self._of_any.get(key, ()))
             if found is not None and found.problem is None:
@@ -242,12 +250,13 @@ class Tape:
         return track.newest(self.at_ms) if track is not None else None
 
     def _is_gone(self, answer: Answer) -> bool:
-        """Whether the connection failed after that answer."""
+        """Return whether the connection to its broker failed after an answer."""
         contact = self._contact((answer.host, answer.port))
         return contact is not None and contact.problem is not None and contact.at_ms >= answer.at_ms
 
     def _best(self, tracks: Iterable[Track]) -> Answer | None:
-        """Of several brokers' answers the one that counts: no problem, where the broker is there, the newest."""
+        """Return the answer that counts among those of several brokers: one without a problem before others, of a
+        broker that is connected before others, the newest of these."""
         answers = [(answer, track) for track in tracks if (answer := track.newest(self.at_ms)) is not None]
         if not answers:
             return None
@@ -282,7 +291,7 @@ class Tape:
     def _holders(
         self, key: int, version: int, part: Part, address: Address | None
     ) -> Iterator[tuple[Answer, Answered]]:
-        """The answers that have a part, the newest first."""
+        """Yield the answers that contain a part, the newest first."""
         tracks = (*self._holding.get((key, version, part), ()), *self._whole.get((key, version), ()))
         mine = [track for track in tracks if address is None or track.address == address]
         for track in sorted(mine, key=lambda each: -each.time(self.at_ms)):
@@ -308,7 +317,7 @@ class Tape:
 
 
 def _note(key: int, track: Track | None = None) -> None:
-    """Note what the present operation takes."""
+    """Note that the present operation depends on an API's answers, and on a track if it is given."""
     used = USED.get(None)
     if used is not None:
         used.keys.add(key)
