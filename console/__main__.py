@@ -35,7 +35,7 @@ def main() -> int:
 
 
 def _as_typed(word: str) -> str:
-    """An argument in UTF-8, where the locale has no characters beyond ASCII and the terminal has."""
+    """Return an argument decoded as UTF-8, where the locale is ASCII alone and the terminal is not."""
     try:
         return word.encode("ascii", "surrogateescape").decode("utf-8")
     except UnicodeError:  # characters that the locale has, or bytes that are no text
@@ -43,7 +43,8 @@ def _as_typed(word: str) -> str:
 
 
 def set_limits() -> None:
-    """No core file, since it would hold passwords; and as many open files as this user may have, up to OPEN_FILES."""
+    """Disable core files, which would hold passwords, and raise the limit of open files to what is allowed, up to
+    OPEN_FILES."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
@@ -52,7 +53,7 @@ def set_limits() -> None:
 
 
 def set_home() -> None:
-    """A user whom this host does not know, as a container's, gets the root folder as home."""
+    """Set HOME to the root folder for a user that this host does not know, as in a container."""
     if not os.environ.get("HOME"):
         try:
             pwd.getpwuid(os.getuid())

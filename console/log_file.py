@@ -23,7 +23,7 @@ LONGEST_RECORD = 64 << 10
 
 
 def state_directory(environ: Mapping[str, str]) -> Path:
-    """`$XDG_STATE_HOME/kac`, or `~/.local/state/kac`: log, history and journal live there."""
+    """Return `$XDG_STATE_HOME/kac`, or `~/.local/state/kac`: the folder of the log, the history and the journal."""
     base = environ.get("XDG_STATE_HOME") or str(Path(environ.get("HOME") or "~").expanduser() / ".local" / "state")
     return Path(base) / "kac"
 
@@ -32,7 +32,7 @@ class WithoutSecrets(logging.Formatter):
     """Removes secrets that a broker's message or a traceback may repeat of a command."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record's lines."""
+        """Return the record as lines, without secrets, of at most LONGEST_RECORD characters."""
         from console.language.sensitive import without_secrets
 
         return without_secrets(indented(super().format(record)[:LONGEST_RECORD]), "…")
@@ -58,20 +58,20 @@ class PrivateLog(logging.Handler):
                 return open(descriptor, "a", encoding=self.encoding)  # noqa: PTH123 - a descriptor, not a Path
 
             def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - a name of logging's
-                """A full disk is no reason to write a traceback over the screen."""
+                """Ignore an error of writing: a full disk is no reason to print a traceback over the screen."""
 
         handler = Private(self._path, maxBytes=MAX_BYTES, backupCount=KEPT, encoding="utf-8", delay=True)
         handler.setFormatter(self.formatter)
         return handler
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record."""
+        """Write a record; the file is opened for the first one."""
         self._rotated.emit(record)
 
 
 def keep_from_stderr() -> None:
-    """Write what a thread, or a destructor, could not raise into the log instead of over the screen: the texts of such
-    errors, and of what they name, come from anywhere."""
+    """Log exceptions that a thread or a destructor could not raise, instead of printing them over the screen: the texts
+    of such errors, and of what they name, come from anywhere."""
 
     def of_thread(failed: threading.ExceptHookArgs) -> None:
         if failed.exc_type is not SystemExit:
@@ -86,7 +86,7 @@ def keep_from_stderr() -> None:
 
 
 def open_log(environ: Mapping[str, str]) -> str | None:
-    """Log to `kac.log` (0600, rotated) in the state directory; the reason where that is not possible.
+    """Log to `kac.log` (0600, rotated) in the state directory. Returns why that is not possible, None if it is.
 
     aiokafka's own logger stays at WARNING: at DEBUG it would write whole requests.
     """

@@ -21,15 +21,22 @@ class ProgramFailed(Exception):
 
 
 def name_of(command: str) -> str:
-    """The program's name, without its folder: what may be shown of a command."""
+    """Return the program's name without its folder, which is all that may be shown of a command."""
     return Path(shlex.split(command)[0]).name
 
 
 def output_of(command: str, limit: float, *, terminal: bool = False) -> bytes:
-    """What a command writes to its standard output. Runs without a shell, words split as a shell does. Blocks.
+    """Run a command, and return what it writes to its standard output. Blocks.
 
-    limit: seconds. terminal: whether it may read from our standard input, as one that asks for a password does.
-    Raises ProgramFailed; ValueError for a command that is empty or has an open quote.
+    There is no shell; words are split as a shell does.
+
+    Args:
+        limit: seconds until it has to end.
+        terminal: whether it may read from our standard input, as one that asks for a password does.
+
+    Raises:
+        ProgramFailed: it can't be run, fails, does not end in time, or writes more than LONGEST.
+        ValueError: the command is empty or has an open quote.
     """
     words = shlex.split(command)
     if not words:

@@ -47,15 +47,29 @@ def write_whole(path: Path, content: str | bytes, mode: int = SHARED) -> None:
 
 
 def read_text(path: Path, most: int) -> str:
-    """A file's text in UTF-8, at most so many bytes of it; also of a pipe. Raises OSError, and ValueError for what is
-    larger or no such text."""
+    """Return a file's text; the file may be a pipe.
+
+    Args:
+        most: bytes that it may have.
+
+    Raises:
+        ValueError: it is larger, or not in UTF-8.
+        OSError: it can't be read.
+    """
     with path.open("rb") as file:
         return _text(file.read(most + 1), most)
 
 
 def read_regular(path: Path, most: int) -> bytes:
-    """The bytes of a plain file, which is read whole: at most so many. Raises OSError, also for what is no plain file
-    and would not end, and ValueError for a larger one."""
+    """Return the bytes of a regular file.
+
+    Args:
+        most: bytes that it may have.
+
+    Raises:
+        ValueError: it is larger.
+        OSError: it can't be read, or is a pipe or device, which might not end.
+    """
     # A named pipe would not return from open.
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         about = os.fstat(file.fileno())
@@ -67,7 +81,7 @@ def read_regular(path: Path, most: int) -> bytes:
 
 
 def read_stdin(most: int) -> str:
-    """Standard input likewise."""
+    """Return the text of standard input, of at most so many bytes. Raises ValueError as `read_text` does."""
     return _text(sys.stdin.buffer.read(most + 1), most) if hasattr(sys.stdin, "buffer") else sys.stdin.read(most)
 
 
@@ -81,8 +95,8 @@ def _text(data: bytes, most: int) -> str:
 
 
 def resolved(path: Path) -> Path:
-    """Where a path leads, its last part not being a link any more, unless it is one of /proc, which stands for an open
-    file. Raises UntrustedPath for a link of another user."""
+    """Return where a path leads once its last part is no symbolic link any more. A link in /proc, which stands for an
+    open file, stays. Raises UntrustedPath for a link of another user, OSError for a circle of links."""
     target = path.absolute()
     for _ in range(MAX_LINKS):
         found = _status(target)
@@ -97,9 +111,12 @@ def resolved(path: Path) -> Path:
 
 
 def open_private(path: Path, flags: int, *, in_own_folder: bool = True) -> int:
-    """Open a file that its owner alone may read; made where it is not there. flags: of os.open. in_own_folder: its
-    folder is one of kac's own, which is made and becomes private, too; a folder that an operator named stays as it is.
-    Returns the descriptor.
+    """Open a file that only its owner may read, and create it if it does not exist. Returns its descriptor.
+
+    Args:
+        flags: those of os.open.
+        in_own_folder: the file's folder is kac's own: it is created, and becomes private, too. A folder that an
+            operator named stays as it is.
 
     Raises:
         UntrustedPath: the file, kac's folder or a link to it belongs to another user, or it is no regular file.
@@ -122,9 +139,9 @@ def open_private(path: Path, flags: int, *, in_own_folder: bool = True) -> int:
 
 
 def private_folder(path: Path) -> None:
-    """Make a folder of kac's own that its owner alone may enter, and its parents; an existing one of this user becomes
-    so. Where a link of this user or of root stands for it, the folder that it leads to has to be this user's, and stays
-    as it is. Raises UntrustedPath where it belongs to another user, OSError."""
+    """Create a folder of kac's own, and its parents, that only its owner may enter; an existing one of this user
+    becomes private. Where a link of this user or of root stands for it, the folder that it leads to has to be this
+    user's, and stays as it is. Raises UntrustedPath where it belongs to another user, OSError."""
     path.mkdir(parents=True, exist_ok=True, mode=0o700)
     target = resolved(path)
     folder = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)

@@ -46,7 +46,7 @@ _IN_ASCII = MappingProxyType(
 
 
 def register() -> None:
-    """Make `HANDLER` known to `codecs`."""
+    """Register `HANDLER` with `codecs`."""
     codecs.register_error(HANDLER, _plain)
 
 
@@ -59,7 +59,7 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
 
 
 def never_fail(streams: Iterable[TextIO]) -> None:
-    """Have these streams write what their encoding lacks by `HANDLER`; an undecodable name too (a lone surrogate)."""
+    """Set `HANDLER` for these streams: it writes what their encoding lacks, and undecodable names (lone surrogates)."""
     register()
     for stream in streams:
         reconfigure = getattr(stream, "reconfigure", None)
@@ -68,7 +68,7 @@ def never_fail(streams: Iterable[TextIO]) -> None:
 
 
 def standard_streams() -> tuple[TextIO, ...]:
-    """Standard output and error, as far as this process has them."""
+    """Return standard output and standard error, as far as this process has them."""
     return tuple(stream for stream in (sys.stdout, sys.stderr) if stream is not None)
 
 
@@ -83,7 +83,7 @@ _HARMLESS = re.compile(r"[\n\x20-\x7e]*")
 
 
 def harmless(text: str) -> str:
-    """The same lines, in each of them everything invisible made visible (`widgets.cells.clean`)."""
+    """Return the same lines with everything invisible made visible (`widgets.cells.clean`)."""
     return text if _HARMLESS.fullmatch(text) else "\n".join(map(clean, text.split("\n")))
 
 
@@ -94,51 +94,52 @@ class Harmless:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write it; the number of characters that were given."""
+        """Write a text. Returns its length as given."""
         self._stream.write(harmless(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write them all."""
+        """Write all lines."""
         for line in lines:
             self.write(line)
 
     def flush(self) -> None:
-        """Hand on what is kept back."""
+        """Flush the stream."""
         self._stream.flush()
 
     def isatty(self) -> bool:
-        """Whether a terminal shows it."""
+        """Return whether the stream is a terminal."""
         return self._stream.isatty()
 
     def fileno(self) -> int:
-        """The file descriptor that it is written to."""
+        """Return the file descriptor of the stream."""
         return self._stream.fileno()
 
 
 def stdout() -> TextIO:
-    """Standard output."""
+    """Return standard output, as a stream that writes harmless text."""
     return cast(TextIO, Harmless(sys.stdout))
 
 
 def stderr() -> TextIO:
-    """Standard error."""
+    """Return standard error, as a stream that writes harmless text."""
     return cast(TextIO, Harmless(sys.stderr))
 
 
 def write_tabbed(out: TextIO, line: str) -> None:
-    """Write a line to one of these streams, or another one, with its tabs: they are ours, and stand between columns."""
+    """Write a line whose columns are separated by tabs, to one of these streams or another one; each column is made
+    harmless."""
     stream = out._stream if isinstance(out, Harmless) else out
     stream.write("\t".join(map(harmless, line.split("\t"))) + "\n")
 
 
 LEAST_WIDTH = 20
-"""Cells under which a terminal's own way of breaking lines does no worse."""
+"""Cells below which a terminal's own line breaks are no worse."""
 
 
 def width_of(stream: TextIO) -> int | None:
-    """Cells of the terminal that shows a stream: `COLUMNS`, or what it says; None where none does: a file or another
-    program gets whole lines."""
+    """Return the width in cells of the terminal that shows a stream: `COLUMNS`, or what the terminal reports. None for
+    a file or a pipe, which gets whole lines, and for a terminal narrower than LEAST_WIDTH."""
     if not stream.isatty():
         return None
     told = os.environ.get("COLUMNS", "")
@@ -154,8 +155,8 @@ _LABEL = re.compile(r"(?:\S.{0,28}?)?  +(?=\S)|")
 
 
 def folded(text: str, width: int | None) -> list[str]:
-    """Lines no longer than `width`, broken at blanks: what is folded begins where the text behind a label does, or two
-    cells further in. None: as they are."""
+    """Return the lines of a text, broken at blanks so that none is wider than `width` cells; None keeps them whole. A
+    continued line begins below the text behind a label, or two cells further in."""
     if width is None:
         return text.split("\n")
     lines: list[str] = []
@@ -194,41 +195,43 @@ def say(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    """One line for the operator, on standard error."""
+    """Write a line for the operator to standard error."""
     write_folded(stderr(), f"kac: {clean(text, LONGEST_COMPLAINT)}")
 
 
 def waiting(text: str) -> None:
-    """What is being waited for, in a line on standard error, where an operator reads it."""
+    """Write what is being waited for to standard error, if that is a terminal."""
     if sys.stderr is not None and sys.stderr.isatty():
         complain(text)
 
 
 def ask(prompt: str) -> None:
-    """A question on standard error; the cursor stays behind it."""
+    """Write a question to standard error; the cursor stays behind it."""
     err = stderr()
     err.write(clean(prompt, LONGEST_COMPLAINT))
     err.flush()
 
 
 def ask_secret(prompt: str) -> str:
-    """A line that is typed unseen."""
+    """Prompt for a line that is typed without echo, and return it."""
     from getpass import getpass
 
     return getpass(clean(prompt, LONGEST_COMPLAINT))
 
 
 def drawn_on(stream: str) -> TextIO:
-    """``stdout`` or ``stderr`` for a library that draws with escape sequences of its own (Rich's bars, prompt_toolkit).
-    The texts that it draws have to be harmless before."""
+    """Return ``stdout`` or ``stderr`` itself, for a library that draws with its own escape sequences (Rich's bars,
+    prompt_toolkit). The texts that it draws have to be harmless before."""
     return cast(TextIO, {"stdout": sys.stdout, "stderr": sys.stderr}[stream])
 
 
 def for_clipboard(text: str) -> str:
-    """Lines as they may be pasted into a terminal: what would act there is an escape, and no line ends are added."""
+    """Return lines that can be pasted into a terminal: characters that would act there are escaped, final line ends
+    dropped."""
     return harmless(text).rstrip("\n")
 
 
 def indented(text: str) -> str:
-    """The text of a log record: lines after the first are indented, so that no text in it can look like a record."""
+    """Return the text of a log record with the lines after the first indented, so that none of them can pass for a
+    record."""
     return "\n    ".join(map(clean, text.split("\n")))
