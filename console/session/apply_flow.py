@@ -1,8 +1,8 @@
 """The one way from a plan to a cluster, for every front end: what former changes left open, what the plan means, named
 warnings, confirmation, sending, conflicts, the report, and leaving in the middle.
 
-A front end gives a way to ask and a way to tell (`FrontEnd`), and says which questions it leaves out (`Asks`). Where
-no operator can be asked, the flow refuses with the name of the flag that answers the question beforehand.
+A front end asks the operator and reports to one (`FrontEnd`), and says which questions it leaves out (`Asks`). Where no
+operator can be asked, the flow refuses with the name of the flag that answers the question beforehand.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Question(Struct, frozen=True):
 
 
 class FrontEnd(Protocol):
-    """A way to ask and a way to tell."""
+    """How the flow asks an operator, and reports to one. All methods are called on the session's loop."""
 
     @property
     def can_ask(self) -> bool:
@@ -102,23 +102,41 @@ class FrontEnd(Protocol):
         ...
 
     async def confirm(self, question: Question) -> str:
-        """Ask; ``""`` to go on, else why not."""
+        """Ask whether to send what a question describes. Called only where `can_ask` is True.
+
+        Args:
+            question: what it has is shown before it is asked; each of `typed` has to be typed, in this order.
+
+        Returns:
+            ``""`` to go on, else why not, as a text for the operator.
+        """
         ...
 
     async def go_over(self, found: tuple[Conflict, ...]) -> bool:
-        """Show another client's changes, and ask whether to overwrite exactly these."""
+        """Show another client's changes, and ask whether to overwrite exactly these.
+
+        Args:
+            found: a conflict for each staged edit whose key was changed since it was read.
+
+        Returns:
+            True to send the edits in spite of these conflicts; others stop the apply again.
+        """
         ...
 
     def tell(self, line: str) -> None:
-        """Show a line; text from the cluster in it is not made harmless yet."""
+        """Show a line, apart from results.
+
+        Args:
+            line: may hold text from the cluster, which is not harmless yet.
+        """
         ...
 
     def warn(self, found: tuple[Risk, ...]) -> None:
-        """Show warnings about which nothing is asked."""
+        """Show warnings that need no answer: accepted already, or about to stop the apply."""
         ...
 
     def report(self, report: ApplyReport) -> None:
-        """Show what an apply did."""
+        """Show what an attempt did. Called once for each attempt that ended."""
         ...
 
 
@@ -129,21 +147,21 @@ class Unattended(Struct):
     can_ask: ClassVar[bool] = False
 
     async def confirm(self, question: Question) -> str:
-        """Declines; the flow asks only where it can."""
+        """Decline; the flow asks only where it can."""
         return f"{len(question.plan)} edits are not confirmed"
 
     async def go_over(self, found: tuple[Conflict, ...]) -> bool:
-        """Declines, whatever was found."""
+        """Decline, unless there is nothing to overwrite."""
         return not found
 
     def tell(self, line: str) -> None:
-        """Shows nothing."""
+        """Show nothing."""
 
     def warn(self, found: tuple[Risk, ...]) -> None:
-        """Shows nothing."""
+        """Show nothing."""
 
     def report(self, report: ApplyReport) -> None:
-        """Keep it."""
+        """Keep the report."""
         self.reports.append(report)
 
 
@@ -160,17 +178,34 @@ class NotApplied(Exception):
 async def apply_flow(
     session: Session, front: FrontEnd, options: ApplyOptions, asks: Asks, flags: Flags
 ) -> tuple[ApplyReport, ...]:
-    """Apply the plan of a session. Returns the reports, all of which the front end has shown; the last one is last.
+    """Apply the plan of a session: ask, send, report; then, if the operator overwrites conflicts, send again.
 
-    Raises NotApplied, Ended, and what `console.session.applying.send_plan` raises: Refused, AdminError, Interrupted
-    (its report was shown).
+    Args:
+        session: its plan is sent. Afterwards the plan holds what was not applied.
+        front: asks and reports.
+        options: what was accepted beforehand: warnings by name, other clients' changes.
+        asks: the questions that are asked.
+        flags: how this front end names its flags, for the hints.
+
+    Returns:
+        The reports of all attempts, in their order. The front end has shown them.
+
+    Raises:
+        NotApplied: no operator could be asked, or the answer was no; nothing of the attempt was sent.
+        Refused: the context is read-only, the plan is being applied already, another cluster answers, or the journal
+            can't be written.
+        AdminError: the cluster is lost before anything was sent.
+        Ended: a signal ended it.
+        Interrupted: it was cancelled; its report was shown.
     """
     run = ApplyRun(options)
+    # Before the plan is judged: an unknown outcome of a former change may be of the very keys that the plan touches.
     if asks.former:
         run = await _look_back(session, front, run)
     run = await _find_meaning(session, run)
     run = await _ask(session, front, run, asks, flags)
     while True:
+        # Each attempt checks, compares and sends the plan as it is then; `again` drops what the last attempt brought.
         run = await _send(session, front, run, listens=asks.signals)
         report = run.report
         assert report is not None
@@ -179,6 +214,8 @@ async def apply_flow(
             continue
         front.report(report)
         run = replace(run, reports=(*run.reports, report))
+        # Conflicts come after the report: other edits of the plan may have been sent, and the operator decides knowing
+        # that.
         found = report.conflicts
         if not (found and asks.over and not asks.silent and front.can_ask):
             if found:
@@ -190,7 +227,15 @@ async def apply_flow(
 
 
 async def _look_back(session: Session, front: FrontEnd, run: ApplyRun) -> ApplyRun:
-    """Tell what former changes left open, once for a session, and where another cluster could not be noticed."""
+    """Show what former changes left open, once for a session, and say where another cluster could not be noticed.
+
+    Returns:
+        The run with the lines in `former`.
+
+    Raises:
+        Refused: another cluster answers.
+        AdminError: the cluster is lost.
+    """
     run = replace(run, former=await former_lines(session))
     for line in run.former:
         front.tell(line)
@@ -200,14 +245,34 @@ async def _look_back(session: Session, front: FrontEnd, run: ApplyRun) -> ApplyR
 
 
 async def _find_meaning(session: Session, run: ApplyRun) -> ApplyRun:
-    """Find out who else is changed, and which warnings there are that were not accepted beforehand."""
+    """Find out who else is affected, and which warnings were not accepted beforehand.
+
+    Returns:
+        The run with `effects` and `risks`.
+
+    Raises:
+        AdminError: the cluster is lost.
+    """
     staged = session.plan.staged
     found = run.options.hindering(await judge(session, staged))
     return replace(run, effects=effects(staged, session.snapshot), risks=found)
 
 
 async def _send(session: Session, front: FrontEnd, run: ApplyRun, *, listens: bool) -> ApplyRun:
-    """Send the plan; signals end it. listens: whether they are handled here."""
+    """Send the plan; a signal ends that.
+
+    Args:
+        listens: whether signals are handled here, not by the front end.
+
+    Returns:
+        The run with its report, which is not shown yet.
+
+    Raises:
+        Ended: a signal came; what was sent is reported, or said to be unknown.
+        Interrupted: it was cancelled; its report was shown.
+        Refused, AdminError: as `send_plan` raises them.
+    """
+    # A task of its own: the second signal cancels the sending, while this coroutine lives on to report.
     task = asyncio.ensure_future(send_plan(session, run))
     signals = _Signals(session, front, task)
     try:
@@ -217,6 +282,7 @@ async def _send(session: Session, front: FrontEnd, run: ApplyRun, *, listens: bo
         front.report(interrupted.report)
         raise
     except asyncio.CancelledError:
+        # A cancellation that no signal caused is the caller's.
         if signals.ended is None:
             raise
         front.tell(signals.unfinished)
@@ -233,7 +299,7 @@ async def _send(session: Session, front: FrontEnd, run: ApplyRun, *, listens: bo
 
 
 def names_to_type(plan: Plan, context: Context, asks: Asks) -> list[Typed]:
-    """The names that have to be typed for a plan, whatever warnings there are."""
+    """Return the names that have to be typed for a plan, whatever warnings there are."""
     typed = []
     if asks.name and context.confirm:
         typed.append(Typed("the name of the context", context.name))
@@ -244,7 +310,8 @@ def names_to_type(plan: Plan, context: Context, asks: Asks) -> list[Typed]:
 
 
 def _accepting(found: tuple[Risk, ...]) -> list[Typed]:
-    """What accepts these warnings: one word for all of them, and the subject of each that has one."""
+    """Return what has to be typed to accept warnings: one word for all without a subject, and the subject of each other
+    one."""
     subjects = dict.fromkeys((risk.name, risk.subject) for risk in found if risk.subject)
     typed = [Typed(f"the subject of {name}", subject, warns=True) for name, subject in subjects]
     plain = sum(1 for risk in found if not risk.subject)
@@ -254,11 +321,20 @@ def _accepting(found: tuple[Risk, ...]) -> list[Typed]:
 
 
 async def _ask(session: Session, front: FrontEnd, run: ApplyRun, asks: Asks, flags: Flags) -> ApplyRun:
-    """Ask whether to go on. Warnings that no longer stop the apply are accepted then. Where no operator can be asked
-    about them, they stop it once the brokers have checked the plan: what brokers refuse is reported first. Raises
-    NotApplied."""
+    """Ask whether to send the plan. Warnings that no longer stop the apply count as accepted then.
+
+    Where no operator can be asked about warnings, these stop the apply once the brokers have checked the plan: what
+    brokers refuse is reported first.
+
+    Returns:
+        The run, accepting the warnings that were shown.
+
+    Raises:
+        NotApplied: the answer was no, or there is no operator for a question that has to be asked.
+    """
     context = session.context
     names = names_to_type(session.plan, context, asks)
+    # Typing the context's name is the stronger confirmation, and makes a yes superfluous.
     yes = asks.plan and not asks.silent and not (asks.name and context.confirm)
     if not front.can_ask:
         if names:
@@ -283,8 +359,17 @@ async def _ask(session: Session, front: FrontEnd, run: ApplyRun, asks: Asks, fla
 
 
 async def _ask_again(session: Session, front: FrontEnd, run: ApplyRun, asks: Asks, flags: Flags) -> ApplyRun:
-    """Ask about the warnings that came up since. Raises NotApplied."""
+    """Ask about the warnings that arose while the plan was checked.
+
+    Returns:
+        The run, accepting them.
+
+    Raises:
+        NotApplied: the answer was no, or there is no operator to ask.
+    """
     assert run.report is not None
+    # The flow starts with a snapshot that may be old; the warnings that stop it were judged on what was described
+    # again.
     found = run.report.risks
     if not asks.risks and not any(risk.subject for risk in found):
         front.warn(found)
@@ -299,7 +384,12 @@ async def _ask_again(session: Session, front: FrontEnd, run: ApplyRun, asks: Ask
 
 
 def refusal(found: Iterable[Risk], accepted: Iterable[str], flags: Flags) -> NotApplied:
-    """Why nothing is sent where warnings are not accepted: with the flag, and all names that it takes."""
+    """Return the reason why nothing is sent where warnings are not accepted.
+
+    Args:
+        found: the warnings.
+        accepted: names that were accepted beforehand; the hint repeats them, so that its flag can be copied.
+    """
     risks = tuple(found)
     names = ",".join(dict.fromkeys((*sorted(accepted), *(risk.accepted_as for risk in risks))))
     hint = f"if it is meant, write {flags.accept} {names}"
@@ -310,14 +400,14 @@ def refusal(found: Iterable[Risk], accepted: Iterable[str], flags: Flags) -> Not
 
 
 def stopping_text(flying: InFlight | None, again: str = "once more") -> str:
-    """What to tell of the request that is waited for while nothing more is sent, ``""`` if there is none. again: what
-    gives up waiting."""
+    """Return what to show of the request that is waited for while nothing more is sent, ``""`` if there is none. again:
+    what gives up waiting."""
     return f"{flying.waiting(datetime.now(UTC))}; nothing more is sent; {again} gives up waiting" if flying else ""
 
 
 def unfinished_text(flying: InFlight | None, committed: bool) -> str:
-    """What to tell of an apply that is left before it ended. flying: the request that is waited for. committed: whether
-    it is in the journal."""
+    """Return what to show of an apply that is left before it ended. flying: the request that is waited for. committed:
+    whether the change is in the journal."""
     if flying is not None:
         return flying.unknown
     return "nothing more is sent; `kac history` says how it went" if committed else NOTHING_SENT
@@ -331,7 +421,7 @@ class Ended(SystemExit):
 
 
 class _Signals:
-    """Signals during an apply. The first one stops it, and the request on its way is waited for; the second gives
+    """Signals during an apply. The first one stops it, and the request on its way is awaited; the second one gives that
     up."""
 
     def __init__(self, session: Session, front: FrontEnd, task: asyncio.Task[ApplyRun]) -> None:
@@ -345,8 +435,10 @@ class _Signals:
         if self.ended is not None:
             self.unfinished = unfinished_text(self._session.in_flight, self._session.committed)
             self.ended = Ended(1 if self._session.in_flight is not None else 128 + number)
+            # Last: it clears `in_flight`, which decides the text and the exit code.
             self._task.cancel()
             return
+        # The exit code of a shell for a process that a signal ended.
         self.ended = Ended(128 + number)
         if told := stopping_text(self._session.stop()):
             with suppress(OSError):  # the terminal may be gone
@@ -367,6 +459,7 @@ def _listening(signals: _Signals) -> Iterator[None]:
     try:
         yield
     finally:
+        # asyncio itself restores Python's defaults, not the handlers that were there.
         for number, handler in before.items():
             loop.remove_signal_handler(number)
             signal.signal(number, handler)

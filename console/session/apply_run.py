@@ -1,5 +1,5 @@
-"""An apply on its way, as one value: each step takes it and returns it with what the step found. The questions are
-steps of `apply_flow`, the sending is steps of `applying`."""
+"""An apply as one value: each step takes it, and returns it with the step's result. The questions are steps of
+`apply_flow`, the sending is steps of `applying`."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class Recorded(Struct, frozen=True):
-    """Where a change stands in the journal.
+    """A change's location in the journal.
 
-    number: of the change. slots: the place of each edit in it. problem: why a line could not be written after the first
-    request was sent; nothing more may be sent then.
+    number: of the change. slots: the number of each edit in it. problem: why a line could not be written after the
+    first request was sent; nothing more may be sent then.
     """
 
     journal: JournalFile
@@ -85,22 +85,35 @@ class ApplyRun(Struct, frozen=True):
         return self.requests[len(self.results)]
 
     def again(self) -> ApplyRun:
-        """Return what is known before another attempt."""
+        """Return a run for another attempt: what holds for all attempts, and nothing of the last one."""
         return ApplyRun(self.options, self.former, self.effects, self.risks, self.reports)
 
     def accepting(self, risks: tuple[Risk, ...] = (), conflicts: tuple[Conflict, ...] = ()) -> ApplyRun:
-        """Return it with warnings that the operator accepted, and changes of other clients that go."""
+        """Return the run with what was accepted since it began.
+
+        Args:
+            risks: warnings that no longer stop it.
+            conflicts: other clients' changes that are overwritten; a further change of the same key stops it again.
+        """
         seen, accepted = (*self.options.seen, *risks), (*self.options.accepted, *conflicts)
         return replace(self, options=replace(self.options, seen=seen, accepted=accepted))
 
     def with_result(self, outcomes: tuple[Outcome, ...]) -> ApplyRun:
-        """Return it with the outcomes of the next request."""
+        """Return the run with its pending request over.
+
+        Args:
+            outcomes: one for each target of the request.
+        """
         return replace(self, results=(*self.results, StepResult(self.pending, outcomes)))
 
     def kept_back(self, why: Failure) -> ApplyRun:
-        """Return it with the next request not sent."""
+        """Return the run with its pending request not sent.
+
+        Args:
+            why: the failure of each of its outcomes.
+        """
         return self.with_result(not_sent(self.pending, why))
 
     def ended(self, report: ApplyReport) -> ApplyRun:
-        """Return it with the attempt's report."""
+        """Return the run with the report of the attempt, which takes no further step."""
         return replace(self, report=report)

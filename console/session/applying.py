@@ -1,7 +1,7 @@
-"""Checks and sends a plan: the only code that changes a cluster. The questions are behind it (`apply_flow`).
+"""Checks and sends a plan: the only code that changes a cluster. The operator was asked before (`apply_flow`).
 
-The steps stand in the order in which an apply takes them. Each takes the run and returns it with what it found; a step
-that finds a reason to send nothing ends it with its report.
+The steps stand in the order in which an apply takes them. Each takes the run, and returns it with its result; a step
+that has a reason to send nothing ends the run with its report.
 """
 
 from __future__ import annotations
@@ -72,9 +72,15 @@ SKIPPED = Failure("SKIPPED", "not sent: a change that it depends on failed", "Co
 
 
 async def check_plan(session: Session) -> ApplyReport:
-    """Let the brokers validate a session's plan: every request that has a validate-only form is sent in it.
+    """Let the brokers validate a session's plan. Requests that have a validate-only form are sent in it; nothing is
+    changed.
 
-    Raises Refused, AdminError.
+    Returns:
+        A report of the check; edits without such a form are UNCHECKED in it.
+
+    Raises:
+        Refused: the context is read-only, the plan is being checked or applied already, or another cluster answers.
+        AdminError: the cluster is lost.
     """
     session.refuse_to_work()
     work = asyncio.ensure_future(_check(session, ApplyRun()))
@@ -83,25 +89,37 @@ async def check_plan(session: Session) -> ApplyReport:
 
 
 async def send_plan(session: Session, run: ApplyRun) -> ApplyRun:
-    """Check a session's plan, record it in the journal, send it, and describe again what it touched. Returns the run
-    with its report.
+    """Check a session's plan, record it in the journal, send it, and describe again what it touched.
 
     Nothing is sent where a check fails, unless `valid_only`; where another client changed what the plan touches since
     it was read, unless `force` or `accepted`; where there are warnings that are not accepted.
 
-    Never cancelled midway: a first cancellation waits for the request that is on its way, sends nothing more and raises
-    Interrupted with the report. A second one gives up: the outcome is unknown.
+    It is never cancelled midway: a first cancellation waits for the request that is on its way, sends nothing more and
+    raises Interrupted with the report. A second one gives up: the outcome is unknown.
 
-    Raises Refused, AdminError: nothing was sent.
+    Args:
+        run: the apply so far; what it has of a former attempt is dropped.
+
+    Returns:
+        The run with the report of this attempt.
+
+    Raises:
+        Refused: nothing was sent: the context is read-only, the plan is being applied already, another cluster answers,
+            or the journal can't be written.
+        AdminError: nothing was sent: the cluster is lost.
+        Interrupted: it was cancelled; the report says what was sent.
     """
     session.refuse_to_work()
     work = asyncio.ensure_future(_send_plan(session, run.again()))
     session.works_on(work)
     try:
+        # Without the shield a cancelled caller would drop the request on its way, and with it the knowledge of its
+        # outcome.
         return await asyncio.shield(work)
     except asyncio.CancelledError:
         if work.cancelled() or session.stopping:
             raise
+        # Stopped, not cancelled: what was sent is answered, recorded and reported first.
         session.stop()
         ended = await asyncio.shield(work)
         assert ended.report is not None
@@ -109,7 +127,7 @@ async def send_plan(session: Session, run: ApplyRun) -> ApplyRun:
 
 
 async def _send_plan(session: Session, run: ApplyRun) -> ApplyRun:
-    """Take the steps one after another, until one has a report."""
+    """Take the steps one after another, until one ends the attempt with its report."""
     for step in (_check, _judge, _compare, _compile, _record, _send_requests, _settle):
         run = await step(session, run)
         if run.report is not None:
@@ -121,11 +139,20 @@ async def _send_plan(session: Session, run: ApplyRun) -> ApplyRun:
 
 
 async def _check(session: Session, run: ApplyRun) -> ApplyRun:
-    """Let the brokers validate the requests, as far as they can."""
+    """Let the brokers validate the requests, as far as these have a validate-only form.
+
+    Returns:
+        The run with `checked`; ended where a request is refused, unless only the valid edits are wanted.
+
+    Raises:
+        Refused: another cluster answers.
+        AdminError: the cluster is lost.
+    """
     plan = session.plan
     await session.read_cluster()  # what another cluster would say of the plan says nothing
     snapshot = session.snapshot
     steps = compile_plan(plan, await read_facts(session.client, plan, snapshot, snapshot.configs))
+    # A validation changes nothing, so their order is free, and all go out at once.
     outcomes = await asyncio.gather(*(_validated(session.client, session.progress, step) for step in steps))
     run = replace(run, checked=tuple(map(StepResult, steps, outcomes)))
     session.replan(record_check(session.plan, [(each.step, each.outcomes) for each in run.checked]))
@@ -134,31 +161,54 @@ async def _check(session: Session, run: ApplyRun) -> ApplyRun:
 
 
 async def _judge(session: Session, run: ApplyRun) -> ApplyRun:
-    """Describe again what the valid edits touch, and stop where that warns of something that was not accepted."""
+    """Describe again what the valid edits touch, and judge their warnings on that.
+
+    Returns:
+        The run with `plan` (the valid edits) and `fresh`; ended where a warning is not accepted.
+
+    Raises:
+        Refused: another cluster answers.
+        AdminError: the cluster is lost.
+    """
     valid = _valid(session.plan)
     known = await read_for_risks(session, valid)
     fresh = await describe_again(session, [staged.edit for staged in valid])
+    # In a thread: with many edits or topics it takes long, and the screen goes on meanwhile.
     hindering = run.options.hindering(await asyncio.to_thread(risks, valid, fresh, known))
     run = replace(run, plan=Plan(valid), fresh=fresh)
     return run.ended(ApplyReport(run.checked, sent=False, risks=hindering)) if hindering else run
 
 
 async def _compare(session: Session, run: ApplyRun) -> ApplyRun:
-    """Stop where another client changed what the edits touch; else base them on what is there now."""
+    """Compare what the edits were staged on with what is there now.
+
+    Returns:
+        The run with `conflicts`, its edits based on what is there now; ended where a conflict is not accepted, with
+        that edit marked as not applied.
+    """
     valid = run.plan.staged
     run = replace(run, conflicts=conflicts(valid, run.fresh))
     standing = () if run.options.force else left_over(run.conflicts, run.options.accepted)
     if standing:
         failed = {c.staged.edit.slot: Outcome(c.staged.edit.target, Status.NOT_APPLIED, CONFLICT) for c in standing}
         session.replan(with_outcomes(session.plan, {**session.plan.outcomes, **failed}))
+        # So that the operator sees the other client's value, and stages on it.
         await read_again(session, [conflict.staged.edit for conflict in standing])
         return run.ended(ApplyReport(run.checked, sent=False, conflicts=standing))
+    # The diff, the journal and the way back then have the values that this apply really replaces.
     session.replan(rebase(session.plan, {staged.edit.slot: staged for staged in rebased(valid, run.fresh)}))
     return replace(run, plan=Plan(_valid(session.plan)))
 
 
 async def _compile(session: Session, run: ApplyRun) -> ApplyRun:
-    """Make the requests of what is there now."""
+    """Build the requests, on what is there now.
+
+    Returns:
+        The run with `facts`, `requests` and `before`.
+
+    Raises:
+        AdminError: the cluster is lost.
+    """
     facts = await read_facts(session.client, run.plan, session.snapshot, run.fresh.configs)
     return replace(run, facts=facts, requests=compile_plan(run.plan, facts), before=diff(run.plan, run.fresh))
 
@@ -166,8 +216,15 @@ async def _compile(session: Session, run: ApplyRun) -> ApplyRun:
 async def read_facts(
     client: Client, plan: Plan, snapshot: Snapshot, configs: Mapping[ConfigResource, ConfigSet]
 ) -> Facts:
-    """Return which of the named brokers are reachable, and whether they have IncrementalAlterConfigs. configs: as
-    described last."""
+    """Return the facts on which requests depend: which of the named brokers answer, whether they have
+    IncrementalAlterConfigs.
+
+    Args:
+        configs: as they were described last; AlterConfigs has to repeat all of them.
+
+    Raises:
+        AdminError: no broker answers.
+    """
     named = {
         int(resource.name)
         for staged in plan.staged
@@ -192,6 +249,7 @@ async def _probe(link: Link, named: frozenset[int]) -> tuple[frozenset[int], boo
             return None
 
     found = [answer for answer in await asyncio.gather(*map(version_at, named)) if answer is not None]
+    # One broker without IncrementalAlterConfigs (KIP-339) decides for the whole plan: it is compiled in one way.
     versions = [version for _, version in found] or [await link.version(api, ANY)]
     return frozenset(broker_id for broker_id, _ in found), all(version is not None for version in versions)
 
@@ -203,12 +261,18 @@ async def _record(session: Session, run: ApplyRun) -> ApplyRun:
     """Record what is about to be sent, if the context keeps a journal. From here on an apply that is stopped has a
     report.
 
-    Raises Refused if it can't be written: then nothing may be sent.
+    Returns:
+        The run with `recorded`, None in a context without a journal.
+
+    Raises:
+        Refused: it can't be written, so nothing may be sent.
     """
+    # Before the first await: from here on `Session.stop` lets the work end instead of cancelling it.
     session.committed = True
     context, at = session.context, _now()
     if not context.journal:
         return run
+    # The journal names an edit by its number in the change, which no later rebase of the plan moves.
     slots = {staged.edit.slot: place for place, staged in enumerate(run.plan.staged)}
     overridden = frozenset(conflict.staged.edit.slot for conflict in run.conflicts)
     intent = Intent(
@@ -222,6 +286,7 @@ async def _record(session: Session, run: ApplyRun) -> ApplyRun:
     )
     try:
         journal = await session.journal()
+        # Whole, before the first request: after a crash the next start knows every edit that may have been sent.
         number = await asyncio.to_thread(journal.begin, intent)
     except JournalError as error:
         raise Refused(error.failure) from error
@@ -235,7 +300,8 @@ def _entry(staged: Staged, fresh: Snapshot, at: datetime, overridden: frozenset[
 
 
 def _is_secret(edit: Edit) -> bool:
-    """Whether an edit has a value that is never recorded: a Secret, or a text under a key that looks sensitive."""
+    """Return whether an edit has a value that is never recorded: a Secret, or a text under a key that looks
+    sensitive."""
     kind = kind_of(edit)
     return kind.holds_secret(edit) or (kind.hideable and looks_sensitive(edit.key))
 
@@ -258,7 +324,7 @@ _API_NAMES = {
 
 
 def api_name(request: ChangeRequest, facts: Facts) -> str:
-    """Kafka's name of the API that a request goes to."""
+    """Return Kafka's name of the API to which a request goes."""
     if isinstance(request, AlterConfigs) and not facts.incremental:
         return "AlterConfigs"
     name = type(request).__name__
@@ -266,12 +332,13 @@ def api_name(request: ChangeRequest, facts: Facts) -> str:
 
 
 async def _noted(run: ApplyRun, note: Callable[[Recorded], Note]) -> ApplyRun:
-    """Write a line of the change, unless one could not be written before. note: makes it."""
+    """Write a line of the change, unless an earlier one could not be written. note: builds it."""
     if run.recorded is None or run.recorded.problem is not None:
         return run
     try:
         await asyncio.to_thread(run.recorded.journal.note, note(run.recorded))
     except JournalError as error:
+        # A request may have been sent: its outcome is still reported, but nothing more is sent.
         log.warning("the journal: %s", error.failure)
         return replace(run, recorded=replace(run.recorded, problem=error.failure))
     return run
@@ -295,8 +362,13 @@ def _ended(outcome: Outcome) -> Ended:
 
 
 async def _send_requests(session: Session, run: ApplyRun) -> ApplyRun:
-    """Send all requests in their order, until the session is stopped. Never raises for what a cluster or a disk does:
-    the outcomes report it."""
+    """Send all requests in their order, until the session is stopped.
+
+    Never raises for what a cluster or a disk does: the outcomes report it.
+
+    Returns:
+        The run with a result for each request.
+    """
     for place in range(len(run.requests)):
         session.progress("apply", place, len(run.requests))
         run = await _send_next(session, run)
@@ -308,21 +380,27 @@ async def _send_requests(session: Session, run: ApplyRun) -> ApplyRun:
 
 
 async def _send_next(session: Session, run: ApplyRun) -> ApplyRun:
-    """Send the next request, unless something is in its way.
+    """Send the pending request, unless something prevents it.
 
     Recording it and sending the requests before it took time, so what it touches is described once more. Inherited
-    values may have been changed by those very requests, so only own values count. Between this look and the request's
+    values may have been changed by those very requests, so only own values count. Between this read and the request's
     arrival the protocol leaves a gap of one round trip: it has no conditional change.
+
+    Returns:
+        The run with the outcomes of the request, sent or not.
     """
     from console.admin.errors import AdminError
 
     step, force = run.pending, run.options.force
+    # A config of a topic that was not created would fail as well, with a misleading error.
     if any(run.results[other].failed for other in step.after):
         return run.kept_back(SKIPPED)
     if run.overtaken and not force:
         return run.kept_back(STOPPED)
     if session.stopping:
         return run.kept_back(INTERRUPTED)
+    # Written before it is sent: a process that dies right after leaves an unknown outcome, not a change without a
+    # trace.
     run = await _noted(run, partial(_sending, len(run.results)))
     if run.unrecorded is not None:
         return run.kept_back(run.unrecorded)
@@ -330,12 +408,14 @@ async def _send_next(session: Session, run: ApplyRun) -> ApplyRun:
         fresh = await describe_again(session, [staged.edit for staged in step.staged])
     except (AdminError, Refused) as error:
         return run.kept_back(error.failure)
+    # What is overtaken here stops the requests after it as well, unless the operator overwrites.
     found = changed_since(step.staged, fresh)
     run = replace(run, overtaken=(*run.overtaken, *found))
     if found and not force:
         return run.kept_back(CONFLICT)
     if session.stopping:
         return run.kept_back(INTERRUPTED)
+    # Up to here a stop keeps the request back; from here it waits for the answer.
     session.in_flight = InFlight(run.change, api_name(step.request, run.facts), len(step.staged), _now())
     try:
         outcomes = await _send(session.client, session.progress, step, validate_only=False)
@@ -353,13 +433,18 @@ async def _validated(client: Client, progress: Callable[[str, int, int], None], 
 async def _send(
     client: Client, progress: Callable[[str, int, int], None], step: Step, *, validate_only: bool
 ) -> tuple[Outcome, ...]:
-    """Send a request or its check. Returns an outcome for each target. Never raises for what a cluster does."""
+    """Send a request, or its validation. Never raises for what a cluster does.
+
+    Returns:
+        An outcome for each target.
+    """
     from console.admin import changes
     from console.admin.errors import AdminError
 
     loop = asyncio.get_running_loop()
 
     def waiting(done: int, total: int) -> None:
+        # Called on the client's thread; listeners of the session run on this loop.
         loop.call_soon_threadsafe(progress, "waiting for leaders", done, total)
 
     try:
@@ -371,7 +456,7 @@ async def _send(
 
 
 def tally(outcomes: Iterable[Outcome]) -> str:
-    """``3 applied, 1 failed``."""
+    """Return the outcomes counted by their status, as ``3 applied, 1 failed``."""
     counts: dict[str, int] = {}
     for outcome in outcomes:
         counts[outcome.status.value] = counts.get(outcome.status.value, 0) + 1
@@ -382,11 +467,16 @@ def tally(outcomes: Iterable[Outcome]) -> str:
 
 
 async def _settle(session: Session, run: ApplyRun) -> ApplyRun:
-    """Take what was applied out of the plan, describe again what was touched, and report."""
+    """Take what was applied out of the plan, describe again what was touched, and report.
+
+    Returns:
+        The run, ended with its report.
+    """
     answered = [(result.step, result.outcomes) for result in run.results]
     outcomes = record_check(run.plan, answered)
     session.applied = _applied(run.before, outcomes, run.change)
     session.replan(settle(session.plan, answered))
+    # All of the plan, not only what succeeded: a request without an answer may have been carried out.
     await read_again(session, [staged.edit for staged in run.plan.staged])
     refused = tuple(result for result in run.checked if result.failed)
     force = run.options.force
@@ -404,7 +494,7 @@ async def _settle(session: Session, run: ApplyRun) -> ApplyRun:
 
 
 def _applied(before: tuple[DiffGroup, ...], plan: Plan, change: int | None) -> Applied | None:
-    """The lines that were applied, None if there are none. change: its number in the journal."""
+    """Return the lines that were applied, None if there are none. change: its number in the journal."""
     done = {staged.edit.slot for staged in _done(plan)}
     back = change if any(reversal(staged).edits for staged in _done(plan)) else None
     groups = []
@@ -420,7 +510,7 @@ def _done(plan: Plan) -> tuple[Staged, ...]:
 
 
 def _valid(plan: Plan) -> tuple[Staged, ...]:
-    """The edits that no broker refused."""
+    """Return the edits that no broker refused."""
     return tuple(s for s in plan.staged if (outcome := plan.outcome(s.edit)) is None or outcome.ok)
 
 

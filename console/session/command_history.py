@@ -38,13 +38,15 @@ class CommandHistory:
         return [redact(line) for line in lines if line.strip()][-KEPT:]
 
     def add(self, text: str) -> None:
-        """Remember a command, without its secrets."""
+        """Append a command to the file, without its secrets."""
         from console.language.secret_values import redact
 
+        # Before it is written: the file must never hold a secret, not even for a moment.
         text = redact(text)
         if not text.strip() or len(text) > LONGEST or not text.isprintable():
             return
         try:
+            # Before the command is appended, so that a full file can't grow where it can't be replaced.
             self._cut(self.read())
             with os.fdopen(open_private(self._path, os.O_WRONLY | os.O_APPEND), "w", encoding="utf-8") as file:
                 file.write(text + "\n")
@@ -59,5 +61,5 @@ class CommandHistory:
 
 
 def command_history(environ: Mapping[str, str]) -> CommandHistory:
-    """The console's own history, in the state directory."""
+    """Return the command history of this user, in the state directory."""
     return CommandHistory(state_directory(environ) / "commands")

@@ -82,6 +82,7 @@ async def describe_again(session: Session, edits: Iterable[Edit]) -> Snapshot:
     Raises AdminError if the cluster is lost, Refused where another one answers at its addresses.
     """
     what = touched(edits)
+    # At once: the time between reading and sending is the gap in which another client's change goes unnoticed.
     updates = await asyncio.gather(
         *(READERS[type_].read(session.client, session.snapshot, targets) for type_, targets in what.items())
     )
@@ -133,6 +134,7 @@ async def _topics(client: Client, _known: Snapshot, targets: Sequence[TopicTarge
         {name: topic for name, topic in listing.topics.items() if name in names},
         {name: failure for name, failure in listing.failures.items() if name in names},
     )
+    # Only UNKNOWN_TOPIC… says that a topic does not exist; any other failure leaves that open.
     denied = any(failure.name not in refresh.GONE for failure in of_these.failures.values())
 
     def update(snapshot: Snapshot) -> Snapshot:
@@ -143,8 +145,8 @@ async def _topics(client: Client, _known: Snapshot, targets: Sequence[TopicTarge
 
 
 async def _homes(client: Client, _known: Snapshot, targets: Sequence[Home]) -> Update:
-    """These topics as they are now, without those that could not be described. Whether a topic exists is decided by its
-    configs, which another broker described."""
+    """Describe topics that edits leave alone; one that can't be described is left out. Whether a topic exists is
+    decided by its configs, which another broker described."""
     from console.admin.topics import describe_topics
 
     names = [target.name for target in targets]
@@ -165,6 +167,7 @@ async def _configs(client: Client, _known: Snapshot, resources: Sequence[ConfigR
 
     def update(snapshot: Snapshot) -> Snapshot:
         touched_ = set(resources)
+        # A resource that can't be described loses its old values: they would be taken for current ones.
         others = {resource: known for resource, known in snapshot.configs.items() if resource not in touched_}
         return refresh.with_configs(
             replace(snapshot, configs=others), described, datetime.now(UTC), described_by=described.described_by
@@ -176,6 +179,7 @@ async def _configs(client: Client, _known: Snapshot, resources: Sequence[ConfigR
 async def _quotas(client: Client, _known: Snapshot, entities: Sequence[QuotaEntity]) -> Update:
     from console.admin.quotas import describe_quotas
 
+    # A request for each entity costs less than all quotas of a cluster, of which there may be a million; not for many.
     if len(entities) > SINGLY:
         found = await _allowed(client.run(describe_quotas))
     else:
@@ -192,7 +196,8 @@ async def _quotas(client: Client, _known: Snapshot, entities: Sequence[QuotaEnti
 
 
 def _together(parts: Sequence[dict[QuotaEntity, QuotaValues] | None]) -> dict[QuotaEntity, QuotaValues] | None:
-    """All of the parts, None if any is unknown."""
+    """Return the quotas of all parts, None if any part is unknown."""
+    # If one part is refused, none counts as read: an entity that is missing in it would look deleted.
     known = [part for part in parts if part is not None]
     return {entity: values for part in known for entity, values in part.items()} if len(known) == len(parts) else None
 
@@ -237,13 +242,15 @@ async def _scram(client: Client, _known: Snapshot, targets: Sequence[ScramUser])
 
 
 async def _leaders(client: Client, known: Snapshot, targets: Sequence[PartitionTarget | MoveTarget]) -> Update:
-    """The topics; and of the partitions that have no leader, what their replicas hold: who is elected may have
+    """Describe topics; and of partitions without a leader, what their replicas hold, since who can be elected may have
     changed, and with that what is lost."""
     from console.admin.topics import describe_topics
 
     listing = await client.run(describe_topics, list(dict.fromkeys(target.topic for target in targets)))
     now = refresh.with_topics(known, listing, whole=False, at=datetime.now(UTC))
     places = [(target.topic, target.number) for target in targets if isinstance(target, PartitionTarget)]
+    # Only an election among replicas that are out of sync may lose records; for a partition with a leader nothing is at
+    # risk.
     lost = [place for place in places if (found := _found(now, place)) is not None and found.leader < 0]
     with_logs = await replica_logs_of(client.run, now, lost)
     return lambda snapshot: with_logs(refresh.with_topics(snapshot, listing, whole=False, at=datetime.now(UTC)))
@@ -265,7 +272,7 @@ async def _moves(client: Client, known: Snapshot, targets: Sequence[MoveTarget])
 
 
 async def _dirs(client: Client, _known: Snapshot, targets: Sequence[ReplicaTarget]) -> Update:
-    """The partitions, and the log directories of these brokers."""
+    """Describe the topics of replicas, and the log directories of their brokers."""
     from console.admin.cluster import describe_log_dirs
     from console.admin.topics import describe_topics
 

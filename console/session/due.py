@@ -33,7 +33,7 @@ _COLUMNS = tuple(map(Column, ("Change", "Due", "Entity", "Key", "Set to", "State
 
 
 def due_table(expiring: Sequence[Due], now: datetime) -> Table:
-    """The edits that were set for a time, the first to be due first."""
+    """Return the table of the edits that were set for a time, the first to be due first."""
     rows = []
     for due in expiring:
         edit = due.entry.staged.edit
@@ -54,14 +54,25 @@ def due_table(expiring: Sequence[Due], now: datetime) -> Table:
 async def take_back(
     session: Session, tell: Callable[[Result], None], operator: Operator, accept: Iterable[str] = ()
 ) -> bool:
-    """Take back everything that is due. Returns whether all of it succeeded. accept: names of accepted warnings.
+    """Take back everything that is due.
 
     The edits of one change go in one apply. If one of them can't be taken back, each goes alone, so that a deleted
     topic or another client's change blocks no other edit. What can't be taken back is shown, and stays due until it is
-    forgotten or corrected. Raises Refused, AdminError: what came before is done.
+    forgotten or corrected.
+
+    Args:
+        tell: shows a result.
+        accept: names of accepted warnings.
+
+    Returns:
+        Whether all of it succeeded.
+
+    Raises:
+        Refused, AdminError: what came before is done.
     """
     past = await read_open(await session.journal())
     now = datetime.now(UTC)
+    # By location in the journal: `groupby` needs the edits of a change next to each other.
     late = sorted((due for due in past.expiring() if due.until <= now), key=lambda due: due.place)
     good = True
     options = ApplyOptions(risks=frozenset(accept))
@@ -86,17 +97,19 @@ class _Taking:
     options: ApplyOptions
 
     async def whole(self, some: Sequence[Due]) -> Sequence[Due]:
-        """Take back all of these in one apply. Returns those that have to be taken back alone; failures are not shown,
-        they are shown for each of those."""
+        """Take back all of these in one apply. Returns those that have to be taken back alone; a failure is shown only
+        with those."""
         report = await self._stage(some)
         if report.notes or report.staging.refused:
             self.session.discard()
             return some
+        # An edit that is missing here needs no request: the cluster has the value from before already.
         staged = {each.reverts for each in report.staging.added}
         front = Unattended()
         if self.session.plan:
             with suppress(NotApplied):
                 await apply_flow(self.session, front, self.options, _ASKS, _FLAGS)
+        # An apply leaves in the plan what it did not apply.
         left = {each.reverts for each in self.session.plan.staged}
         self.session.discard()
         for done in (each for each in front.reports if each.sent):
@@ -105,7 +118,7 @@ class _Taking:
         return [due for due in some if due.place in left]
 
     async def alone(self, due: Due) -> bool:
-        """Take back one edit, or show why that failed. Returns whether it is done."""
+        """Take back one edit, or show why that failed. Returns whether it is taken back."""
         report = await self._stage([due])
         if report.notes or report.staging.refused:
             reasons = (sentences(each.reason, each.remedy) for each in report.staging.refused)
@@ -115,6 +128,7 @@ class _Taking:
         if not self.session.plan:
             await self._close([due])
             return True
+        # No longer unattended: warnings and conflicts of a single edit are shown to the operator, if there is one.
         front = TerminalFront(self.session.context.name, self.operator, self._show, complain)
         try:
             reports = await apply_flow(self.session, front, self.options, _ASKS, _FLAGS)
@@ -149,7 +163,7 @@ def _refused(notes: Iterable[str], reasons: Iterable[str], number: int) -> Table
 
 
 async def forget(session: Session, number: int) -> int:
-    """Keep what a change set for a time. Returns the number of its edits. Raises Refused, AdminError."""
+    """Keep what a change set for a time. Returns the number of edits that stay. Raises Refused, AdminError."""
     past = await read_open(await session.journal())
     mine = [due for due in past.expiring() if due.place.change == number]
     for due in mine:

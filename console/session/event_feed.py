@@ -1,7 +1,8 @@
 """Follows a session: every difference between two snapshots becomes an event, with its author where the journal of this
 host has one.
 
-Who did it is never guessed: a change of the journal is the author of a difference that fits in place, time and content.
+An author is never guessed: a change of the journal is the author of a difference that it matches in key, time and
+value.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ log = logging.getLogger(__name__)
 SLACK = timedelta(seconds=5)
 """How long after it was sent a change may not show in another broker's answer yet."""
 LONGEST = timedelta(minutes=10)
-"""How far back a change is looked for where it is not known when the value before was last read."""
+"""How far back a change is searched for where it is unknown when the value before was last read."""
 MOST_PENDING = 100
 """Pairs of snapshots that wait; of more, the last ones are compared as one, so that what came and went is not seen."""
 MOST_TAKEN = 10_000
@@ -85,7 +86,7 @@ class EventFeed:
         self.problem = "" if session.context.journal else "this context keeps no journal"
 
     async def run(self) -> None:
-        """Follow until cancelled."""
+        """Follow the session until cancelled."""
         unsubscribe = self._session.subscribe(self._hear)
         try:
             while True:
@@ -107,6 +108,7 @@ class EventFeed:
         self._wake.set()
 
     async def _take(self, pair: _Pair) -> None:
+        # Only comparing topics takes long, since there may be 100,000; the same object needs neither that nor a thread.
         if pair.old.topics is pair.new.topics:
             found = list(differences(pair.old, pair.new))
         else:
@@ -144,7 +146,7 @@ class EventFeed:
 
 
 def slot_of(each: Difference) -> Slot | None:
-    """The place of the edit that would make this difference, None where none does."""
+    """Return the slot of the edit that would make a difference, None where no edit does."""
     place = each.place
     match place.kind:
         case Kind.CONTROLLER | Kind.ISR:
@@ -165,8 +167,14 @@ def authors(
     at: datetime,
     taken: Mapping[Place, int],
 ) -> dict[Place, Author]:
-    """Who made which of these differences. latest: the changes of the journal, the latest first; only as many are
-    read as may fit. taken: the last change that made an earlier difference of a place: it makes one only."""
+    """Return the author of each difference that a change of the journal explains.
+
+    Args:
+        latest: the changes of the journal, the latest first; only as many are read as may fit.
+        at: when `new` was known, UTC.
+        taken: the last change that made an earlier difference of a place: a change makes one difference of a place
+            only.
+    """
     places: dict[Slot, list[Place]] = {}
     for each in found:
         if (slot := slot_of(each)) is not None:
@@ -174,6 +182,8 @@ def authors(
     if not places:
         return {}
     times = {mine[0]: seen_between(mine[0], old, new, at) for mine in places.values()}
+    # A broker may still answer with the value from before seconds after the change was sent, so its sending may lie
+    # before the last read of that value.
     earliest = min(since or until - LONGEST for since, until in times.values()) - SLACK
     seen = Described(new)
     made: dict[Place, Author] = {}
@@ -183,12 +193,14 @@ def authors(
             mine = places.get(edit.slot)
             if mine is None or mine[0] in made or change.last_sent is None or change.state(number) not in _STATES:
                 continue
+            # The same value set once more by another client must not be ascribed to the change that set it first.
             if taken.get(mine[0], -1) >= change.number:
                 continue
             since, until = times[mine[0]]
             if not (since or until - LONGEST) - SLACK <= change.last_sent <= until:
                 continue
             as_wanted = wanted(edit, current_state(edit, seen))
+            # Edits that leave no state can't be compared; for these a confirmed outcome has to do.
             if as_wanted or (as_wanted is None and change.state(number) is State.APPLIED):
                 made.update(dict.fromkeys(mine, Author(who_text(change), change.number, change.last_sent)))
     return made
@@ -198,7 +210,7 @@ def authors(
 
 
 def way_back(event: Event) -> list[Wish]:
-    """What stages the values from before an event, or why that can't be: a wish for each place."""
+    """Return what stages the values from before an event, or why that can't be: a wish for each place."""
     if event.count > len(event.places):
         many = f"{event.count:,} places changed; {len(event.places):,} are known here: take it back by a pattern"
         return [Wish(NoEdit(many))]
@@ -206,7 +218,7 @@ def way_back(event: Event) -> list[Wish]:
 
 
 def event_lines(event: Event) -> list[Line]:
-    """What is to know of an event, and what stages its way back."""
+    """Return the lines that describe an event, and the command that stages its way back."""
     wishes = way_back(event)
     first = wishes[0].edit
     if isinstance(first, NoEdit):

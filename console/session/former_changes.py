@@ -1,4 +1,4 @@
-"""What former changes left open: unknown outcomes, which are looked for in the cluster, and edits that are due to be
+"""What former changes left open: unknown outcomes, which are searched for in the cluster, and edits that are due to be
 taken back."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 IN_FLIGHT = 5.0
-"""Seconds for which a start waits at most for requests that were sent right before; as long as the client looks for a
+"""Seconds for which a start waits at most for requests that were sent right before; as long as the client waits for a
 lost answer."""
 
 
@@ -49,7 +49,7 @@ class FormerChanges(Struct, frozen=True):
     operations: tuple[Operation, ...] = ()
 
     def due(self, now: datetime) -> tuple[Due, ...]:
-        """The edits that are due to be taken back."""
+        """Return the edits that are due to be taken back."""
         return tuple(due for due in self.expiring if due.until <= now)
 
 
@@ -59,7 +59,7 @@ _ATTENDED = frozenset({"console", "shell"})
 
 
 def any_journal(environ: Mapping[str, str]) -> bool:
-    """Whether there is any journal on this host. If not, a start need not ask for the cluster's id."""
+    """Return whether there is any journal on this host. If not, a start need not ask for the cluster's id."""
     try:
         with os.scandir(state_directory(environ) / "journal") as found:
             return any(found)
@@ -77,8 +77,8 @@ async def former_lines(session: Session) -> tuple[str, ...]:
 
 
 async def former_changes(session: Session) -> FormerChanges:
-    """Read the journal, and settle unknown outcomes that the cluster shows. A journal that can't be opened is a line of
-    its own. Raises AdminError if the cluster is lost, Refused."""
+    """Read the journal, and settle unknown outcomes that the cluster shows. Returns nothing where there is no journal;
+    one that can't be opened is a line of its own. Raises AdminError if the cluster is lost, Refused."""
     if not any_journal(os.environ):
         return NOTHING
     from console.journal.segments import JournalError
@@ -96,6 +96,7 @@ async def former_changes(session: Session) -> FormerChanges:
     from console.model.journal_lines import Told
 
     past = history_of(contents)
+    # Taken before settling: a change whose outcome is found right now is shown all the same.
     untold = past.untold()
     found = await settle_unfinished(session, past)
     if any(Status.APPLIED in each.edits.values() for each in found):
@@ -104,6 +105,7 @@ async def former_changes(session: Session) -> FormerChanges:
     shown = {change.number: change for change in untold} | {each.change.number: each.change for each in found}
     for _, change in sorted(shown.items()):
         lines += open_lines(change)
+    # Only where an operator reads the lines: after a cron job, the next console has to show them, too.
     if untold and _is_written(session.context) and (session.door in _ATTENDED or sys.stderr.isatty()):
         await _write_down(journal, [Told(change.number, _now()) for change in untold])
     expiring, now = past.expiring(), datetime.now(UTC)
@@ -121,12 +123,14 @@ async def former_changes(session: Session) -> FormerChanges:
 async def _open_operations(
     journal: Path, door: str, records: tuple[Numbered | Note, ...], now: datetime
 ) -> tuple[tuple[Operation, bool], ...]:
-    """The open operations, each with whether no process works on it."""
+    """Return the open operations, each with whether no process works on it."""
     if not any(isinstance(each, OperationLine) for each in records):
         return ()
     from console.journal.operations import Lease, operations
     from console.journal.records import this_process
 
+    # The lease decides, not whether a process runs: it ends where one hangs, and holds across hosts that share the
+    # folder.
     holder = await asyncio.to_thread(Lease(journal, this_process(door)).holder, now)
     return tuple((each, holder is None) for each in operations(records).values() if each.ended is None)
 
@@ -161,7 +165,7 @@ async def in_journal(journal: JournalFile, use: Callable[[JournalFile], T]) -> T
 class Found(Struct, frozen=True):
     """A change that had edits of unknown outcome, with its present state.
 
-    edits: by place, for each such edit: APPLIED if the cluster has what the edit wants, else UNKNOWN.
+    edits: number in the change -> APPLIED if the cluster has what the edit wants, else UNKNOWN; such edits only.
     """
 
     change: Change
@@ -169,14 +173,15 @@ class Found(Struct, frozen=True):
 
 
 async def settle_open(session: Session) -> tuple[Found, ...]:
-    """Look for what former changes left unknown: it may still be on its way. Raises as `read_open` does, AdminError."""
+    """Search the cluster for what former changes left unknown: it may still be on its way. Raises as `read_open` does,
+    AdminError."""
     return await settle_unfinished(session, await read_open(await session.journal()))
 
 
 async def settle_unfinished(session: Session, past: History) -> tuple[Found, ...]:
-    """Look in the cluster for edits of unknown outcome, and record those that are found, if the journal can be written.
+    """Search the cluster for edits of unknown outcome, and record those that it has, if the journal can be written.
 
-    What is not found stays unknown: its request may still be on its way. Requests that were sent right before are
+    What is not there stays unknown: its request may still be on its way. Requests that were sent right before are
     waited for, at most `IN_FLIGHT` seconds in all. Raises AdminError if the cluster is lost.
     """
     from console.admin.link import delays
@@ -187,6 +192,7 @@ async def settle_unfinished(session: Session, past: History) -> tuple[Found, ...
         return ()
     loop = asyncio.get_running_loop()
     deadline = loop.time() + max(_may_arrive_within(change, _now()) for change in open_)
+    # Most late requests arrive within a moment; a start must not be a second longer for them.
     waits = delays(0.05, 1.0)
     while True:
         seen = await _look_for(session, past, open_)
@@ -197,6 +203,7 @@ async def settle_unfinished(session: Session, past: History) -> tuple[Found, ...
     found, notes = [], []
     for change, (edits, topic_ids) in zip(open_, seen, strict=True):
         there = {place: status for place, status in edits.items() if status is Status.APPLIED}
+        # Only what was found is written: that an edit is not there now proves nothing about its request.
         if there:
             made = {place: topic_id for place, topic_id in topic_ids.items() if place in there}
             notes.append(Settled(change.number, _now(), there, made))
@@ -207,8 +214,8 @@ async def settle_unfinished(session: Session, past: History) -> tuple[Found, ...
 
 
 def _may_arrive_within(change: Change, now: datetime) -> float:
-    """Seconds for which a change's last request may still arrive; 0 for one dated in the future, whose age is
-    unknown."""
+    """Return the seconds for which a change's last request may still arrive; 0 for one dated in the future, whose age
+    is unknown."""
     if change.last_sent is None:
         return 0.0
     age = (now - change.last_sent).total_seconds()
@@ -218,7 +225,8 @@ def _may_arrive_within(change: Change, now: datetime) -> float:
 async def _look_for(
     session: Session, past: History, changes: Sequence[Change]
 ) -> list[tuple[dict[int, Status], dict[int, str]]]:
-    """For each change: the status of its edits of unknown outcome, and the ids of the topics that they created."""
+    """Return for each change the status of its edits of unknown outcome, and the ids of the topics that they
+    created."""
     from console.journal.history import State
     from console.session.describe_again import describe_again
 
@@ -231,8 +239,8 @@ async def _look_for(
 def seen_now(
     past: History, change: Change, places: Iterable[int], now: Snapshot
 ) -> tuple[dict[int, Status], dict[int, str]]:
-    """Return the status of edits by their places, APPLIED if the cluster shows them, else UNKNOWN; and the ids of the
-    topics that they created. A place that a later change may have changed stays UNKNOWN. Pure."""
+    """Return the status of edits by their numbers in the change, APPLIED if the cluster shows them, else UNKNOWN; and
+    the ids of the topics that they created. An edit whose key a later change may have changed stays UNKNOWN. Pure."""
     from console.plan.settle import verdicts
 
     open_ = frozenset(places)
@@ -242,6 +250,7 @@ def seen_now(
         mine = [
             place
             for place in request.edits
+            # A later change of the same key explains what is there now as well as this one.
             if place in open_ and past.touched_later(change.number, change.entries[place].staged.edit.slot) is None
         ]
         verdict = verdicts([change.entries[place].staged for place in mine], now)
@@ -257,7 +266,7 @@ def seen_now(
 
 
 def _is_written(context: Context) -> bool:
-    """Whether what is found is kept in the journal."""
+    """Return whether what was settled is recorded in the journal."""
     return context.journal and not context.read_only
 
 

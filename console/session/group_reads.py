@@ -17,12 +17,13 @@ log = logging.getLogger(__name__)
 
 
 async def read_held_offsets(session: Session, groups: Iterable[str]) -> None:
-    """Read the open transactions of the partitions that these groups' offsets are in, where any holds some. What
-    brokers refuse is left out: it is asked for the forecast alone."""
+    """Read the open transactions of the partitions that have these groups' offsets, where any holds some back. What
+    brokers refuse is left out: it is read for the forecast alone."""
     from console.admin import partitions, topics
     from console.admin.errors import BrokerError
 
     try:
+        # A group's offsets are in one partition of this topic, by the hash of its name and the number of partitions.
         listing = await session.client.run(topics.describe_topics, [OFFSETS])
         known = listing.topics.get(OFFSETS)
         if known is None or not known.partitions:

@@ -38,8 +38,8 @@ T = TypeVar("T")
 
 
 async def read_around(journal: JournalFile, number: int) -> History:
-    """Return a change, and the later changes of the same places. Raises Refused for an unknown number, and as
-    `read_open` does."""
+    """Return a change, and the later changes of the same keys. Raises Refused for an unknown number, and as `read_open`
+    does."""
     from console.session.snapshot_reader import Refused
 
     past = await in_journal(journal, lambda file: history_of(file.around(number)))
@@ -74,15 +74,25 @@ async def read_history_table(
 
 
 async def decide(session: Session, number: int, status: Status, why: str) -> int:
-    """Record an operator's decision on a change whose outcome is unknown, or was decided before: APPLIED or
-    NOT_APPLIED. Edits that the cluster shows are settled first, and need no decision.
+    """Record an operator's decision on a change whose outcome is unknown, or was decided before.
 
-    Returns the number of settled edits. Raises Refused for a change without such edits, and if the journal can't be
-    written; AdminError.
+    Edits that the cluster shows are settled first, and need no decision.
+
+    Args:
+        status: APPLIED or NOT_APPLIED.
+        why: the operator's reason, for the journal.
+
+    Returns:
+        The number of edits that the decision is about.
+
+    Raises:
+        Refused: the change has no such edits, the context is read-only, or the journal can't be written.
+        AdminError: the cluster is lost.
     """
     from console.session.snapshot_reader import Refused
 
     session.refuse_if_read_only()
+    # An operator need not decide what the cluster can answer; what it answers now is no longer unknown.
     await settle_open(session)
     journal = await session.journal()
     change = (await read_around(journal, number)).changes[number]
@@ -130,6 +140,7 @@ class RevertReport(Struct, frozen=True):
 def opposites(change: Change, places: Iterable[int] | None = None) -> tuple[Back, ...]:
     """Return the reversals of a change's edits, or of those at `places`. Pure."""
     edits = [entry.staged.edit for entry in change.entries]
+    # Deleting a topic takes its configs along; taking those back one by one would fail.
     new = frozenset(name for edit in edits if (name := edit.new_topic) is not None)
     return tuple(_opposite(change, place, new) for place in (range(len(edits)) if places is None else places))
 
@@ -159,12 +170,19 @@ async def stage_opposites(session: Session, past: History, backs: Sequence[Back]
     """Stage reversals, as one step to undo.
 
     Each is bound to what its edit made: an apply stops where another topic has taken the name, where a later change
-    touched the same place, and where that can't be known of something that is deleted. past: the changes, with later
-    ones. Raises Refused in a read-only context, AdminError.
+    touched the same key, and where that can't be known of something that is deleted.
+
+    Args:
+        past: the changes, with later ones.
+
+    Raises:
+        Refused: the context is read-only.
+        AdminError: the cluster is lost.
     """
     session.refuse_if_read_only()
     wanted = {staged.edit.slot: staged for back in backs for staged in back.staged}
     await read_again(session, (staged.edit for staged in wanted.values()))
+    # A topic that was deleted since would otherwise still look as if its configs could be set.
     if homes := list(dict.fromkeys(name for staged in wanted.values() if (name := staged.edit.on_topic) is not None)):
         await session.read_topics(homes)
     staging = session.stage([staged.edit for staged in wanted.values()])
@@ -173,6 +191,7 @@ async def stage_opposites(session: Session, past: History, backs: Sequence[Back]
         asked = wanted[added.edit.slot]
         upon[added.edit.slot] = structs.replace(
             added,
+            # What the change left, not what is there now: the apply then sees that another client changed it since.
             was=_base(asked.was, added.was),
             reverts=asked.reverts,
             topic_id=asked.topic_id,
@@ -186,7 +205,7 @@ async def stage_opposites(session: Session, past: History, backs: Sequence[Back]
 
 
 def _doubt(past: History, back: Staged, snapshot: Snapshot) -> str:
-    """Why a reversal may meet something else than what its edit made; ``""`` if nothing suggests that."""
+    """Return why a reversal may meet something else than what its edit made; ``""`` if nothing suggests that."""
     assert back.reverts is not None
     number = back.reverts.change
     later = past.touched_later(number, back.edit.slot)

@@ -36,9 +36,10 @@ def in_memory(recorder: Recorder, context: str) -> None:
 
 
 async def write_record(session: Session, path: str = "") -> str:
-    """Write what is in memory into a file, a new one of the state folder if none is named; says where it is.
+    """Write what is in memory into a file, by default a new one in the state folder. Returns a line that says where it
+    is.
 
-    Raises OSError, with the file's name, if it can't be written, or is there already.
+    Raises OSError, with the file's name, if it can't be written, or exists already.
     """
     recorder = session.recorder
     if recorder is None:
@@ -48,11 +49,13 @@ async def write_record(session: Session, path: str = "") -> str:
     def write(sink: Memory) -> tuple[int, int]:
         if not path:
             private_folder(file.parent)
+        # A record is evidence: an older one is never overwritten.
         if file.exists():
             raise FileExistsError(0, "it is there already", str(file))
         return sink.write(file, session.snapshot.cluster.cluster_id or ""), sink.began_ms or 0
 
     try:
+        # In the recorder's thread, which alone may use its memory.
         size, began_ms = await asyncio.wrap_future(recorder.run(write))
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(file)) from error
@@ -61,7 +64,7 @@ async def write_record(session: Session, path: str = "") -> str:
 
 
 def _file(path: str, context: str, environ: Mapping[str, str]) -> Path:
-    """The file that is named, else a new one of the state folder by cluster and time."""
+    """Return the path that is named, else a new one in the state folder by cluster and time."""
     if path:
         return Path(path).expanduser()
     name = re.sub(r"[^\w.-]+", "-", context)[:60].strip("-.") or "cluster"

@@ -95,7 +95,7 @@ def wanted(type_: str, key: str, attr: str, value: str | None) -> Edit | NoEdit:
 
 
 def config_resource(type_: str, key: str) -> ConfigResource | None:
-    """The resource of an entity, None for an entity without configs."""
+    """Return the resource of an entity, None for an entity without configs."""
     if type_ not in CONFIG_TYPES:
         return None
     if type_ == "broker" and key == entities.DEFAULT:
@@ -113,7 +113,7 @@ def _quota(entity: QuotaEntity, key: str, value: str | None) -> Edit | NoEdit:
 
 
 def _undo_whole(change: Change) -> NoEdit:
-    """Why a change of a topic itself, not of a config, can't be undone."""
+    """Return why a change of a topic itself, not of a config, can't be undone."""
     name = entity_text(change.entity_type, change.entity_key)
     match change.attr:
         case ":topic_id" if change.is_deleted:
@@ -134,7 +134,7 @@ def _undo_acl(change: Change) -> Edit | NoEdit:
 
 
 def acl_of(key: str, attr: str) -> Acl | None:
-    """The binding that an ACL's key and attribute stand for, None for an unknown kind."""
+    """Return the binding that an ACL's key and attribute stand for, None for an unknown kind."""
     try:
         resource_type, pattern_type, name = entities.acl_resource(key)
         permission, operation, principal, host = entities.acl_parts(attr)
@@ -240,6 +240,7 @@ async def stage_wishes(session: Session, wishes: Iterable[Wish]) -> Wished:
         return Wished(None, tuple(dict.fromkeys(notes)))
     topics = sorted({name for edit in edits if (name := edit.on_topic) is not None})
     if topics:
+        # A lake may be hours old: a topic may have been deleted or created again since.
         await session.read_topics(topics)
     await read_again(session, [edit for edit in edits if not _is_gone(edit, session.snapshot)])
     wanted = []
@@ -249,6 +250,8 @@ async def stage_wishes(session: Session, wishes: Iterable[Wish]) -> Wished:
         elif why := _only_in_file(edit, session.snapshot):
             notes.append(why)
         else:
+            # An alignment wants the effective value; an own value equal to the inherited one would only hide later
+            # changes of it.
             wanted.append(_inheriting(edit, session.snapshot) if wish.effective else edit)
             notes += [*([wish.note] if wish.note else []), *_moved(edit, wish, session.snapshot)]
     report = session.stage(wanted) if wanted else None
@@ -265,12 +268,12 @@ def said(wished: Wished) -> tuple[str, str]:
 
 
 def _is_gone(edit: Edit, known: Snapshot) -> bool:
-    """Whether the topic that an edit is on does not exist any more."""
+    """Return whether the topic of an edit does not exist any more."""
     return edit.on_topic is not None and edit.on_topic not in known.topics
 
 
 def _only_in_file(edit: Edit, known: Snapshot) -> str:
-    """Why a value can't be removed: it is in the broker's own file; ``""`` if it can."""
+    """Return why a value can't be removed, since it is in the broker's own file; ``""`` if it can."""
     if not isinstance(edit, UnsetConfig):
         return ""
     entries = known.configs.get(edit.resource)
@@ -281,7 +284,7 @@ def _only_in_file(edit: Edit, known: Snapshot) -> str:
 
 
 def _inheriting(edit: Edit, known: Snapshot) -> Edit:
-    """The removal of the own value, if the wanted one would be inherited; else the edit."""
+    """Return the removal of the own value if the wanted one would be inherited then, else the edit."""
     if not isinstance(edit, SetConfig):
         return edit
     entries = known.configs.get(edit.resource)
@@ -293,7 +296,7 @@ def _inheriting(edit: Edit, known: Snapshot) -> Edit:
 
 
 def _moved(edit: Edit, wish: Wish, known: Snapshot) -> list[str]:
-    """A line if the cluster differs from the lake."""
+    """Return a line where the cluster differs from the lake, else nothing."""
     lake, now = wish.lake, value_now(edit, known, effective=wish.effective)
     if UNKNOWN in (lake, now) or _same(edit, lake, now):
         return []
@@ -302,8 +305,8 @@ def _moved(edit: Edit, wish: Wish, known: Snapshot) -> list[str]:
 
 
 def value_now(edit: Edit, known: Snapshot, *, effective: bool = False) -> Value:
-    """Return what the cluster has in an edit's place: the own value, or the one in a broker's file; None for neither.
-    effective: the effective value, None for a default."""
+    """Return the value that the cluster has for an edit's key: the own one, or the one in a broker's file; None for
+    neither. effective: the effective value, None for a default."""
     place = edit.target
     if not isinstance(place, ConfigResource | QuotaEntity):
         return UNKNOWN
@@ -321,13 +324,14 @@ def _same(edit: Edit, lake: Value, now: Value) -> bool:
     if lake is None or now is None or not isinstance(edit.target, QuotaEntity):
         return lake == now
     try:
+        # The lake has texts: 1048576 and 1048576.0 are the same quota.
         return float(str(lake)) == float(str(now))
     except ValueError:
         return False
 
 
 def edit_text(edit: Edit | NoEdit) -> str:
-    """An edit as a command, or why there is none: for the screen, harmless and not to be run."""
+    """Return an edit as a command, or why there is none: harmless text for the screen, not to be run."""
     from console.language.interpret import command_of
 
     return clean(edit.why if isinstance(edit, NoEdit) else command_of(edit), 400)

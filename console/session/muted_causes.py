@@ -36,11 +36,12 @@ class MutedCauses:
         self._path = path
 
     def read(self, cluster_id: str) -> dict[str, datetime]:
-        """Cause -> until when it is muted, UTC; without those that have ended."""
+        """Return cause -> until when it is muted, UTC, without those that have ended."""
         return self._read().clusters.get(cluster_id, {})
 
     def write(self, cluster_id: str, muted: Mapping[str, datetime]) -> None:
-        """Keep these for a cluster, and drop what has ended of all."""
+        """Keep the muted causes of a cluster, and drop those of all clusters that have ended."""
+        # Read again right before: another console may have written for another cluster.
         file = self._read()
         latest = sorted(muted.items(), key=lambda item: item[1])[-MOST:]
         file.clusters[cluster_id] = dict(latest)
@@ -58,6 +59,7 @@ class MutedCauses:
             return _File()
         now = datetime.now(UTC)
         file.clusters = {
+            # A time without a zone can't be compared with now, so a file that was edited by hand loses it.
             cluster: {cause: until for cause, until in mine.items() if until.tzinfo is not None and until > now}
             for cluster, mine in file.clusters.items()
         }
@@ -65,5 +67,5 @@ class MutedCauses:
 
 
 def muted_causes(environ: Mapping[str, str]) -> MutedCauses:
-    """Those of this host's user."""
+    """Return the muted causes of this user."""
     return MutedCauses(state_directory(environ) / "muted.json")

@@ -1,7 +1,7 @@
-"""Works on operations: begins one, goes on with one that another process left, and asks something of one that runs.
+"""Works on operations: begins one, resumes one that another process left, and passes on what an operator asks of one.
 
-Each look at the cluster leads to one decision (`console.operations.next_step`); what it sends is an ordinary change, by
-the one apply flow. The process may die at any moment: what it did and was about to do stands in the journal.
+Each poll of the cluster leads to one decision (`console.operations.next_step`); what it sends is an ordinary change, by
+the one apply flow. The process may die at any moment: what it did and was about to do is in the journal.
 """
 
 from __future__ import annotations
@@ -55,14 +55,15 @@ log = logging.getLogger(__name__)
 NEEDS = Needs(parts=PARTS, every=frozenset({TOPIC, BROKER}))
 """What a decision is made from."""
 _ASKS = Asks(former=False, plan=False, name=False, over=False, silent=True, signals=False)
-"""The operation was confirmed when it began, and what former changes left open is looked for before it goes on."""
+"""The operation was confirmed when it began, and what former changes left open is settled before it is resumed."""
 _PROGRESS_EVERY = 60.0
 """Seconds between lines of progress in the journal while nothing but the number of copied bytes changes."""
 
 
 class Pace(Struct, frozen=True):
-    """How often it looks, in seconds, at first and at most; after how long without any progress an operation is
-    stalled; how it waits; and whether it leaves an operation that is stalled, or goes on to look at it."""
+    """The pace of polls. first, most: seconds between two, after progress and at most. patience: seconds without
+    progress after which an operation is stalled. sleep: how it waits. leaves: whether it leaves an operation that is
+    stalled, or goes on polling."""
 
     first: float = 0.5
     most: float = 5.0
@@ -84,7 +85,8 @@ class Operations(NamedTuple):
 
 
 async def read_operations(session: Session, ended: int = 0) -> Operations:
-    """Read them; ended: how many of those that have ended, the last first. Raises Refused, AdminError."""
+    """Read the operations of the cluster from this host's journal. ended: how many of those that have ended, the last
+    first. Raises Refused, AdminError."""
     now = session.clock.now()
     try:
         journal = await session.journal()
@@ -104,7 +106,7 @@ def _read(journal: JournalFile, ended: int, now: datetime, mine: Origin) -> Oper
 
 
 async def begin(session: Session, goal: Goal, throttle: int | None) -> int:
-    """Write down that an operation begins. Returns its number.
+    """Record that an operation begins. Returns its number.
 
     Raises Refused: in a read-only context, without a journal, while another operation is open; AdminError.
     """
@@ -117,7 +119,7 @@ async def begin(session: Session, goal: Goal, throttle: int | None) -> int:
 
 
 async def refuse_a_second(session: Session) -> None:
-    """Raises Refused where no operation can begin: in a read-only context, without a journal, while one is open."""
+    """Raise Refused where no operation can begin: in a read-only context, without a journal, while one is open."""
     session.refuse_if_read_only()
     if not session.context.journal:
         remedy = "Leave out --no-journal, or plan with kac moves GOAL --script."
@@ -136,9 +138,19 @@ async def refuse_a_second(session: Session) -> None:
 async def ask_of(
     session: Session, number: int, *, cancel: bool = False, throttle: int | None = None, give_up: bool = False
 ) -> Operation:
-    """Write down what an operator asks of an operation; who works on it does that with its next look. throttle: bytes
-    per second, 0 for none. give_up: to leave its throttles on brokers that do not answer. Returns the operation.
-    Raises Refused, AdminError."""
+    """Record what an operator asks of an operation; the process that works on it does that with its next poll.
+
+    Args:
+        throttle: bytes per second, 0 for none; None leaves it.
+        give_up: leave its throttles on brokers that do not answer.
+
+    Returns:
+        The operation.
+
+    Raises:
+        Refused: no such operation is open, the context is read-only, or the journal can't be written.
+        AdminError: the cluster is lost.
+    """
     session.refuse_if_read_only()
     known = await read_operations(session)
     found = next((each for each in known.open if each.number == number), None)
@@ -155,7 +167,7 @@ async def ask_of(
 
 
 async def way_back(journal: JournalFile, number: int) -> Restore:
-    """The goal that takes back what an operation that ended has moved. Raises Refused."""
+    """Return the goal that takes back what an operation that ended has moved. Raises Refused."""
     try:
         found = operations((await asyncio.to_thread(journal.read)).records).get(number)
     except JournalError as error:
@@ -177,12 +189,12 @@ async def way_back(journal: JournalFile, number: int) -> Restore:
 
 
 class OperationRun(Struct, frozen=True):
-    """The work on an operation by this process, as far as it has come: each step takes it and returns it.
+    """The work on an operation by this process, so far: each step takes it and returns it.
 
     operation: as the journal has it. waits: what it waits for. copies: whether replicas are being copied. mark: what
-    runs and how many bytes were copied, of the last look; moved_at: when it changed. written: the state and the reasons
-    of the last line of progress; written_at: when that was. delay: before the next look. stalled: nothing went on for
-    the pace's patience. Times are of the monotonic clock, in seconds.
+    runs and how many bytes were copied, at the last poll; moved_at: when it changed. written: the state and the reasons
+    of the last line of progress; written_at: when that was. delay: before the next poll. stalled: no progress for the
+    pace's patience. Times are of the monotonic clock, in seconds.
     """
 
     operation: Operation
@@ -203,12 +215,20 @@ async def work_on(
     pace: Pace | None = None,
     looked: Callable[[Progress], None] = lambda _: None,
 ) -> Operation:
-    """Work on an operation until it ends, or until nothing went on for the pace's patience. Returns it as it is then.
+    """Work on an operation until it ends, or until there was no progress for the pace's patience.
 
-    tell: gets a line for each thing that happens; looked: how far it is, after each look. Raises Refused: another
-    process works on it, the journal can't be written, or a read-only context.
+    Args:
+        tell: gets a line for each event.
+        looked: gets the progress after each poll.
+
+    Returns:
+        The operation as the journal has it then.
+
+    Raises:
+        Refused: another process works on it, the journal can't be written, or the context is read-only.
     """
     session.refuse_if_read_only()
+    # The journal ties each change of the steps to the operation by it.
     session.operation = number
     try:
         async with _Work(await session.journal(), this_process(session.door), session.clock) as work:
@@ -225,7 +245,7 @@ async def _work_on(
     pace: Pace,
     looked: Callable[[Progress], None],
 ) -> Operation:
-    """Look at it and send what comes next, until it ends or is stalled."""
+    """Poll the cluster and send what comes next, until the operation ends or is stalled."""
     from console.admin.errors import AdminError
 
     began = session.clock.monotonic()
@@ -236,6 +256,7 @@ async def _work_on(
         try:
             run = await _go_on(session, work, run, tell, pace.first)
         except AdminError as error:
+            # Brokers restart while replicas move: an operation outlives that, and goes on when they answer again.
             run = replace(run, waits=(f"the cluster does not answer: {error.failure.message}",), copies=False)
         run = replace(run, operation=await work.read(number))
         if run.operation.ended is not None:
@@ -252,7 +273,7 @@ async def _work_on(
 async def _go_on(
     session: Session, work: _Work, run: OperationRun, tell: Callable[[str], None], first: float
 ) -> OperationRun:
-    """Look at the cluster, decide what comes next, and do it. first: the delay after something went on. Raises
+    """Read the cluster, decide what comes next, and do it. first: the delay after progress, in seconds. Raises
     AdminError."""
     await read_needs(session, NEEDS)
     operation = run.operation
@@ -298,6 +319,7 @@ async def _send(
     finally:
         session.discard()
     bad = [each for result in reports[-1].results for each in result.outcomes if not each.ok]
+    # Before the next poll: a step must not be planned on a change that may still arrive.
     if any(each.status is Status.UNKNOWN for each in bad):
         await settle_open(session)
     if reports[-1].conflicts:
@@ -309,7 +331,7 @@ async def _send(
 
 
 def _words(step: Step, number: int) -> Iterator[str]:
-    """What a step does, a line each."""
+    """Yield what a step does, a line each."""
     for count, what in (
         (len(step.moves), "partitions to move"),
         (len(step.dirs), "replicas to copy into other directories"),
@@ -327,7 +349,7 @@ async def _report(
     tell: Callable[[str], None],
     looked: Callable[[Progress], None],
 ) -> OperationRun:
-    """Write down how far it is, and find out whether nothing went on for too long."""
+    """Record the progress, and find out whether there was none for too long."""
     operation, now = run.operation, work.clock.monotonic()
     running, copying = operation.running(snapshot), operation.copying(snapshot)
     copied, left = copied_bytes(snapshot, running, copying.values())
@@ -343,6 +365,7 @@ async def _report(
     progress = Progress(work.clock.now(), state, copied, left, some)
     looked(progress)
     run = replace(run, mark=mark, moved_at=moved_at, stalled=stalled)
+    # A journal is kept for years: while only the number of copied bytes changes, a line a minute is enough.
     if run.written == (state, some) and now - run.written_at < _PROGRESS_EVERY:
         return run
     if some and (run.written is None or run.written[1] != some):
@@ -372,7 +395,7 @@ class _Work:
             log.warning("the lease is not given back, and ends by itself: %s", error)
 
     async def renew(self) -> None:
-        """Take the lease, or hold it longer. Raises Refused."""
+        """Take the lease, or extend it. Raises Refused where another process holds it, or it can't be written."""
         try:
             holder = await asyncio.to_thread(self._lease.take, self.clock.now())
         except OSError as error:
@@ -390,7 +413,7 @@ class _Work:
             )
 
     async def written(self, write: Callable[[], int]) -> int:
-        """What `write` returns, called in a thread. Raises Refused."""
+        """Return the result of `write`, called in a thread. Raises Refused."""
         try:
             return await asyncio.to_thread(write)
         except JournalError as error:
@@ -408,6 +431,7 @@ class _Work:
         try:
             found = operations((await asyncio.to_thread(self.journal.open)).records)
             if number not in found:
+                # The open part of a journal has no operations that ended; the whole is read only for these.
                 found = operations((await asyncio.to_thread(self.journal.read)).records)
         except JournalError as error:
             raise Refused(error.failure) from error
@@ -418,7 +442,7 @@ class _Work:
 
 
 def _still(operation: Operation, partitions: int, copies: int, seconds: float) -> Iterator[str]:
-    """What to say where nothing else says why nothing goes on. Brokers count what in-sync replicas of a throttled
+    """Yield why there is no progress, where no reason is known. Brokers count what in-sync replicas of a throttled
     partition fetch against the leader's rate, too (KIP-73): below what producers write nothing is left for new ones."""
     what = f"{copies:,} replicas are copied into other directories" if copies else f"{partitions:,} partitions move"
     yield f"no byte was copied for {seconds:.0f} s; {what}"

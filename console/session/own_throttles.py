@@ -19,8 +19,8 @@ log = logging.getLogger(__name__)
 
 
 class OwnThrottles:
-    """What operations hold, by looks at the journal. held: the entities and keys; the same object until they change.
-    over: of those that have ended since the configs were read. What the context declares as meant is held, too."""
+    """What operations hold, by the journal. held: the entities and keys; the same object until they change. over: those
+    of operations that have ended since the configs were read. What the context declares as meant is held, too."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -29,7 +29,7 @@ class OwnThrottles:
         self.held: frozenset[ConfigPlace] = session.context.throttles
 
     async def read(self) -> None:
-        """Look into the journal. Where it can't be read, what is known stays. Raises AdminError."""
+        """Read the open operations from the journal. Where it can't be read, what is known stays. Raises AdminError."""
         session = self._session
         if session.door == "replay" or not session.context.journal or not any_journal(os.environ):
             return
@@ -41,12 +41,15 @@ class OwnThrottles:
             log.warning("operations are not known: %s", error.failure)
             return
         now = {each.number: each.owned().places() for each in found}
+        # An operation takes its throttles off as it ends; until the configs are read again, the known ones still show
+        # them.
         self.over = self.over.union(*(places for number, places in self._open.items() if number not in now))
         self._open = now
         self._hold()
 
     def forget(self, over: frozenset[ConfigPlace]) -> None:
-        """The configs were read since these operations had ended: what they show of them is left over."""
+        """Drop throttles of operations that had ended before the configs were read: what these still show of them is
+        left over."""
         self.over -= over
         self._hold()
 

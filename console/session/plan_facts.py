@@ -37,6 +37,7 @@ async def read_for_risks(session: Session, staged: Iterable[Staged]) -> RiskFact
     show stays unknown. Raises AdminError if the cluster is lost."""
     edits = tuple(staged)
     known = session.risk_reading
+    # The same plan is judged when it is shown, before it is confirmed, and before it is sent.
     if known is not None and known.staged == edits and time.monotonic() - known.at < GOOD_FOR:
         return known.facts
     needs = risk_needs(edits)
@@ -71,6 +72,7 @@ async def _read_needs(session: Session, needs: RiskNeeds, staged: Sequence[Stage
     topics = list(dict.fromkeys(name for name in needs.topics if name in session.snapshot.topics))
     if needs.every_topic:
         for each in staged:
+            # A cluster-wide default changes only topics without a value of their own, which their configs show.
             topics += may_inherit(each.edit, session.snapshot)
         topics = list(dict.fromkeys(topics))[:READ_TOPICS]
     resources = [topic_resource(name) for name in topics]
@@ -83,7 +85,7 @@ async def _read_needs(session: Session, needs: RiskNeeds, staged: Sequence[Stage
 
 
 async def _topic_sizes(client: Client, snapshot: Snapshot, topics: Iterable[str]) -> dict[str, int]:
-    """Bytes of all replicas of each topic, without the topics of which a partition was not found."""
+    """Return the bytes of all replicas of each topic; a topic is left out where the size of a partition is unknown."""
     from console.admin.cluster import describe_log_dirs
 
     wanted: dict[str, list[int]] = {}
@@ -92,6 +94,7 @@ async def _topic_sizes(client: Client, snapshot: Snapshot, topics: Iterable[str]
     for name in topics:
         partitions = snapshot.topics[name].partitions
         left -= len(partitions)
+        # Whole topics or none: half a topic's size would look like a small topic.
         if left < 0:
             break
         wanted[name] = [partition.number for partition in partitions]
@@ -108,7 +111,7 @@ async def _topic_sizes(client: Client, snapshot: Snapshot, topics: Iterable[str]
 
 
 async def _readers(client: Client, topics: frozenset[str]) -> Mapping[str, TopicReaders]:
-    """How far groups have read these topics."""
+    """Return how far groups have read these topics."""
     from console.admin.groups import topic_readers
 
     return await client.run(topic_readers, topics, READ_GROUPS) if topics else {}

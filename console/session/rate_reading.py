@@ -1,7 +1,7 @@
-"""Reads what rates are made from: the ends of the partitions in view on each tick, those of all others and the log
-directories in turn, so that it costs a broker at most a hundredth of its time.
+"""Reads what rates are computed from: the end offsets of the partitions in view on each tick, those of all others and
+the log directories in turn, so that it costs a broker at most a hundredth of its time.
 
-What triage reads counts too, and takes the place of turns.
+What triage reads counts, too, and replaces turns.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EVERY = 1.5
 FIRST = 0.02
 """Seconds."""
 OTHERS_EVERY = timedelta(seconds=15)
-"""How long what triage read takes the place of turns: a bit longer than from one of its reads to the next."""
+"""How long what triage read replaces turns: a bit longer than from one of its reads to the next."""
 REST = 100
 """A turn that took t seconds is followed by this many times t without one for the same brokers."""
 
@@ -43,10 +43,11 @@ class RateReader:
         self._dirs_at: datetime | None = None
 
     async def read(self, in_view: Iterable[Place] = (), silent: Collection[int] = ()) -> None:
-        """Read the ends of partitions in view, and what is next in turn. What can't be read stays unknown; a call while
-        another reads does nothing. silent: brokers that are not asked: they would not answer."""
+        """Read the end offsets of partitions in view, and what is next in turn. What can't be read stays unknown; a
+        call while another one reads does nothing. silent: brokers that are not asked, since they would not answer."""
         from console.admin.errors import AdminError
 
+        # A tick that comes while brokers are slow must not add to their load.
         if self._reads:
             return
         self._reads = True
@@ -78,6 +79,7 @@ class RateReader:
         if not brokers or "topics" not in reader.snapshot.read_at or began < self._dirs.due:
             return
         at = reader.snapshot.read_at.get("log_dirs")
+        # The first read takes all brokers at once: sizes of some would look like those of the whole cluster.
         if at is None:
             await reader.read_log_dirs()
             self._dirs.ended(began, REST)
@@ -87,18 +89,20 @@ class RateReader:
             return  # triage reads them too
         self._next_broker = next((each for each in brokers if each > self._next_broker), brokers[0])
         await reader.read_log_dirs_of(self._next_broker)
+        # A turn asks one of n brokers, and each of them rests during the turns of the others: a turn's own rest is an
+        # n-th.
         self._dirs.ended(began, REST / len(brokers))
         self._dirs_at = reader.snapshot.read_at.get("log_dirs")
 
     def take_ends(self, found: Mapping[Place, int]) -> None:
-        """Keep ends of logs that triage read; no turn is due for a while."""
+        """Keep end offsets that triage read; no turn is due for a while."""
         reader = self._reader
         at = reader.clock.now()
         reader.learn(lambda snapshot: refresh.with_end_offsets(snapshot, (), found, at), "rates")
         self._ends.due = time.monotonic() + OTHERS_EVERY.total_seconds()
 
     def _turn(self) -> Iterator[Place]:
-        """The next partitions by topic; all of them where they are few."""
+        """Yield the next partitions in turn, whole topics at a time; all partitions where they are few."""
         topics = self._reader.snapshot.topics
         if self._names[0] is not topics:
             self._names = (topics, sorted(topics))
@@ -123,7 +127,7 @@ def _some(places: Iterable[Place]) -> dict[Place, None]:
 
 
 def _by_leader(topics: Mapping[str, Topic], places: Iterable[Place]) -> dict[int, list[Place]]:
-    """Broker -> the partitions that it leads."""
+    """Return broker -> the partitions that it leads; partitions without a leader are left out."""
     leaders: dict[int, list[Place]] = {}
     known: dict[str, dict[int, int]] = {}
     for name, number in places:
@@ -143,8 +147,8 @@ class _Turns:
         self._took: float | None = None
 
     def ended(self, began: float, rest: float) -> None:
-        """A turn that began then ends now; `rest` times what it took none follows. Of the last two the shorter counts,
-        and of the first, which also opened connections, at most `FIRST`: the rest is not the brokers' time."""
+        """Note that a turn ended now; none follows for `rest` times what it took. Of the last two turns the shorter
+        counts, and of the first, which also opened connections, at most `FIRST`: the rest is not the brokers' time."""
         now = time.monotonic()
         took = now - began
         counts = min(took, FIRST if self._took is None else self._took)

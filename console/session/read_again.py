@@ -26,6 +26,7 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
     from console.admin.errors import AdminError
 
     try:
+        # First, so that nothing is read from another cluster that has taken over the addresses.
         await session.read_cluster()
         for type_, targets in touched(edits).items():
             if type_ in WHOLE:
@@ -45,6 +46,7 @@ async def _read_whole(session: Session, type_: type, targets: Sequence[Any]) -> 
         await session.read_configs([topic_resource(name) for name in names if name in session.snapshot.topics])
     elif type_ is ConfigResource:
         wanted = dict.fromkeys(targets)
+        # Brokers without a value of their own inherit the default, and show it in their own configs.
         if any(resource.is_cluster_default for resource in targets):
             wanted |= dict.fromkeys(broker_resource(broker.id) for broker in session.snapshot.cluster.brokers)
         await session.read_configs(list(wanted))

@@ -21,10 +21,15 @@ NOTHING_NEEDED = Needs()
 
 
 async def read_needs(session: Session, need: Needs, *, sparing: bool = False) -> None:
-    """Read what is needed. What can't be read is in the snapshot's failures.
+    """Read what statements need, what depends on other parts after these. What can't be read is in the snapshot's
+    failures.
 
-    sparing: of many quotas, only those that are needed. Raises AdminError if the cluster is lost, Refused if it is not
-    the one that is expected.
+    Args:
+        sparing: of many quotas, only those that are needed.
+
+    Raises:
+        Refused: it is not the cluster that is expected.
+        AdminError: the cluster is lost.
     """
     parts = set(need.parts)
     if sparing and "quotas" in parts:
@@ -54,6 +59,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         first.append(session.read_quotas_of(sorted(need.quotas_of, key=repr)))
     if need.acls_of and "acls" not in parts:
         first.append(session.read_acls_of(sorted(need.acls_of)))
+    # Partitions and leaders come with the topics; logs and replicas can't be asked for without them.
     topics = need.topics | need.replica_logs | need.log_ranges | {topic for topic, _ in need.offsets_at}
     if topics and "topics" not in parts:
         first.append(session.read_topics(sorted(topics)))
@@ -69,6 +75,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         await session.read_placements()
     if any(_may_be_controller(session.snapshot, resource) for resource in need.resources):
         await session.read_quorum()
+    # Groups are chosen by patterns, so that the list of groups has to be there first.
     await _lags(session, need)
     await _positions(session, need)
     await session.read_replica_logs(_in_trouble(session.snapshot, need.replica_logs))
@@ -85,9 +92,10 @@ async def _lags(session: Session, need: Needs) -> None:
 
 
 async def _positions(session: Session, need: Needs) -> None:
-    """Read where logs begin and end, and their offsets at times."""
+    """Read the start and end offsets of logs, and their offsets at times."""
     groups = {group for group, _ in need.group_positions} & session.snapshot.group_positions.keys()
     topics = {topic for group in groups for topic, _ in session.snapshot.group_positions[group].committed}
+    # A group may have offsets in topics that no statement names.
     if unknown := sorted(topics - session.snapshot.topics.keys()):
         await session.read_topics(unknown)
     places: set[TopicPartition] = set()
@@ -111,13 +119,13 @@ async def _positions(session: Session, need: Needs) -> None:
 
 
 def _may_be_controller(snapshot: Snapshot, resource: ConfigResource) -> bool:
-    """Whether no broker that is up has this id: a controller may have it."""
+    """Return whether no broker that is up has this id, so that a controller may have it."""
     named = resource.type.entity.at_broker and resource.name.isdecimal()
     return named and not is_broker(snapshot, resource.name)
 
 
 def _in_trouble(snapshot: Snapshot, topics: Iterable[str]) -> list[TopicPartition]:
-    """The partitions of topics that have no leader, or move."""
+    """Return the partitions of topics that have no leader, or are being reassigned."""
     moving = {(move.topic, move.partition) for move in snapshot.reassignments}
     return [
         (name, each.number)
@@ -133,7 +141,7 @@ def _partitions(snapshot: Snapshot, topic: str) -> list[TopicPartition]:
 
 
 async def _dependent(session: Session, need: Needs) -> frozenset[ConfigResource]:
-    """The resources whose names are known only after the first reads."""
+    """Return the resources whose names are known only after the first reads."""
     snapshot = session.snapshot
     ids = [broker.id for broker in snapshot.cluster.brokers]
     found: set[ConfigResource] = set()
@@ -159,8 +167,11 @@ async def _dependent(session: Session, need: Needs) -> frozenset[ConfigResource]
 async def read_everything(session: Session) -> None:
     """Read every part of the cluster. What can't be read is in the snapshot's failures.
 
-    Raises AdminError if the cluster can't be reached, Refused if it is the wrong one.
+    Raises:
+        Refused: it is the wrong cluster.
+        AdminError: the cluster can't be reached.
     """
+    # Alone and first: if it is the wrong cluster, nothing else of it is read.
     await session.read_cluster()
     await asyncio.gather(session.read_quorum(), session.read_topics(), session.read_quotas(), session.read_acls())
     named = await session.list_resources(IN_RESOURCE_LISTS)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 STEP = 1.0
-"""Seconds between two looks at what is due."""
+"""Seconds between two checks of what is due."""
 REST = 10
 """A part that took t seconds to read is not read again for this many times t, and not for more than LONGEST_REST
 seconds: what a slow network or a busy host adds to t costs the brokers nothing."""
@@ -82,7 +82,7 @@ class ReadsInTurn:
         )
 
     async def run(self) -> None:
-        """Read until cancelled. A part that a broker is slow with holds up no other."""
+        """Read until cancelled. A part that a broker is slow with does not delay the others."""
         try:
             while True:
                 if self._may_read():
@@ -99,8 +99,11 @@ class ReadsInTurn:
             running = self._tasks.get(part.name)
             if (running is not None and not running.done()) or now < self._next.get(part.name, 0.0):
                 continue
+            # A part that was read for a view a moment ago counts as read; configs have a time for each resource
+            # instead.
             read_at = self._session.snapshot.read_at.get(part.name) if part.name != "configs" else None
             age = (today - read_at).total_seconds() if read_at is not None else part.every
+            # A clock that was set back would give a negative age: then it is read.
             if 0 <= age < part.every:
                 self._next[part.name] = now + part.every - age
             else:
@@ -126,12 +129,12 @@ class ReadsInTurn:
         self._next[part.name] = now + max(part.every, min(REST * (now - began), LONGEST_REST))
 
     async def _read_quotas(self) -> None:
-        """All of them; of very many none, which `gaps` says."""
+        """Read all quotas; where they are very many, none, which `gaps` reports."""
         if not self._session.snapshot.quotas_sparse:
             await self._session.look_at_quotas()
 
     async def _list(self) -> None:
-        """The groups and other resources with configs."""
+        """List the groups and other resources with configs."""
         self._listed = await self._session.list_resources(IN_RESOURCE_LISTS)
 
     async def _read_brokers(self) -> None:
@@ -142,11 +145,12 @@ class ReadsInTurn:
         await self._read_old([*map(topic_resource, self._session.snapshot.topics), *self._listed])
 
     async def _read_old(self, resources: Sequence[ConfigResource]) -> None:
-        """The configs that were read the longest ago, where that is too long."""
+        """Read the configs that were read the longest ago, as far as that is too long."""
         known, limit = self._session.snapshot.configs_at, datetime.now(UTC) - self._configs_every
         never = datetime.min.replace(tzinfo=UTC)
         old = [(at, each) for each in resources if (at := known.get(each, never)) < limit]
         if old:
+            # The oldest first, so that each resource has its turn; a sort only where not all fit.
             if len(old) > CHUNK:
                 old = sorted(old)[:CHUNK]
             await self._session.read_configs([each for _, each in old], at_once=True)
@@ -166,7 +170,7 @@ _WATCHED = {
 
 
 def gaps(snapshot: Snapshot, now: datetime) -> list[str]:
-    """What is not watched, or not yet, or late, a few words each; empty where all is."""
+    """Return what is not watched, not yet, or late, a few words each; empty where all is."""
     found = []
     refused = {failure.part for failure in snapshot.failures if not failure.entity}
     for part, word in _WATCHED.items():

@@ -24,13 +24,19 @@ from console.session.snapshot_reader import Refused
 
 
 async def read_records(session: Session, statement: Records, more: Start | None = None) -> RecordsRead:
-    """The records that a statement asks for. more: where to look further, instead of its own place.
+    """Return the records that a statement asks for.
 
-    Raises Refused where the context says never, or a broker refuses it; AdminError if the cluster is lost.
+    Args:
+        more: where to read on, instead of the statement's own start.
+
+    Raises:
+        Refused: the context says never, or a broker refuses it.
+        AdminError: the cluster is lost.
     """
     from console.admin import records
     from console.admin.errors import BrokerError
 
+    # Before any request: in such a context a topic's records are not even counted.
     refuse_if_never(session.context)
     wanted = RecordFilter(statement.text, statement.key, statement.json)
     query = records_query(statement, datetime.now(UTC), more)
@@ -42,7 +48,7 @@ async def read_records(session: Session, statement: Records, more: Start | None 
 
 
 def refuse_if_never(context: Context) -> None:
-    """Raises Refused in a context with records = "never"."""
+    """Raise Refused in a context with records = "never"."""
     if context.records == NEVER:
         raise Refused(
             Failure(
@@ -54,12 +60,12 @@ def refuse_if_never(context: Context) -> None:
 
 
 def is_masked(context: Context, statement: Records) -> bool:
-    """Whether contents are hidden."""
+    """Return whether keys, values and headers are hidden."""
     return context.records == HIDDEN and not statement.reveal
 
 
 def records_query(statement: Records, now: datetime, more: Start | None = None) -> RecordsQuery:
-    """The query of a statement. now: from which relative times count."""
+    """Return the query of a statement. now: from which relative times count."""
     start: Start
     match statement.start:
         case "first":
@@ -67,6 +73,8 @@ def records_query(statement: Records, now: datetime, more: Start | None = None) 
         case "offset":
             start = FromOffset(int(statement.at))
         case "time":
+            # Negative timestamps are Kafka's words for the end and the beginning (ListOffsets): none may arise from a
+            # date.
             start = FromTime(max(0, int(moment(statement.at, now).timestamp() * 1000)))
         case "group":
             start = OfGroup(statement.at)

@@ -1,7 +1,7 @@
-"""A record as a session sees it: a client that answers from it, and the looks that were taken while it was made.
+"""A record as a session sees it: a client that answers from it, and the polls that were taken while it was recorded.
 
-A part of a look is read again where the record has another answer to what it asked; so the verdicts over a record are
-those that were seen live, whatever the pace of the looks was.
+A part of a poll is read again where the record has another answer to what it asked; so the verdicts over a record are
+those that were seen live, however often the live console polled.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 PAUSE_MS = 100
-"""A look ends where for so long nothing arrives."""
+"""A poll ends where nothing arrives for so long."""
 LONGEST_LOOK_MS = 1000
-"""The longest that arrivals are counted as one look's."""
+"""The longest for which arrivals count as those of one poll."""
 MOST_MEMORIES = 512
 
 
 class _Memory(NamedTuple):
-    """What an operation gave. changes: of each API it asked, how many answers had come. parts: what it called
-    `on_chunk` with."""
+    """The result of an operation. changes: how many different answers each API that it asked had by then. tracks: what
+    answered. chunks: what it called `on_chunk` with."""
 
     changes: Mapping[int, int]
     tracks: frozenset[Track]
@@ -66,25 +66,31 @@ class RecordedClient:
         self._memories: dict[Hashable, _Memory] = {}
 
     def go_to(self, at_ms: int) -> None:
-        """Answer as of this time; which brokers there are is asked again, where the time went back."""
+        """Set the time as of which requests are answered. Where it goes back, the brokers of the cluster are asked for
+        again."""
         if at_ms < self.tape.at_ms:
+            # A link remembers the brokers' addresses and versions, which may come later in the record than this time.
             self._link = Link(self._settings, connections=RecordedConnections(self._settings, self.tape))
         self.tape.at_ms = self.answered_ms = at_ms
 
     async def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
-        """The result of ``operation(link, *args, **options)``. Raises what it raises."""
+        """Return the result of ``operation(link, *args, **options)`` on the record. Raises what it raises."""
         on_chunk = options.pop("on_chunk", None)
         key = _key(operation, args, options)
         memory = self._memories.get(key)
+        # The same answers give the same result: decoding them again at each of thousands of polls would take most of
+        # the time.
         if memory is None or any(self.tape.changes(api) != count for api, count in memory.changes.items()):
             memory = await self._remember(key, operation, args, options, with_chunks=on_chunk is not None)
         outer = USED.get(None)
         if outer is not None:
+            # A part that calls several operations depends on what each of them asked.
             outer.keys.update(memory.changes)
             outer.tracks.update(memory.tracks)
         at_ms = self.tape.at_ms
         self.answered_ms = max((track.time(at_ms) for track in memory.tracks), default=at_ms)
         if memory.error is not None:
+            # The same error is raised many times; its traceback would grow with each.
             raise memory.error.with_traceback(None)
         for chunk in memory.chunks if on_chunk is not None else ():
             on_chunk(chunk)
@@ -100,6 +106,7 @@ class RecordedClient:
         *,
         with_chunks: bool,
     ) -> _Memory:
+        # Nearly every operation depends on these, also where the link answers from what it remembers.
         used = Used(set(OF_ALL), set())
         chunks: list[object] = []
         result: object = None
@@ -122,12 +129,12 @@ class RecordedClient:
         return memory
 
     async def close(self) -> None:
-        """End what was begun."""
+        """Close the link to the record."""
         await self._link.close()
 
 
 def _key(operation: object, args: Iterable[Any], options: Mapping[str, Any]) -> Hashable:
-    """Equal for the same question."""
+    """Return a key that is equal for the same question."""
     return operation, _frozen(tuple(args)), _frozen(dict(sorted(options.items())))
 
 
@@ -140,10 +147,12 @@ def _frozen(value: Any) -> Hashable:
 
 
 def entries_of(reader: FlightReader) -> Iterator[Entry]:
-    """The answers of a record for tapes, which may be of several threads; they are read when they are asked for."""
+    """Yield the answers of a record for tapes, which may be used by several threads; an answer is read when it is asked
+    for."""
     lock = Lock()
 
     def read(index: int) -> Answer:
+        # The reader and its cache are not for several threads; the course and the screen read at the same time.
         with lock:
             return reader.answer(index)
 
@@ -152,7 +161,7 @@ def entries_of(reader: FlightReader) -> Iterator[Entry]:
 
 
 def look_times(times: Iterable[int]) -> list[int]:
-    """When looks ended, from when answers came: milliseconds since 1970, in their order."""
+    """Return when polls ended, by when answers arrived: milliseconds since 1970, in their order."""
     found: list[int] = []
     began = last = -1
     for at in times:
@@ -168,14 +177,14 @@ def look_times(times: Iterable[int]) -> list[int]:
 
 
 def moment(at_ms: int) -> datetime:
-    """A time of a record, UTC."""
+    """Return a time of a record as a datetime in UTC."""
     return datetime.fromtimestamp(at_ms / 1000, UTC)
 
 
 class Replay:
     """A record and a session on it, on the caller's own loop.
 
-    tape: at the time that is looked at. times: when its looks ended, milliseconds since 1970.
+    tape: at the time that is shown. times: when its polls ended, milliseconds since 1970.
     """
 
     def __init__(self, tape: Tape, times: Sequence[int], context: Context) -> None:
@@ -188,7 +197,7 @@ class Replay:
 
     @classmethod
     def of(cls, reader: FlightReader, name: str) -> Replay:
-        """Of an open record. name: of its file."""
+        """Return the replay of an open record. name: of its file."""
         tape = Tape(entries_of(reader))
         return cls(tape, look_times(reader.times), context_of(reader.header, tape, name))
 
@@ -196,7 +205,7 @@ class Replay:
         return moment(self._client.answered_ms)
 
     async def looks(self, times: Iterable[int]) -> AsyncIterator[Look]:
-        """The looks at these times, which go on; those at which no broker answered are left out."""
+        """Yield the polls at these times, which ascend; those at which no broker answered are left out."""
         for at_ms in times:
             try:
                 yield await self.look_at(at_ms)
@@ -204,25 +213,28 @@ class Replay:
                 log.info("at %s: %s", moment(at_ms), error.failure)
 
     async def look_at(self, at_ms: int) -> Look:
-        """The look at a time, later than the last one. Raises AdminError if no broker answered, and Refused."""
+        """Return the poll at a time, later than the last one. at_ms: milliseconds since 1970. Raises AdminError if no
+        broker answered, and Refused."""
         self._client.go_to(at_ms)
         return await self._looker.look()
 
     async def close(self) -> None:
-        """End what was begun."""
+        """Close the client of the record."""
         await self._client.close()
 
 
 def context_of(header: Header, tape: Tape, name: str) -> Context:
-    """The context of a record: nothing can be sent there. name: of its file, where it names no context."""
+    """Return the context of a record, in which nothing can be sent. name: of its file, where the record names no
+    context."""
     settings = ConnectionSettings(tuple(tape.addresses()[:1]) or ((name, 0),), read_only=True)
     return Context(header.context or name, name, settings, read_only=True, journal=False, records=NEVER)
 
 
 def record_time(text: str, begins_ms: int, ends_ms: int) -> int:
-    """A time in a record as an operator writes it: ``03:11`` is the last before its end. Milliseconds since 1970.
+    """Return a time that an operator wrote, milliseconds since 1970: ``03:11`` is the last one before the record's end.
 
-    Raises ValueError with words for the operator.
+    Raises:
+        ValueError: it is no time, or before the record; the text is for the operator.
     """
     found = round(time_before(text, moment(ends_ms)).timestamp() * 1000)
     if found < begins_ms // 1000 * 1000:

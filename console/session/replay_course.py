@@ -1,6 +1,6 @@
-"""The course of a record, found out in a thread of its own: what was wrong at each of its looks, and what changed.
+"""The course of a record, computed in a thread of its own: what was wrong at each of its polls, and what changed.
 
-What is equal from look to look is kept once; of a very long record every second, fourth, … quiet look is kept.
+What is equal from poll to poll is kept once; of a very long record every second, fourth, … quiet poll is kept.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST_MOMENTS = 8_000
-"""Looks that are kept: more than two hours of one a second."""
+"""Polls that are kept: more than two hours of one a second."""
 
 
 class Moment(Struct, frozen=True):
-    """A look of a record. at_ms: milliseconds since 1970. lost: why no broker answered, None if one did; the rest is
-    of the last look that was answered. turned: the verdict is another; changed: something else is."""
+    """A poll of a record. at_ms: milliseconds since 1970. lost: why no broker answered, None if one did; the rest is of
+    the last poll that was answered. turned: the verdict is another; changed: something else is."""
 
     at_ms: int
     course: Course | None
@@ -64,31 +64,33 @@ class ReplayCourse:
 
     @property
     def begins_ms(self) -> int:
-        """When the record's first look ended."""
+        """When the record's first poll ended, milliseconds since 1970."""
         return self._replay.times[0]
 
     @property
     def ends_ms(self) -> int:
-        """When its last look ended."""
+        """When its last poll ended, milliseconds since 1970."""
         return self._replay.times[-1]
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def close(self) -> None:
-        """End; waits for the look that is under way."""
+        """End the thread after the poll that it is at, and wait some seconds for that."""
         self._stop.set()
         if self._thread.is_alive():
+            # Not for longer: a poll of a large record may take a while, and the thread is a daemon.
             self._thread.join(5)
 
     def at(self, at_ms: int) -> Moment | None:
-        """The last moment by a time, None before the first."""
+        """Return the last moment by a time, None before the first. at_ms: milliseconds since 1970."""
         place = bisect_right(self.moments, at_ms, key=_time)
         return self.moments[place - 1] if place else None
 
     def beside(self, at_ms: int, step: int, *, jump: bool = False) -> Moment | None:
-        """The moment after (1) or before (-1) a time, None if there is none. jump: the next where something changed."""
+        """Return the moment after (step 1) or before (-1) a time, None if there is none. jump: the next one where
+        something changed."""
         moments = self.moments
         place = bisect_right(moments, at_ms, key=_time) if step > 0 else bisect_left(moments, at_ms, key=_time) - 1
         while 0 <= place < len(moments):
@@ -122,6 +124,7 @@ class ReplayCourse:
                     skipped = 0
                 if len(found) >= MOST_MOMENTS:
                     found, stride = _thinned(found), stride * 2
+                # Copying the list at each poll would cost the square of their number; at first each one shows.
                 self.moments = tuple(found) if len(found) % 32 == 0 or len(found) < 32 else self.moments
         finally:
             self.moments = tuple(found)
@@ -131,6 +134,7 @@ class ReplayCourse:
         try:
             look = await self._replay.look_at(at_ms)
         except (AdminError, Refused) as error:
+            # An outage is one turn, not one at each of its polls.
             is_new = before.lost is None
             return replace(before, at_ms=at_ms, lost=error.failure, turned=is_new, changed=False)
         course = _with_shared(before.course, look)
@@ -152,28 +156,29 @@ def _time(each: Moment) -> int:
 
 
 def _thinned(moments: Sequence[Moment]) -> list[Moment]:
-    """Every second of the quiet moments, and of all where that is not fewer by much."""
+    """Return the moments without every second quiet one; without every second of all where that saves too little."""
     kept = [each for place, each in enumerate(moments) if each.turned or each.changed or place % 2 == 0]
     return kept if len(kept) <= MOST_MOMENTS * 3 // 4 else kept[::2]
 
 
 def _with_shared(before: Course | None, look: Look) -> Course:
-    """The course with a look; what is equal to that before is the same object."""
+    """Return the course after a poll; a part that equals the former one is the same object."""
     if before is None:
         return begin(look)
     found = after(before, look)
+    # Thousands of moments are kept: what they share takes memory once.
     same = {name: value for name, value in asdict(before).items() if getattr(found, name) == value}
     return replace(found, **same)
 
 
 def _shared(before: Verdict | None, now: Verdict) -> Verdict:
-    """The verdict; what is equal to that before is the same object."""
+    """Return the verdict; a part that equals the former one is the same object."""
     known = asdict(before) if before is not None else {}
     return replace(now, **{name: value for name, value in known.items() if getattr(now, name) == value})
 
 
 def _names(verdict: Verdict | None) -> object:
-    """What a verdict names: another one is a turn."""
+    """Return what a verdict names: where that differs, the verdict has turned."""
     if verdict is None:
         return None
     causes = frozenset((each.claim.cause, each.claim.subject) for each in verdict.causes)

@@ -1,6 +1,6 @@
-"""The looks of a record: what was asked since the look before is read, so that a verdict is the one that was seen live.
+"""The polls of a record: what was asked since the poll before is read, so that a verdict is the one that was seen live.
 
-What a live look asks next depends on what it asked before, on its clock, and on what was slow. A replay asks for what
+What a live poll asks next depends on what it asked before, on its clock, and on what was slow. A replay asks for what
 is in the record instead.
 """
 
@@ -60,7 +60,7 @@ class OffsetsAsked(NamedTuple):
 
 @lru_cache(4096)
 def offsets_asked(asked: Asked) -> OffsetsAsked | None:
-    """What a request of ListOffsets asks for, None if it can't be read or asks for several times."""
+    """Return what a request of ListOffsets asks for, None if it can't be read or asks for several times."""
     places: list[Place] = []
     kinds: set[tuple[bool, int]] = set()
     for part in asked_parts(asked.api_key, asked.version, asked.request) or ():
@@ -82,7 +82,7 @@ class RecordedSlowLooks(SlowLooks):
         self._pieces: dict[OffsetsAsked, Track] = {}
 
     def has_news(self, part: str) -> bool:
-        """Whether something was answered that a part has not taken."""
+        """Return whether something was answered that a part has not taken yet."""
         if part == LOGS:
             return bool(self._tape.answered_since(LIST_OFFSETS, self._logs_ms))
         if part == NEWEST:
@@ -92,7 +92,7 @@ class RecordedSlowLooks(SlowLooks):
         return True
 
     async def _read_logs(self) -> None:
-        """Read the offsets of the logs for which the beginning and the end were answered."""
+        """Read the offsets of the logs whose start and end offsets were answered."""
         from console.admin import partitions
 
         ends = []
@@ -113,8 +113,8 @@ class RecordedSlowLooks(SlowLooks):
         await self._read_named_configs()
 
     def _is_whole(self, end: OffsetsAsked) -> bool | None:
-        """Whether the last stable offsets belong to a read with this end; None if it has none of its own: a group's lag
-        takes ends, too."""
+        """Return whether the last stable offsets belong to a read with this end; None if the end belongs to no such
+        read: a group's lag reads ends, too."""
         taken = self._taken.get(end, -1)
         start = self._pieces.get(end._replace(timestamp=EARLIEST))
         held = self._pieces.get(end._replace(stable=True))
@@ -125,15 +125,15 @@ class RecordedSlowLooks(SlowLooks):
         return True if held.time(self._tape.at_ms) > taken else None
 
     async def _read_named_configs(self) -> None:
-        """Read the configs of topics that were asked for by themselves: whether their retention was changed is to be
-        known with what was deleted."""
+        """Read the configs of topics that were asked for by themselves, so that a change of their retention is known
+        with what it deleted."""
         since, self._configs_ms = self._configs_ms, self._tape.at_ms
         for track in self._tape.answered_since(DESCRIBE_CONFIGS, since):
             if resources := _topics_named(track.asked):
                 await self._session.read_configs(list(resources))
 
     async def _read_newest(self) -> None:
-        """Read the newest records of the logs that were asked for them."""
+        """Read the newest records' timestamps of the logs for which they were asked."""
         from console.admin import partitions
 
         since, self._newest_ms = self._newest_ms, self._tape.at_ms
@@ -143,20 +143,21 @@ class RecordedSlowLooks(SlowLooks):
                 self.keep_newest(await self._session.client.run(partitions.newest_records, led))
 
     async def _read_transactions(self) -> None:
-        """Look into the partitions whose last stable offset stands still, once that was answered."""
+        """Read the transactions of the partitions whose last stable offset stands still, once that was answered."""
         read_ms = round(self.facts.logs.at * 1000)
         if self.facts.logs.standing(STANDS) and not self._tape.answered_since(LIST_TRANSACTIONS, read_ms):
             return
         await super()._read_transactions()
 
     async def _read_certificates(self) -> None:
-        """Take what the listeners showed, of the brokers and voters that there are."""
+        """Take the certificates that listeners showed, of the brokers and voters of the cluster."""
         arrived = self._tape.arrivals(HANDSHAKE)
         snapshot = self._session.snapshot
         nodes = {each.id for each in snapshot.cluster.brokers}
         nodes |= {each.id for each in snapshot.quorum.voters} if snapshot.quorum is not None else set()
         if not arrived:
             return
+        # A listener that was not seen for longer than a live poll waits is gone, or was not asked any more.
         oldest = self._tape.at_ms - round((CERTIFICATES_AGAIN + UNREACHED_AGAIN) * 1000)
         shown = [each for each in self._tape.handshakes() if each.node in nodes and each.at_ms > oldest]
         read = [_certificate(each) for each in shown if each.problem is None]
@@ -172,7 +173,7 @@ class RecordedSlowLooks(SlowLooks):
 
 @lru_cache(4096)
 def _topics_named(asked: Asked) -> tuple[ConfigResource, ...]:
-    """The topics of a request for configs of a few; empty for all others, and where keys are named."""
+    """Return the topics of a request for all configs of a few topics; empty for any other request."""
     parts = asked_parts(asked.api_key, asked.version, asked.request) or ()
     items = [part[1] for part in parts if isinstance(part, tuple)]
     if len(items) > MOST_NAMED or any(each.resource_type != TOPIC or each.configuration_keys for each in items):
@@ -181,7 +182,7 @@ def _topics_named(asked: Asked) -> tuple[ConfigResource, ...]:
 
 
 def _certificate(answer: Answer) -> Certificate | None:
-    """What a listener showed, None where that can't be read."""
+    """Return the certificate that a listener showed, None where the answer can't be read."""
     name = answer.request.decode("utf-8", "replace")
     listener = Listener(answer.node, answer.host, answer.port, name)
     try:
@@ -196,8 +197,8 @@ def _utc(at_ms: int) -> datetime:
 
 
 class _Seen(NamedTuple):
-    """What the last read of a part took. times: when each answer that it took had come. arrived: how many answers had
-    come to what it asks. at_ms: of the look."""
+    """What the last read of a part used. times: when each answer that it used arrived. arrived: how many answers to its
+    questions had arrived. at_ms: of the poll."""
 
     used: Used
     times: tuple[int, ...]
@@ -209,7 +210,7 @@ _BY_WHAT_WAS_ASKED: Collection[str] = frozenset({LOGS, TRANSACTIONS, NEWEST, CER
 
 
 class RecordedLooker(Looker):
-    """Takes the looks of a record, a part after the other. A part is read where what it asked was answered again."""
+    """Takes the polls of a record, one part after the other. A part is read where what it asked was answered again."""
 
     def __init__(self, session: Session, tape: Tape) -> None:
         slow = RecordedSlowLooks(session, tape)
@@ -222,7 +223,12 @@ class RecordedLooker(Looker):
         self._parts = tuple(each for each in self._parts if each.name != VIEWS)
 
     async def look(self, *, whole: bool = True) -> Look:  # noqa: ARG002 - it waits for nothing
-        """The look at the tape's time. Raises AdminError if no broker answered, Refused as a session does."""
+        """Return the poll at the tape's time. whole: makes no difference, since a record is never slow.
+
+        Raises:
+            Refused: another cluster answered than before.
+            AdminError: no broker answered.
+        """
         for part in self._parts:
             if not self._read.issuperset(part.after) or not self._is_due(part.name, part.every):
                 continue
@@ -230,6 +236,7 @@ class RecordedLooker(Looker):
             token = USED.set(used)
             before = self._session.snapshot, self._slow.facts, set(self._read), dict(self._unread)
             try:
+                # Pauses between reads were the live poll's own: here the record decides.
                 self._due[part.name] = 0.0
                 await self._read_part(part)
             finally:
@@ -244,7 +251,7 @@ class RecordedLooker(Looker):
         return self._seen(_utc(self._tape.at_ms))
 
     async def _compare_views(self) -> None:
-        """What brokers were asked about topics since the last look is what is compared."""
+        """Compare the brokers' views of the topics for which they were asked since the last poll."""
         snapshot = self._session.snapshot
         brokers = {(each.host, each.port): each.id for each in snapshot.cluster.brokers}
         for address, names, changes in self._tape.topics_asked(self._at_ms):
@@ -258,8 +265,8 @@ class RecordedLooker(Looker):
                     await self._slow.compare_view(broker, topics)
 
     def _is_due(self, name: str, every: float) -> bool:
-        """Whether a part was answered again. The next one of those that ask in turn is asked for something else: that
-        is seen by the time, and that other answers came."""
+        """Return whether a part was answered again. Parts that ask in turn ask for something else next time: for these,
+        whether the time has come and other answers arrived."""
         if name in _BY_WHAT_WAS_ASKED:
             return self._recorded.has_news(name)
         seen = self._parts_seen.get(name)
@@ -276,5 +283,5 @@ class RecordedLooker(Looker):
 
 
 def _own(used: Used) -> set[int]:
-    """The keys of the APIs that tell whether a part was read again."""
+    """Return the keys of the APIs by which one sees that a part was read again."""
     return (used.keys - OF_ALL) or used.keys

@@ -12,7 +12,8 @@ from console.model.snapshot import Snapshot, TopicPartition
 async def replica_logs_of(
     run: Callable[..., Awaitable[Any]], snapshot: Snapshot, places: Iterable[TopicPartition]
 ) -> Callable[[Snapshot], Snapshot]:
-    """Ask what the replicas of partitions hold. Returns what puts it into a snapshot. run: a client's."""
+    """Read what the replicas of partitions hold. Returns a function that puts it into a snapshot. run: that of a
+    client."""
     from console.admin.replicas import replica_logs
     from console.model.elections import partition_in
 

@@ -28,7 +28,7 @@ CURRENT_SECONDS = 120.0
 
 
 def clients_requests(text: bytes) -> Iterator[Logged]:
-    """The requests of clients in whole lines of a log. Other lines, copies that brokers forward, and replicas'
+    """Yield the requests of clients in whole lines of a log. Other lines, copies that brokers forward, and replicas'
     requests are left out."""
     return _of_clients(_requests(text))
 
@@ -74,6 +74,7 @@ class _Tail:
             if not S_ISREG(about.st_mode):
                 raise OSError(EINVAL, "not a file", str(self.path))
             place = (about.st_dev, about.st_ino)
+            # Another file under this name, or a shorter one: the log was rotated, or truncated in place.
             if place != self._place or about.st_size < self._at:
                 self._place, self._at, self._part = place, 0, b""
             if about.st_size - self._at > MOST_BYTES:
@@ -82,6 +83,7 @@ class _Tail:
             text = file.read(about.st_size - self._at)
         self._at += len(text)
         lines, _, part = (self._part + text).rpartition(b"\n")
+        # A broker may be in the middle of a line: its beginning waits for the rest.
         self._part = part if len(part) <= LONGEST_LINE else b""
         self._take(lines)
         return about.st_mtime
@@ -106,7 +108,7 @@ class RequestLogTails:
         self._tails = [_Tail(path) for path in paths]
 
     def read(self) -> RequestLogs:
-        """What they say now. Blocks while files are read."""
+        """Return what the logs say now; why one says nothing is in `unread`. Blocks while files are read."""
         unread: dict[str, Failure] = {}
         current: list[LogThrottles] = []
         now = time.time()

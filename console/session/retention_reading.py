@@ -50,8 +50,10 @@ def _trims(staged: Iterable[Staged]) -> list[TrimLog]:
 
 async def read_deletions(session: Session) -> dict[Slot, Deletion]:
     """Return what the edits of the plan delete that shorten retention or delete records, read unless that was done some
-    seconds ago. Never raises AdminError: the deletions say what could not be read, and the plan can be applied
-    without."""
+    seconds ago.
+
+    Never raises AdminError: the deletions say what could not be read, and the plan can be applied without.
+    """
     await _read(session)
     return deletions_so_far(session.retention, session.plan.staged, session.snapshot)
 
@@ -63,25 +65,28 @@ async def _read(session: Session) -> None:
     trims = _trims(staged)
     try:
         if shortens_default(staged):
+            # Only topics without a value of their own are cut by a default, and only their configs say which these are.
             await _read_inheriting(session)
         cuts = await asyncio.to_thread(retention_cuts, staged, session.snapshot)
         known = session.retention
         fresh = known is not None and time.monotonic() - known.at < GOOD_FOR
         if not (cuts or trims):
             return
+        # Undo and redo bring back edits whose deletions were read already.
         if fresh and known and all(cut in known.found for cut in cuts) and all(edit in known.records for edit in trims):
             return
         found = await _deletions(session, cuts) if cuts else {}
         records = await _freed(session, trims) if trims else {}
     except AdminError as error:
         cuts = retention_cuts(staged, session.snapshot)
+        # Shown as unknown, and kept for a while: a cluster that does not answer is not asked at each keystroke.
         found = {cut: Deletion(unknown=1, why=error.failure) for cut in cuts}
         records = {edit: Deletion(unknown=1, why=error.failure) for edit in trims}
     session.retention = RetentionReading(staged, found, time.monotonic(), records)
 
 
 async def _freed(session: Session, trims: Sequence[TrimLog]) -> dict[TrimLog, Deletion]:
-    """The bytes that each deletion of records frees; partitions beyond `MOST` are not asked for."""
+    """Return the bytes that each deletion of records frees; partitions beyond `MOST` are not asked for."""
     from console.admin.cluster import describe_log_dirs
 
     asked = trims[:MOST]
@@ -145,6 +150,7 @@ async def _deletions(session: Session, cuts: Sequence[RetentionCut]) -> dict[Ret
     now = int(time.time() * 1000)
     listing = await session.client.run(describe_log_dirs, sorted(holding), named)
     ages = {place: max(0, now - cut.ms) if cut.ms >= 0 else 0 for place, cut in wanted.items()}
+    # Brokers delete whole segments, by the newest record in each: one that is being cut may begin a segment earlier.
     began = {place: max(0, ages[place] - cut.segment_ms) for place, cut in wanted.items()}
     spans, problems = await session.client.run(log_spans, ages, began)
     sizes = listing.replica_sizes()
@@ -157,7 +163,7 @@ async def _deletions(session: Session, cuts: Sequence[RetentionCut]) -> dict[Ret
 
 
 def _wanted(cuts: Sequence[RetentionCut], snapshot: Snapshot) -> dict[TopicPartition, RetentionCut]:
-    """The partitions to ask for, with the cut of their topic."""
+    """Return the partitions to ask for, each with the cut of its topic."""
     places: dict[TopicPartition, RetentionCut] = {}
     for cut in cuts:
         topic = snapshot.topics.get(cut.topic)

@@ -51,7 +51,15 @@ LONGEST_SHOWN = 2_000
 
 
 def read_script(texts: Sequence[str] | None, file: str | None) -> str | None:
-    """Return the script of ``-e`` options, a line each, or of a file (``-``: standard input); None if unreadable."""
+    """Return the text of a script.
+
+    Args:
+        texts: of ``-e`` options, a line each; None where there are none.
+        file: a path, ``-`` for standard input.
+
+    Returns:
+        None where the file can't be read, is larger than LARGEST_SCRIPT, or is not in UTF-8.
+    """
     if texts is not None:
         return "\n".join(texts)
     try:
@@ -67,9 +75,21 @@ def run_script(
     *,
     output: str,
 ) -> int:
-    """Run a script. Returns the exit code: 0 all applied or nothing to apply, 1 something failed, 2 invalid and nothing
-    done, 3 edits left unapplied. `context` and `connect` are called only for a valid script."""
+    """Run a script: parse all of it, connect, and run its statements.
+
+    Args:
+        text: of the script.
+        context: chooses the context; called only for a valid script. None: it could not be chosen, which was reported.
+        connect: makes the client; called last.
+        output: the form of results: table, json, …
+
+    Returns:
+        The exit code: 0 all applied or nothing to apply, 1 something failed, 2 invalid and nothing done, 3 edits left
+        unapplied.
+    """
     try:
+        # Whole, before a context is chosen or a broker asked: a typing error in the last line must not leave half a
+        # script done.
         statements = parse(text)
     except LanguageError as error:
         say_error(error, text)
@@ -77,6 +97,7 @@ def run_script(
     chosen = context()
     if chosen is None:
         return USAGE
+    # Outside of `asyncio.run`: the client has a loop and a thread of its own.
     client = connect(chosen)
     try:
         runner = Runner(Session(client, chosen, "run"), text, Printer(output))
@@ -102,17 +123,27 @@ class Runner(Struct):
     _read_up_to: int = 0
 
     async def run(self, statements: Sequence[Statement]) -> None:
-        """Show what former changes left open, then run all statements."""
+        """Show what former changes left open, then run all statements.
+
+        Args:
+            statements: of the whole script, already parsed.
+        """
         await self._tell_outstanding()
         await self.carry_out(statements)
 
     async def carry_out(self, statements: Sequence[Statement]) -> None:
-        """Run all statements; a lost cluster ends the run. A file of offsets that can't be read stops it before the
-        first one."""
+        """Run all statements. A statement that fails is reported and counted, and the next one runs; a lost cluster
+        ends the run. A file of offsets that can't be read stops it before the first statement.
+
+        Args:
+            statements: of the whole script: what they need is read ahead, up to the next apply.
+        """
         from console.admin.errors import AdminError
         from console.language.offset_files import with_file
 
         try:
+            # Files are read before the first statement, as the text is parsed before: nothing is done if one is
+            # missing.
             statements = [with_file(each) for each in statements]
         except LanguageError as error:
             self.failed += 1
@@ -125,6 +156,7 @@ class Runner(Struct):
             except LanguageError as error:
                 self.failed += 1
                 say_error(error, self.text, search=self.failed <= HINTED)
+            # A refusal is about this statement; a lost cluster would fail each of the following ones after its timeout.
             except Refused as refused:
                 self.failed += 1
                 complain(refused.failure.told)
@@ -147,7 +179,11 @@ class Runner(Struct):
             complain(line)
 
     def exit_code(self) -> int:
-        """The exit code; a failure outranks edits that were left."""
+        """Return the exit code, and report edits that were left.
+
+        Returns:
+            FAILED if anything failed, else UNAPPLIED if edits are staged, else DONE.
+        """
         if self.failed:
             return FAILED
         if self.session.plan:
@@ -160,6 +196,7 @@ class Runner(Struct):
         if place < self._read_up_to:
             return
         end = place + 1
+        # Not beyond an apply: it changes what the statements after it have to see.
         while end < len(statements) and not isinstance(statements[end - 1], Apply):
             end += 1
         self._read_up_to = end
@@ -229,7 +266,7 @@ class Runner(Struct):
         self.printer(stage_table(report, self.session.staging().draft))
 
     async def _elsewhere(self, statement: BarStatement) -> None:
-        """A statement that has no meaning in a script."""
+        """Raise CommandError: the statement has no meaning in a script."""
         raise CommandError("this works only on the screen", "see kac --help", statement.span)
 
     async def _ask_secret(self, slot: SecretSlot) -> Secret:
@@ -254,6 +291,7 @@ class Runner(Struct):
         if not self.session.plan:
             self.printer.note("nothing is staged", {"outcomes": []})
             return
+        # Edits may depend on each other: half of a plan is sent only if the script says so.
         if self.failed and not statement.valid_only:
             raise CommandError(
                 "nothing was sent: something above failed", "mend it, or apply --valid-only", statement.span
@@ -291,14 +329,20 @@ class Runner(Struct):
         from console.session.journal_changes import read_history_table
 
         await settle_open(self.session)
+        # A program filters by itself; a table is for an operator, who reads the last changes.
         everything = self.printer.output == "json"
         journal = await self.session.journal()
         self.printer(await read_history_table(journal, statement.entity, statement.filter, all_=everything))
 
 
 def say_error(error: LanguageError, text: str, *, search: bool = True) -> None:
-    """Print an error, and its line with a mark below the place; a secret in that line is not repeated. search: whether
-    to search for a hint that takes time."""
+    """Print an error, and its line with a mark below the location. A line with a secret is printed redacted and without
+    the mark.
+
+    Args:
+        text: the script.
+        search: whether to search for a hint, such as the nearest name, which takes time.
+    """
     from console.language.secret_values import redact
     from widgets.cells import cell_width
 

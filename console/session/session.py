@@ -69,11 +69,12 @@ class RetentionReading(Struct, frozen=True):
 class Session(SnapshotReader):
     """One operator's work on one cluster.
 
-    door: by which way changes come, for the journal: console, run, shell, …
-    applied: what the last apply changed. retention, risk_reading: what was read for the plan (see `plan_facts`).
-    in_flight: the request that has no answer yet. stopping: nothing more is sent. committed: something was sent.
-    former_told: the operator was told what former changes left open. recorder: keeps what brokers answer, None where
-    nothing is kept. operation: the number of the operation whose steps are applied, None for other changes.
+    door: the front end through which changes come, for the journal: console, run, shell, … applied: what the last apply
+    changed. retention, risk_reading: what was read for the plan (see `plan_facts`). in_flight: the request that has no
+    answer yet. stopping: nothing more is sent. committed: the change is being recorded and sent, so that a stop waits
+    for an answer. former_told: the operator has seen what former changes left open. recorder: keeps what brokers
+    answer, None where nothing is kept. operation: the number of the operation whose steps are applied, None for other
+    changes.
     """
 
     def __init__(self, client: Client, context: Context, door: str = "console", clock: Clock = WALL) -> None:
@@ -94,11 +95,19 @@ class Session(SnapshotReader):
         self._work: asyncio.Task[ApplyRun] | None = None
 
     async def journal(self) -> JournalFile:
-        """Return this host's journal of the cluster. Raises NoJournal, and AdminError if the cluster is lost."""
+        """Return this host's journal of the cluster. The brokers are asked for the cluster's id first if it is not
+        known.
+
+        Raises:
+            NoJournal: the cluster reports no id, or one by which no file can be named.
+            Refused: another cluster answers.
+            AdminError: the cluster is lost.
+        """
         from console.journal.file import JournalFile, journal_path
         from console.journal.segments import JournalError
         from console.log_file import state_directory
 
+        # A journal belongs to a cluster, not to addresses: these may be reused, or differ between contexts.
         if not self.snapshot.cluster.cluster_id:
             await self.read_cluster()
         try:
@@ -118,24 +127,30 @@ class Session(SnapshotReader):
     @property
     def plan(self) -> Plan:
         """What is staged. After staging it is made when it is first asked for."""
+        # Built only now: staging a script's lines one by one would otherwise build a plan for each of them.
         if self._staging is not None and self._staging.steps != self._made:
             self._plan, self._made = self._staging.plan(), self._staging.steps
         return self._plan
 
     def staging(self) -> planning.Staging:
-        """The plan while edits are put into it, on what is known now."""
+        """Return the plan as edits are staged into it, on the snapshot as it is now."""
         if self._staging is None or self._staging.snapshot is not self.snapshot:
             self._staging, self._made = planning.Staging(self.plan, self.snapshot), 0
         return self._staging
 
     def replan(self, plan: Plan) -> None:
-        """Replace the plan."""
+        """Replace the plan, and notify listeners if it is another one."""
         if plan is not self.plan:
             old, self._plan, self._staging = self.plan, plan, None
             self.notify(PlanChanged(old, plan))
 
     def refuse_if_read_only(self) -> None:
-        """Raises Refused in a read-only context."""
+        """Raise Refused where nothing may be changed.
+
+        Raises:
+            Refused: the context is read-only, or the session is a replay.
+        """
+        # The context of a record is read-only as well; the remedy is another one here.
         if self.door == "replay":
             remedy = "Stage it in a console on the cluster: kac -b HOST:PORT."
             raise Refused(Failure("READ_ONLY", "a replay can't be changed", remedy))
@@ -149,10 +164,23 @@ class Session(SnapshotReader):
             )
 
     def stage(self, edits: Sequence[Edit], lasts_ms: int | None = None) -> StageReport:
-        """Put edits into the plan; what is refused or a no-op is named in the report. lasts_ms: how long they are to
-        hold once applied, None for good. Raises Refused."""
+        """Stage edits into the plan.
+
+        Args:
+            edits: later ones replace earlier ones of the same key.
+            lasts_ms: milliseconds for which they are to hold once applied, None for good.
+
+        Returns:
+            What happened to each edit: staged, refused with a reason, or dropped since the cluster has the value
+            already.
+
+        Raises:
+            Refused: nothing may be changed in this session.
+        """
         self.refuse_if_read_only()
+        # What the last apply did stays on the screen until the operator begins something else.
         self.applied = None
+        # A script has no listeners that would need a plan after each line.
         if not self._listeners:
             return self.staging().stage(edits, lasts_ms)
         report = planning.stage(self.plan, edits, self.snapshot, lasts_ms)
@@ -160,19 +188,35 @@ class Session(SnapshotReader):
         return report
 
     def undo(self) -> bool:
-        """Take back the last change of the plan; False where there is none."""
+        """Undo the last change of the plan; the cluster is not touched.
+
+        Returns:
+            False where there is nothing to undo.
+        """
         before = self.plan
         self.replan(planning.undo(self.plan))
         return self.plan is not before
 
     def redo(self) -> bool:
-        """Put back what was undone; False where there is nothing."""
+        """Put back what was undone last.
+
+        Returns:
+            False where there is nothing to redo.
+        """
         before = self.plan
         self.replan(planning.redo(self.plan))
         return self.plan is not before
 
     def discard(self, target: Target | None = None, key: str | None = None) -> int:
-        """Drop staged edits, of one target or one key where given; how many went."""
+        """Drop staged edits.
+
+        Args:
+            target: the edits of this target alone; None for all.
+            key: the edit of this key alone.
+
+        Returns:
+            The number of edits that were dropped.
+        """
         before = len(self.plan.staged)
         self.replan(planning.discard(self.plan, target, key))
         return before - len(self.plan.staged)
@@ -185,14 +229,25 @@ class Session(SnapshotReader):
         return self._work is not None
 
     def refuse_to_work(self) -> None:
-        """Raise Refused where the plan can't be checked or applied: in a read-only context, and while it is already."""
+        """Raise Refused where the plan can't be checked or applied.
+
+        Raises:
+            Refused: nothing may be changed in this session, or the plan is being checked or applied already.
+        """
         self.refuse_if_read_only()
         if self._work is not None:
             raise Refused(Failure("BUSY", "the plan is being checked or applied", "Wait for it to end."))
 
     def works_on(self, work: asyncio.Task[ApplyRun]) -> None:
-        """Be busy with a check or an apply until it is over: before anyone who waits for it goes on."""
+        """Mark the session as busy until a check or an apply is over; it is free again before a caller that awaits the
+        task goes on.
+
+        Args:
+            work: the task; a session has one at a time.
+        """
         self._work = work
+        # Callbacks run in the order in which they were added, so this one is before those of a task that awaits the
+        # work.
         work.add_done_callback(self._is_over)
 
     def _is_over(self, _work: asyncio.Task[ApplyRun]) -> None:
@@ -200,11 +255,16 @@ class Session(SnapshotReader):
         self.stopping = self.committed = False
 
     def stop(self) -> InFlight | None:
-        """Send nothing more of the plan: an apply that has sent nothing is cancelled, any other ends with the answer
-        that it waits for. Returns the request that has none yet."""
+        """Send nothing more of the plan. An apply that is not in the journal yet is cancelled, any other ends with the
+        answer that it waits for.
+
+        Returns:
+            The request that has no answer yet, None if there is none.
+        """
         flying = self.in_flight
         if self._work is not None:
             self.stopping = True
+            # Nothing was sent and nothing recorded, so there is nothing to report.
             if not self.committed:
                 self._work.cancel()
         return flying
@@ -216,10 +276,17 @@ class Session(SnapshotReader):
             await asyncio.sleep(0)  # who waited for it first writes down that it is over
 
     def give_up(self) -> None:
-        """Wait for nothing more: what is on its way has an outcome that only the journal's next reader finds out."""
+        """Cancel a check or an apply without waiting for the request on its way. Its outcome stays unknown until the
+        journal's next reader asks the cluster."""
         if self._work is not None:
             self._work.cancel()
 
     def progress(self, what: str, done: int, total: int) -> None:
-        """Report that long work goes on."""
+        """Notify listeners that long work goes on.
+
+        Args:
+            what: the work, in a word or two.
+            done: units that are done.
+            total: all units, 0 if unknown.
+        """
         self.notify(Progress(what, done, total))

@@ -1,4 +1,5 @@
-"""What triage reads beside the snapshot, and how often: how logs move, and what follows. All of it is bounded."""
+"""What triage reads beside the snapshot, and how often: how logs move, and what follows from it. All of it is
+bounded."""
 
 from __future__ import annotations
 
@@ -42,16 +43,16 @@ TRANSACTIONS_EVERY, TRANSACTIONS_AT_ONCE = 2.0, 200
 NEWEST_EVERY, NEWEST_AT_ONCE, NEWEST_AGAIN = 10.0, 2_000, 3_600.0
 """Seconds between two reads of newest records, the partitions of one, and the seconds until one is read again."""
 LISTENERS_EVERY, CERTIFICATES_AGAIN, UNREACHED_AGAIN = 10.0, 3_600.0, 60.0
-"""Seconds between two looks for listeners that are new, until a certificate is read again, and until a listener that
-was not reached is."""
+"""Seconds between two searches for new listeners, until a certificate is read again, and until a listener that was not
+reached is."""
 LEADERLESS_EVERY, LEADERLESS_AT_ONCE = 2.0, 200
-"""Seconds between two looks at what the replicas of partitions without a leader hold, and the partitions of one."""
+"""Seconds between two reads of what the replicas of partitions without a leader hold, and the partitions of one."""
 QUOTAS_EVERY, ACLS_EVERY = 30.0, 10.0
 JUMPED_AT_ONCE = 50
 """Topics of which the beginning moved, and leaders of them, whose configs are read at once."""
 REQUEST_LOGS_EVERY = 2.0
 AUTHORS_EVERY, AUTHORS = 1.0, 500
-"""Seconds between two looks for settings and ACLs that changed, and the changes whose authors are kept, of each."""
+"""Seconds between two searches for settings and ACLs that changed, and the changes whose authors are kept, of each."""
 VIEWS_EVERY, BROKERS_AT_ONCE = 2.0, 3
 """Seconds between two rounds of asking brokers what they know, and the brokers of one."""
 VIEW_SECONDS = 3.0
@@ -78,7 +79,7 @@ class SlowPart(NamedTuple):
 
 
 class SlowLooks:
-    """Reads what does not belong into a snapshot. facts: what was found so far."""
+    """Reads what does not belong into a snapshot. facts: what is known so far."""
 
     def __init__(self, session: Session, request_logs: Sequence[Path] = ()) -> None:
         self._session = session
@@ -107,8 +108,8 @@ class SlowLooks:
         )
 
     async def _read_acls(self) -> None:
-        """Read the ACLs, for what changes in them. Clusters without an authorizer have none, and who may not read them
-        sees that where they are asked for."""
+        """Read the ACLs, for what changes in them. A refusal (no authorizer, no right) is only logged: it is shown
+        where ACLs are asked for."""
         from console.admin import acls
         from console.admin.errors import AdminError
 
@@ -118,6 +119,7 @@ class SlowLooks:
             log.info("ACLs: %s", error.failure)
             return
         at = self._session.clock.now()
+        # Sorting and comparing a hundred thousand ACLs would block the screen.
         known = await asyncio.to_thread(with_acls, self._session.snapshot, found, at)
         before = self._settings or self._session.snapshot
         if "acls" not in before.read_at:  # what changes from here on has an author
@@ -125,11 +127,12 @@ class SlowLooks:
         self._session.learn(lambda snapshot: with_acls(snapshot, known.acls, at), "acls")
 
     async def _read_authors(self) -> None:
-        """Look into the journal for who changed the settings and ACLs that were read again."""
+        """Search the journal for who changed the settings and ACLs that were read again."""
         from console.session.event_feed import authors
         from console.session.journal_changes import read_latest
         from console.triage.events import of_settings
 
+        # Taken before the first await: what changes meanwhile belongs to the next comparison.
         old, new = self._settings or self._session.snapshot, self._session.snapshot
         self._settings = new
         if not self._session.context.journal:
@@ -163,12 +166,14 @@ class SlowLooks:
     # -- logs ----------------------------------------------------------------------------------------------------------
 
     async def _read_logs(self) -> None:
-        """Read where logs begin, end and are stable: of those that groups read, those that stand still, and of the
-        others the next ones in turn. Stable offsets are asked for where the cluster has transactions."""
+        """Read the start, end and last stable offsets of logs: of those that groups read, those that stand still, and
+        of the others the next ones in turn. Last stable offsets are read where the cluster has transactions."""
         from console.admin import partitions
 
         topics = self._session.snapshot.topics
         places = self._next_logs()
+        # Without transactions the last stable offset is the end, and a third of the requests is saved. A principal that
+        # sees no internal topic can't know.
         stable = TRANSACTIONS_TOPIC in topics or not any(topic.internal for topic in topics.values())
         found = await self._session.client.run(partitions.log_offsets, self._led(places), stable=stable)
         self.keep_logs(found)
@@ -181,18 +186,19 @@ class SlowLooks:
             await self._session.read_configs([*map(topic_resource, names), *inherited])
 
     def keep_logs(self, found: Mapping[Place, LogOffsets]) -> None:
-        """Keep what a read of offsets brought."""
+        """Keep the offsets of a read, for the rates and for triage."""
         self._session.rates.take_ends({place: each.end for place, each in found.items()})
         known = without_logs(self.facts.logs, self._session.snapshot.topics)
         self.facts = replace(self.facts, logs=look_at_logs(known, found, self._session.clock.now().timestamp()))
 
     def _next_logs(self) -> list[Place]:
-        """The partitions of the next read."""
+        """Return the partitions of the next read: all, or some in turn and those that matter most."""
         every = [
             (name, each.number) for name, topic in self._session.snapshot.topics.items() for each in topic.partitions
         ]
         if len(every) <= LOGS_AT_ONCE:
             return every
+        # A log that stands still must be read often enough to see that it does.
         first = dict.fromkeys(self.facts.logs.standing(0)[:LOGS_FIRST])
         first |= dict.fromkeys(_of_groups(self._session.snapshot)[:LOGS_FIRST])
         every.sort()
@@ -202,7 +208,7 @@ class SlowLooks:
         return list(dict.fromkeys((*first, *turn)))
 
     def _led(self, places: Iterable[Place]) -> dict[int, list[Place]]:
-        """Leader -> its partitions; those without one are left out."""
+        """Return leader -> its partitions; partitions without a leader are left out."""
         led: dict[int, list[Place]] = {}
         topics = self._session.snapshot.topics
         for place in places:
@@ -212,7 +218,7 @@ class SlowLooks:
         return led
 
     async def _read_leaderless(self) -> None:
-        """Read which replicas of partitions without a leader may lead, and what they hold."""
+        """Read the replicas of partitions without a leader: which may lead, and what they hold."""
         places = [(name, each.number) for name, each in out_of_sync(self._session.snapshot.topics) if each.leader < 0]
         if places:
             await self._session.read_replica_logs(places[:LEADERLESS_AT_ONCE])
@@ -220,7 +226,7 @@ class SlowLooks:
     # -- transactions --------------------------------------------------------------------------------------------------
 
     async def _read_transactions(self) -> None:
-        """Look into the partitions whose last stable offset stands still, after each read of it."""
+        """Read the transactions of the partitions whose last stable offset stands still, after each read of it."""
         from console.admin import transactions
         from console.admin.errors import AdminError
         from console.model.transactions import NOTHING_SEEN
@@ -241,7 +247,7 @@ class SlowLooks:
     # -- newest records ------------------------------------------------------------------------------------------------
 
     async def _read_newest(self) -> None:
-        """Read the newest records of logs that have some, of each hourly."""
+        """Read the newest records' timestamps of logs that have records, for each log hourly."""
         from console.admin import partitions
 
         now, logs = self._session.clock.monotonic(), self.facts.logs.logs
@@ -264,7 +270,7 @@ class SlowLooks:
     # -- certificates --------------------------------------------------------------------------------------------------
 
     async def _read_certificates(self) -> None:
-        """Read the certificates of listeners that were not asked for an hour."""
+        """Read the certificates of listeners that were not asked within the last hour."""
         from console.admin import certificates
 
         now = self._session.clock.monotonic()
@@ -274,6 +280,7 @@ class SlowLooks:
         due = [each for each in listeners if each not in self._shown_at]
         if not due:
             return
+        # Before they are asked: if that fails, they are asked again after a minute, not after an hour, nor at once.
         self._shown_at |= dict.fromkeys(due, again + UNREACHED_AGAIN)
         found = await self._session.client.run(certificates.shown_certificates, due)
         self._shown_at |= {each.listener: now for each in found}
@@ -283,10 +290,11 @@ class SlowLooks:
     # -- brokers' views ------------------------------------------------------------------------------------------------
 
     async def _read_views(self) -> None:
-        """Ask the next brokers for topics that changed, that they showed as they were, and for others in turn."""
+        """Ask the next brokers for topics that changed, for those that they showed outdated, and for others in turn."""
         topics = self._session.snapshot.topics
         self._note_changes(topics)
         brokers = [each.id for each in self._session.snapshot.cluster.brokers if not each.fenced]
+        # The one broker has answered the snapshot itself, so its view can't differ.
         if len(brokers) < 2:
             return
         views = of_brokers(self.facts.views, brokers)
@@ -332,7 +340,7 @@ class SlowLooks:
         self._changed_at = {name: at for name, at in self._changed_at.items() if at > now - CHANGED_SECONDS}
 
     def _next_topics(self, topics: Mapping[str, Topic]) -> list[str]:
-        """The next topics in turn: always the same lists, while there are no others."""
+        """Return the next topics in turn: the same lists each time round, as long as the topics are the same."""
         names = sorted(topics)
         turn = _few(topics, [name for name in names if name > self._next_topic] or names)
         self._next_topic = turn[-1] if turn else ""
@@ -340,14 +348,14 @@ class SlowLooks:
 
 
 def _keep(known: dict[K, Author], key: K, author: Author | None) -> None:
-    """Keep who made a change last, and no one where that is not known."""
+    """Keep the author of the last change of a key; a change without a known author removes the former one."""
     known.pop(key, None)
     if author is not None:
         known[key] = author
 
 
 def _few(topics: Mapping[str, Topic], names: Sequence[str]) -> list[str]:
-    """The first of these topics, as many as a broker is asked for at once."""
+    """Return the first of these topics, as many as a broker is asked for at once."""
     chosen: list[str] = []
     partitions = 0
     for name in names[:TOPICS_OF_VIEW]:
@@ -359,7 +367,8 @@ def _few(topics: Mapping[str, Topic], names: Sequence[str]) -> list[str]:
 
 
 def _listeners(snapshot: Snapshot, context: Context) -> list[Listener]:
-    """The listeners with TLS: those that brokers advertise, those of the voters, and the one that is connected to."""
+    """Return the listeners with TLS: those that brokers advertise, those of the voters, and the one that is connected
+    to."""
     found: dict[str, Listener] = {}
     for broker in snapshot.cluster.brokers:
         configs = snapshot.configs.get(broker_resource(broker.id))
@@ -377,6 +386,6 @@ def _listeners(snapshot: Snapshot, context: Context) -> list[Listener]:
 
 
 def _of_groups(snapshot: Snapshot) -> list[Place]:
-    """The partitions that groups have offsets for."""
+    """Return the partitions for which groups have offsets."""
     found: Iterator[Place] = ((each.topic, each.partition) for lag in snapshot.lags.values() for each in lag.partitions)
     return list(dict.fromkeys(found))

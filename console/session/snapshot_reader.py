@@ -42,7 +42,7 @@ MANY = 5_000
 
 
 GROUPS_AT_ONCE = 250
-"""Groups that are looked at before what was found is published."""
+"""Groups that are described before the result is published."""
 
 
 SINGLE_QUOTAS = tuple(QuotaFilter((QuotaMatch(type_, Match.ANY_NAME),), strict=True) for type_ in (USER, CLIENT_ID, IP))
@@ -106,7 +106,11 @@ WALL = Clock(_now, time.monotonic)
 
 
 class SnapshotReader:
-    """Reads a cluster into a snapshot, part by part."""
+    """Reads a cluster into a snapshot, part by part.
+
+    Methods that read raise AdminError where the cluster is lost. What brokers refuse is in the snapshot's failures; a
+    method whose docstring has `Raises` may raise that, too.
+    """
 
     def __init__(self, client: Client, context: Context, clock: Clock = WALL) -> None:
         self.client = client
@@ -116,7 +120,14 @@ class SnapshotReader:
         self._listeners: list[Callable[[SessionEvent], None]] = []
 
     def subscribe(self, listener: Callable[[SessionEvent], None]) -> Callable[[], None]:
-        """Call `listener` for each event, on the caller's thread. Returns a function that ends this."""
+        """Call a listener for each event, on the caller's thread.
+
+        Args:
+            listener: must not raise; it may read the snapshot, which is replaced already.
+
+        Returns:
+            A function that ends this.
+        """
         self._listeners.append(listener)
 
         def unsubscribe() -> None:
@@ -125,27 +136,39 @@ class SnapshotReader:
         return unsubscribe
 
     def notify(self, event: SessionEvent) -> None:
-        """Call all listeners."""
+        """Call all listeners with an event, in the order in which they subscribed."""
         for listener in tuple(self._listeners):
             listener(event)
 
     def learn(self, update: Callable[[Snapshot], Snapshot], *parts: str) -> None:
-        """Keep what was read: `update` puts it into the snapshot as it is now."""
+        """Keep what was read, and notify listeners if that changes the snapshot.
+
+        Args:
+            update: puts what was read into the snapshot as it is now, which other reads may have replaced meanwhile.
+            parts: what it changes, as in `SnapshotChanged`.
+        """
         self._learn(update(self.snapshot), *parts)
 
     def _learn(self, snapshot: Snapshot, *parts: str) -> None:
+        # Updates return the same object where nothing is new, so that an unchanged cluster costs no redraw.
         if snapshot is not self.snapshot:
             old, self.snapshot = self.snapshot, snapshot
             self.notify(SnapshotChanged(frozenset(parts), old, snapshot))
 
     async def read_cluster(self) -> None:
-        """Read the brokers and the cluster id. Raises Refused if it is not the one that the context expects, or that
-        answered before."""
+        """Read the brokers, the controller and the cluster id.
+
+        Raises:
+            Refused: it is not the cluster that the context expects, or not the one that answered before.
+            AdminError: no broker answers.
+        """
         from console.admin import cluster
 
         info = await self.client.run(cluster.describe_cluster)
         wanted, known = self.context.cluster_id, self.snapshot.cluster.cluster_id
+        # Before anything is kept: what another cluster answers must not be staged on.
         other = not_expected(self.context.name, wanted, info.cluster_id) if wanted else None
+        # Without cluster_id in the context the first answer decides: addresses may lead elsewhere later.
         if other is None and "cluster" in self.snapshot.read_at:
             other = not_the_one_before(known, info.cluster_id)
         if other is not None:
@@ -153,8 +176,8 @@ class SnapshotReader:
         self._learn(refresh.with_cluster(self.snapshot, info, self.clock.now()), "cluster")
 
     async def read_quorum(self) -> None:
-        """Read the KRaft quorum. Without the API there is none; where brokers refuse to describe it, it is unknown;
-        where no answer comes, the known one stays."""
+        """Read the KRaft quorum. It is None without the API, unknown where brokers refuse to describe it, and stays as
+        it is known where no answer comes."""
         from console.admin import cluster
         from console.admin.errors import AdminError, BrokerError, Unsupported
 
@@ -166,6 +189,7 @@ class SnapshotReader:
                 if "versions" not in self.snapshot.read_at:
                     await self.read_versions()  # they say whether ZooKeeper is in its place
                 self._learn(refresh.with_quorum(self.snapshot, None, self.clock.now()), "quorum")
+            # The brokers are there and refuse: what was known is out of date from now on. A lost answer says nothing.
             elif isinstance(error, BrokerError):
                 self._learn(refresh.without_quorum(self.snapshot), "quorum")
         else:
@@ -173,13 +197,27 @@ class SnapshotReader:
             self._learn(refresh.with_quorum(self.snapshot, quorum, self.clock.now()), "quorum")
 
     async def silent_brokers(self, within: float) -> frozenset[int]:
-        """Return the brokers that do not answer within so many seconds. Raises AdminError if no broker answers."""
+        """Return the ids of the brokers that do not answer.
+
+        Args:
+            within: seconds in which each has to.
+
+        Raises:
+            AdminError: no broker answers.
+        """
         from console.admin import cluster
 
         return await self.client.run(cluster.silent_brokers, within)
 
     async def silence(self, within: float) -> Silence:
-        """Return the brokers that do not answer within so many seconds, and how. Raises AdminError if none answers."""
+        """Return the brokers that do not answer, and those of them whose hosts refuse connections.
+
+        Args:
+            within: seconds in which each has to.
+
+        Raises:
+            AdminError: no broker answers.
+        """
         from console.admin import cluster
 
         return await self.client.run(cluster.silence, within)
@@ -198,17 +236,30 @@ class SnapshotReader:
         self._learn(refresh.with_versions(self.snapshot, versions, self.clock.now()), "versions")
 
     async def read_features(self) -> None:
-        """Read the finalized features, and what each node supports."""
+        """Read the finalized features, and what each node supports.
+
+        Raises:
+            AdminError: the cluster is lost, or the brokers refuse it.
+        """
         from console.admin import features
 
         found = await self.client.run(features.describe_features)
         self._learn(refresh.with_features(self.snapshot, found, self.clock.now()), "features")
 
     async def read_topics(self, names: Sequence[str] | None = None) -> None:
-        """Read all topics, or some."""
+        """Read topics: their partitions, leaders and replicas.
+
+        Args:
+            names: these alone, the others stay as they are known; None for all, and those that are not listed are
+                removed.
+
+        Raises:
+            AdminError: the cluster is lost, or the brokers refuse all of it.
+        """
         from console.admin import topics
 
         listing = await self.client.run(topics.describe_topics, names)
+        # Brokers leave out topics that the principal may not describe, without an error: empty may mean not allowed.
         if names is None and not listing.topics and not listing.failures:
             listing = replace(listing, failures=await self._why_no_topics())
         if len(listing.topics) > MANY:
@@ -218,7 +269,7 @@ class SnapshotReader:
         self._learn(refresh.with_topics(self.snapshot, listing, whole=names is None, at=self.clock.now()), "topics")
 
     async def _why_no_topics(self) -> Mapping[str, Failure]:
-        """The failure of an empty list of topics, none where the disks show that there is no topic."""
+        """Return the failure of an empty list of topics, none where the disks show that there is no topic."""
         from console.model.visibility import unseen_topics
 
         await self.read_log_dirs()
@@ -226,8 +277,8 @@ class SnapshotReader:
         return {"": unseen} if unseen is not None else {}
 
     async def read_placements(self) -> None:
-        """Read the configs of topics that are short of replicas, where some of these may be so by design. What can't be
-        read is left as it is: such a replica is missing then."""
+        """Read the configs of topics that lack replicas, where some of these may be observers by design. What can't be
+        read stays unknown, and such a replica counts as missing."""
         from console.admin import configs
         from console.admin.errors import AdminError
 
@@ -247,7 +298,15 @@ class SnapshotReader:
     async def read_configs(
         self, resources: Sequence[ConfigResource], documentation: bool = False, *, at_once: bool = False
     ) -> None:
-        """Read the configs of resources. They are published as they come in, or at the end if `at_once`."""
+        """Read the configs of resources. They are published as they arrive.
+
+        Args:
+            documentation: with Kafka's text on each config, which makes the answers much longer.
+            at_once: publish them together at the end.
+
+        Raises:
+            AdminError: the cluster is lost.
+        """
         from console.admin import configs
 
         if not resources:
@@ -296,7 +355,7 @@ class SnapshotReader:
             self._learn(refresh.with_quotas(self.snapshot, found, self.clock.now()), "quotas")
 
     async def look_at_quotas(self, filters: Sequence[QuotaFilter] = ()) -> None:
-        """Read quotas for a screen: all of them if they are few. If they are many, those that the filters find, and at
+        """Read quotas for a screen: all of them if they are few. If they are many, those that the filters match, and at
         first those of users, clients and addresses alone."""
         if "quotas" not in self.snapshot.read_at and not await self.survey_quotas():
             return
@@ -306,8 +365,12 @@ class SnapshotReader:
             await self.read_quotas_of(filters)
 
     async def survey_quotas(self) -> bool:
-        """Read the quotas of users, clients and addresses alone. Returns whether that worked. They are kept only if
-        they are many; if they are few, all quotas are read instead."""
+        """Read the quotas of users, clients and addresses alone. They are kept only if they are many; if they are few,
+        all quotas are read instead.
+
+        Returns:
+            False where the brokers refuse it.
+        """
         from console.admin import quotas
 
         found = await self._part("quotas", self.client.run(quotas.describe_quotas_of, SINGLE_QUOTAS, batched=False))
@@ -322,7 +385,8 @@ class SnapshotReader:
         return True
 
     async def read_quotas_of(self, filters: Sequence[QuotaFilter]) -> None:
-        """Read the quotas that filters find: in one request, or one for each filter, as the brokers support it."""
+        """Read the quotas that filters match: in one request, or one for each filter, as the brokers support it. Quotas
+        of a filter that failed stay as they are known."""
         from console.admin import quotas
 
         found = await self._part("quotas", self.client.run(quotas.describe_quotas_of, filters))
@@ -336,7 +400,11 @@ class SnapshotReader:
         self._fail("quotas", _once(found))
 
     async def read_acls_of(self, principals: Sequence[str]) -> None:
-        """Read the ACLs of principals: in one request, or one for each principal, as the brokers support it."""
+        """Read the ACLs of principals: in one request, or one for each principal, as the brokers support it.
+
+        Args:
+            principals: as ``User:NAME``.
+        """
         from console.admin import acls
 
         filters = [AclFilter(principal=principal) for principal in principals]
@@ -355,6 +423,7 @@ class SnapshotReader:
         found = await self._part("acls", self.client.run(acls.describe_acls))
         if found is not None:
             if len(found) > MANY and self.snapshot.acls:
+                # An equal list is replaced by the known one, so that views see at once that nothing changed.
                 same = await asyncio.to_thread(self.snapshot.acls.__eq__, found)
                 found = self.snapshot.acls if same is True else found
             self._learn(refresh.with_acls(self.snapshot, found, self.clock.now()), "acls")
@@ -386,7 +455,8 @@ class SnapshotReader:
             self._learn(refresh.with_failures(known, "groups", failures.items()), "groups")
 
     async def why_no_groups(self) -> Mapping[str, Failure]:
-        """Return the failure of an empty list of groups, none where the principal sees all groups."""
+        """Return the failure of an empty list of groups by the entity ``""``, none where the principal sees all
+        groups."""
         from console.model.visibility import unseen_groups
 
         if "cluster" not in self.snapshot.read_at:
@@ -399,12 +469,14 @@ class SnapshotReader:
         await self.look_at_groups([name])
 
     async def look_at_groups(self, names: Sequence[str]) -> None:
-        """Read the members and the lag of groups, with as few requests as they take. Of very many, some at a time."""
+        """Read the members and the lag of groups, with as few requests as possible; of more than GROUPS_AT_ONCE, some
+        at a time."""
         from console.admin import groups
 
         for start in range(0, len(names), GROUPS_AT_ONCE):
             some = names[start : start + GROUPS_AT_ONCE]
             known = self.snapshot.groups
+            # Each type of group has an API of its own; of an unknown group it has to be tried.
             types = {name: known[name].type for name in some if name in known}
             looks = await self._part("lags", self.client.run(groups.look_at_groups, some, types))
             if looks is None:
@@ -417,13 +489,18 @@ class SnapshotReader:
             self._learn(refresh.with_group_looks(self.snapshot, looks, trends, at), "groups", "lags")
 
     async def read_replica_logs(self, places: Sequence[TopicPartition]) -> None:
-        """Read what the replicas of partitions hold; what their brokers don't answer is missing."""
+        """Read what the replicas of partitions hold; what their brokers don't answer is missing.
+
+        Args:
+            places: (topic, partition) each.
+        """
         from console.session.replica_reading import replica_logs_of
 
         self.learn(await replica_logs_of(self.client.run, self.snapshot, places), "replica_logs")
 
     async def read_group_positions(self, names: Sequence[str]) -> None:
-        """Read the members and offsets of groups; a group that does not exist is known as such."""
+        """Read the members and the committed offsets of groups; a group that does not exist is removed from the
+        snapshot."""
         from console.admin import groups
 
         found, failures = await self.client.run(groups.group_positions, names)
@@ -432,16 +509,26 @@ class SnapshotReader:
         self._learn(refresh.with_failures(known, "group_positions", [*failures.items(), *part]), "groups")
 
     async def read_log_ranges(self, places: Sequence[TopicPartition]) -> None:
-        """Read where the logs of partitions begin and end."""
+        """Read the start and end offsets of partitions; those of which none is found become unknown.
+
+        Args:
+            places: (topic, partition) each.
+        """
         from console.admin import partitions
 
+        # Each once: brokers answer a partition that is named twice with INVALID_REQUEST (ListOffsets).
         asked = tuple(dict.fromkeys(places))
         found, failures = await self.client.run(partitions.log_ranges, asked)
         known = refresh.with_log_ranges(self.snapshot, asked, found)
         self._learn(refresh.with_failures(known, "log_ranges", [("", failure) for failure in failures]), "log_ranges")
 
     async def read_offsets_at(self, places: Sequence[TopicPartition], at: int) -> None:
-        """Read the offsets of the first records of partitions that are not older than `at`, ms since 1970."""
+        """Read the offsets of the first records that are not older than a time.
+
+        Args:
+            places: (topic, partition) each.
+            at: milliseconds since 1970, UTC, by the records' timestamps.
+        """
         from console.admin import partitions
 
         found, failures = await self.client.run(partitions.list_offsets, dict.fromkeys(places, at))
@@ -464,6 +551,7 @@ class SnapshotReader:
         if listing is None:
             return
         at, before, known = self.clock.now(), self.snapshot.rates, self.snapshot.log_dirs
+        # A broker that does not answer keeps its last sizes; one that has left the cluster does not.
         kept = known if broker is not None else {id_: dirs for id_, dirs in known.items() if id_ in listing.failures}
         dirs = await asyncio.to_thread(refresh.share, known, {**kept, **listing.dirs})
         after = await asyncio.to_thread(with_dirs, before, self.snapshot.topics, listing.dirs, at)
@@ -478,8 +566,15 @@ class SnapshotReader:
         self._learn(refresh.with_failures(learned, "log_dirs", failures), "log_dirs", "rates")
 
     async def read_end_offsets(self, leaders: Mapping[int, Sequence[TopicPartition]]) -> None:
-        """Read the end offsets of partitions from their leaders, for the rates; of one that does not answer for a
-        partition, nothing is known. leaders: broker -> partitions."""
+        """Read the end offsets of partitions from their leaders, for the rates. Nothing is known of a partition for
+        which its leader does not answer.
+
+        Args:
+            leaders: broker id -> the partitions that it leads.
+
+        Raises:
+            AdminError: the cluster is lost.
+        """
         from console.admin import partitions
 
         found = await self.client.run(partitions.ends_at_leaders, leaders)
@@ -502,7 +597,12 @@ class SnapshotReader:
             self._learn(refresh.with_reassignments(self.snapshot, moves, self.clock.now()), "reassignments")
 
     async def list_resources(self, types: Iterable[int]) -> tuple[ConfigResource, ...]:
-        """Return resources with configs that no other API lists, and groups that have some."""
+        """Return resources with configs that no other API lists, and groups that have some; empty where brokers refuse
+        it.
+
+        Args:
+            types: Kafka's numbers of config resource types (ConfigResource.Type).
+        """
         from console.admin.configs import list_config_resources
 
         found = await self._part("resources", self.client.run(list_config_resources, tuple(types)))
@@ -525,5 +625,5 @@ class SnapshotReader:
 
 
 def _once(results: Iterable[object]) -> list[tuple[str, Failure]]:
-    """The failures among the results, equal ones (a missing right) once."""
+    """Return the failures among the results, each without an entity, equal ones (a missing right) once."""
     return [("", failure) for failure in dict.fromkeys(each for each in results if isinstance(each, Failure))]

@@ -22,13 +22,14 @@ MOST_RISKS = 2
 
 
 def first_step(steps: Sequence[Next]) -> Next | None:
-    """The step that a key stages: the first that can be. The others are alternatives, or come after it."""
+    """Return the step that a key stages: the first one with edits or a command. The others are alternatives, or come
+    after it."""
     return next((step for step in steps if step.edits or step.command), None)
 
 
 def staging_of(steps: Sequence[Next], snapshot: Snapshot) -> Staging | None:
-    """The first step that changes or shows something, None where none does. Its risks are judged by what is known of
-    the cluster; applying reads the rest."""
+    """Return what the first step that changes or shows something stages, None where no step does. Its risks are judged
+    by what is known of the cluster; applying reads the rest."""
     step = first_step(steps)
     if step is None:
         return None
@@ -42,7 +43,7 @@ def staging_of(steps: Sequence[Next], snapshot: Snapshot) -> Staging | None:
 
 
 def _edits(command: str, snapshot: Snapshot) -> list[Edit] | None:
-    """The edits of a command: none where it needs what was not read, None where it only shows something."""
+    """Return the edits of a command: none where it needs what was not read, None where it only shows something."""
     found: list[Edit] = []
     try:
         statements = parse(command, Where.BAR)

@@ -36,11 +36,15 @@ class Operator(Protocol):
         ...
 
     async def line(self, prompt: str) -> str:
-        """One line, stripped; ``""`` at the end of the input."""
+        """Ask for a line.
+
+        Returns:
+            The line without blanks around it, ``""`` at the end of the input.
+        """
         ...
 
     async def secret(self, prompt: str) -> Secret:
-        """A secret; what is typed is not shown."""
+        """Ask for a secret, without echo."""
         ...
 
 
@@ -58,20 +62,22 @@ class Terminal:
         return sys.stdin.isatty()
 
     async def line(self, prompt: str) -> str:
-        """One line; asked on standard error."""
+        """Return a line of standard input, asked for on standard error."""
         ask(prompt)
         with _interruptible():
             return sys.stdin.readline().strip()
 
     async def secret(self, prompt: str) -> Secret:
-        """A secret; what is typed is not shown."""
+        """Return a secret that is typed without echo."""
         with _interruptible():
             return Secret(ask_secret(f"{prompt}: "))
 
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Ctrl-C ends the reading of a line at once. asyncio's own handler only asks the loop to stop, which waits here."""
+    """Let Ctrl-C end the reading of a line at once: asyncio's own handler only asks the loop to stop, which is blocked
+    here."""
+    # Only the main thread may set signal handlers.
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -105,7 +111,11 @@ class TerminalFront(Struct):
         return self.operator.answers
 
     async def confirm(self, question: Question) -> str:
-        """Print what the plan means, and ask for each thing to type."""
+        """Print what the plan means, and ask for each thing to type.
+
+        Returns:
+            ``""`` if all was typed, else what was not, for the operator.
+        """
         from console.answers.plan_results import deletion_lines, effect_lines, loss_lines, risk_lines
         from console.present.names import plural
         from console.present.text import clean
@@ -137,7 +147,7 @@ class TerminalFront(Struct):
         return ""
 
     async def go_over(self, found: tuple[Conflict, ...]) -> bool:
-        """Ask; the report has shown what another client changed."""
+        """Ask whether to overwrite the conflicts, which the report has shown."""
         from console.present.names import plural
 
         places = plural(len(found), "place")
@@ -164,7 +174,8 @@ class TerminalFront(Struct):
 
 
 def _asked(typed: Typed) -> str:
-    """What is to be typed: a name is not shown, so that it is known; the subject of a warning is."""
+    """Return what to type, for the question: a name is not shown, so that the operator has to know it; a warning's
+    subject is."""
     from console.present.text import clean
 
     return f"{clean(typed.text, 250)}, {typed.what}," if typed.warns else typed.what

@@ -1,6 +1,6 @@
-"""Reads what triage looks at: brokers, quorum and partitions all the time, the rest now and then.
+"""Reads what triage needs: brokers, quorum and partitions all the time, the rest now and then.
 
-A part that a broker is slow with holds up no look: it is read on, and what it brings counts in a later one.
+A part for which a broker is slow delays no poll: its read goes on, and its result counts in a later poll.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 EVERY = 1.0
-"""Seconds from one look to the next."""
+"""Seconds from one poll to the next."""
 LOOK_SECONDS, NOTICED_SECONDS = 1.0, 0.1
-"""The longest that a look waits for its parts; and where brokers just fell silent: what they are asked they keep."""
+"""The longest that a poll waits for its parts; and where brokers just fell silent, since they do not answer what they
+were asked."""
 ANSWER_SECONDS, FIRST_ANSWER_SECONDS = 1.2, 5.0
 """The time in which a broker has to answer ApiVersions on a new connection; and before it is known how long they take,
 the most."""
@@ -43,8 +44,8 @@ a limit: with the time to answer this is less than two seconds where logins are 
 USUAL_TIMES = 3
 """Times what the slowest broker took last in which all have to answer: over a slow line a login takes its time."""
 SHORT_SECONDS = 6.0
-"""The longest that the reads of a look's quick parts may take: they are small, and a broker that was just stopped would
-keep them until the request times out."""
+"""The longest that the reads of a poll's quick parts may take: they are small, and a broker that was just stopped would
+hold them until the request times out."""
 REST = 20
 """A part that took t seconds twice in a row is not read again for so many times t, at most LONGEST_REST seconds. One
 slow answer alone must not make the console blind for a minute."""
@@ -65,10 +66,11 @@ class _Part(NamedTuple):
 
 
 class Looker:
-    """Takes one look after another at a session's cluster; use as an async context manager."""
+    """Takes one poll after another of a session's cluster; use as an async context manager."""
 
     def __init__(self, session: Session, request_logs: Sequence[Path] = (), slow: SlowLooks | None = None) -> None:
-        """request_logs: of brokers, as files on this host. slow: what is read beside, of a record in another way."""
+        """request_logs: those of brokers, as files on this host. slow: what is read beside the snapshot; for a record
+        another one."""
         self._session = session
         self._next_group = ""
         self._silence = Silence()
@@ -103,7 +105,7 @@ class Looker:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """End what is still read."""
+        """Cancel what is still being read."""
         if self._asking is not None:
             self._asking.cancel()
         for task in self._tasks.values():
@@ -111,10 +113,14 @@ class Looker:
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def look(self, *, whole: bool = False) -> Look:
-        """Read, and return what is known. whole: wait for every part.
+        """Read what is due, and return what is known.
 
-        Raises AdminError if no broker answers, Refused for another cluster than the context's; the next look tries
-        again.
+        Args:
+            whole: wait for every part, not only LOOK_SECONDS.
+
+        Raises:
+            Refused: another cluster answers than the context expects; the next poll tries again.
+            AdminError: no broker answers; the next poll tries again.
         """
         limit = NOTICED_SECONDS if self._noticed.is_set() else LOOK_SECONDS
         self._noticed.clear()
@@ -136,12 +142,12 @@ class Looker:
             self._tasks[part.name] = asyncio.create_task(self._read_part(part))
 
     def _ask_on(self) -> None:
-        """Ask the brokers between looks, too, for as long as looks are taken."""
+        """Ask the brokers between polls, too, for as long as these go on."""
         if time.monotonic() - self._began < EVERY + LOOK_SECONDS:
             self._start(next(part for part in self._parts if part.name == "silent"))
 
     def _seen(self, at: datetime) -> Look:
-        """What is known at a time. Raises as `look`."""
+        """Return what is known at a time. Raises as `look` does."""
         if (why := self._refused or self._lost) is not None:
             raise why
         silent, refusing = self._silence
@@ -150,7 +156,8 @@ class Looker:
         return Look(at, snapshot, silent, refusing, unread, self._slow.facts, self._own.held)
 
     def _take_known(self) -> None:
-        """Count brokers and topics as read where the session read them a moment ago: the screen's first rows are."""
+        """Count brokers and topics as read where the session read them a moment ago, as for the first rows of a
+        screen."""
         now = datetime.now(UTC)
         for name in ("cluster", "topics"):
             at = self._session.snapshot.read_at.get(name)
@@ -159,7 +166,7 @@ class Looker:
                 self._due[name] = self._began + EVERY - age
 
     async def rest(self) -> None:
-        """Wait until the next look is due: at once where brokers were found to be silent, or to answer again."""
+        """Wait until the next poll is due: at once where brokers fell silent, or answer again."""
         left = self._began + EVERY - time.monotonic()
         try:
             async with asyncio.timeout(max(0.0, left)):
@@ -168,7 +175,7 @@ class Looker:
             return
 
     async def _wait(self, seconds: float | None) -> None:
-        """Until all is read, or brokers were noticed, or it is time."""
+        """Wait until all parts are read, the brokers' silence changes, or the time is over."""
         read = asyncio.ensure_future(asyncio.wait(self._tasks.values()))
         noticed = asyncio.ensure_future(self._noticed.wait())
         until = {read} if seconds is None else {read, noticed}
@@ -201,6 +208,7 @@ class Looker:
                 await self._session.begin_anew()  # what is asked on a connection waits for what was asked there before
         except AdminError as error:
             self._unread[part.name] = error.failure
+            # A wrong password fails on every connection: it is shown at once, and not as a broken cluster.
             if isinstance(error, AuthenticationFailed):
                 self._refused = error
             elif part.name == "cluster" and part.name not in self._read:
@@ -230,14 +238,15 @@ class Looker:
         return Failure("TIMED_OUT", text, "Name more of the brokers, or look at those: they may hang.")
 
     async def _ask_brokers(self) -> None:
-        """Which brokers do not answer. What was asked of one that fell silent may never be answered: it is asked
-        again, of others. Raises AdminError if no broker answers."""
+        """Find out which brokers do not answer. What was asked of one that fell silent may never be answered: it is
+        asked again, of others. Raises AdminError if no broker answers."""
         from console.admin.errors import AdminError
 
         began = time.monotonic()
         try:
             found = await self._session.silence(self._limit)
         except AdminError as error:
+            # The cluster may have answered another part meanwhile; then it is not lost.
             if self._answered_at < began:
                 if self._lost is None:
                     self._noticed.set()
@@ -255,6 +264,7 @@ class Looker:
         if was_lost or fell_silent or found != self._silence:
             self._noticed.set()
         self._silence = found
+        # Requests to a silent broker would hold their parts until they time out; new ones go to brokers that answer.
         if fell_silent or was_lost:
             for name, task in self._tasks.items():
                 if name != "silent":
@@ -262,24 +272,26 @@ class Looker:
                     self._due[name] = 0.0
 
     def _ask_again(self, at: float) -> None:
-        """Ask the brokers next at this time, monotonic seconds."""
+        """Schedule the next round of asking the brokers. at: monotonic seconds."""
         self._due["silent"] = at
         if self._asking is not None:
             self._asking.cancel()
         self._asking = asyncio.get_running_loop().call_later(max(0.0, at - time.monotonic()) + 0.001, self._ask_on)
 
     async def _read_offsets(self) -> None:
-        """Read the offsets of the next groups, in turn where there are many, and where their logs begin."""
+        """Read the lags of the next groups, in turn where there are many, and the start offsets of the logs that they
+        still have to read."""
         names = sorted(self._session.snapshot.groups)
         later = [name for name in names if name >= self._next_group]
         chosen = (later + [name for name in names if name < self._next_group])[:MOST_GROUPS]
+        # The name right after the last one, also where groups come and go between rounds.
         self._next_group = chosen[-1] + "\0" if chosen else ""
         await self._session.look_at_groups(chosen)
         if places := _behind(self._session.snapshot, chosen):
             await self._session.read_log_ranges(places)
 
     async def _read_reassignments(self) -> None:
-        """Read what moves, and then which operations work on it."""
+        """Read the reassignments, and then which operations work on them."""
         await self._session.read_reassignments()
         await self._own.read()
 
@@ -296,8 +308,8 @@ class Looker:
         self._own.forget(over)
 
     def _with_failures(self, snapshot: Snapshot) -> Snapshot:
-        """The snapshot with what could not be read as a whole. The session's own is left alone: no other reader takes
-        it out again."""
+        """Return the snapshot with the failures of parts that could not be read. The session's own snapshot stays
+        without them: no other reader would take them out again."""
         for name, why in self._unread.items():
             known = [(each.entity, each.failure) for each in snapshot.failures if each.part == name]
             if why not in [failure for _, failure in known]:
@@ -306,7 +318,7 @@ class Looker:
 
 
 def _behind(snapshot: Snapshot, groups: Iterable[str]) -> list[tuple[str, int]]:
-    """The partitions where groups have records to read: only there can a log begin behind their offset."""
+    """Return the partitions where groups have records to read: only there can a log begin behind their offset."""
     found = {
         (each.topic, each.partition)
         for name in groups
