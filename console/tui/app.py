@@ -86,8 +86,14 @@ class Console(KeysInOrder["Context"]):
         lake: str | None = None,
         prefetched: SessionFactory | None = None,
     ) -> None:
-        """history: None for none. contexts: to switch to, None for what is configured. lake: before the configured one.
-        prefetched: the first reads, which begin when the first frame is drawn."""
+        """Create the app; nothing is read before its first frame is drawn.
+
+        Args:
+            history: the file of former commands, None for none.
+            contexts: those that can be switched to, None for the configured ones.
+            lake: of ``--lake``, over the configured one.
+            prefetched: the first reads, which begin when the first frame is drawn; None: they are ordinary reads.
+        """
         super().__init__(driver_class=LeanDriver, ansi_color=native_ansi(os.environ))
         self.session = session
         self.settings = settings or ConsoleSettings()
@@ -113,29 +119,31 @@ class Console(KeysInOrder["Context"]):
         self.use_theme(self.settings.theme)
 
     def use_theme(self, name: str | None) -> None:
-        """Show another theme; None: the one for the terminal's background. Few colours leave no choice."""
+        """Show another theme. None: the one for the terminal's background. Terminals with few colours leave no
+        choice.
+        """
         colors = self.console.color_system
         self.theme = suitable(name, color_system=colors, no_color=self.no_color, is_light=self._is_light)
 
     def on_background(self, message: Background) -> None:
-        """The terminal answered: its theme, unless another one was chosen."""
+        """Show the theme for the background that the terminal reported, unless one was chosen."""
         self._is_light = message.is_light
         if self.settings.theme is None:
             self.use_theme(None)
 
     def choose_theme(self, name: str) -> None:
-        """Show a theme from now on, whatever the terminal says."""
+        """Show a theme from now on, whatever the terminal reports."""
         self.settings = replace(self.settings, theme=name)
         self.use_theme(name)
         if self.theme.rpartition("-")[2] != name:
             self.say("this terminal has 16 colours or none: they are its own, in each theme", "muted")
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """The meanings of the colours, for themes that do not name them."""
+        """Return the colours of meanings that a theme does not define."""
         return DEFAULTS
 
     def compose(self) -> ComposeResult:
-        """Header, panes, the view, the message line, the keys."""
+        """Yield header, panes, the view, the message line and the footer."""
         yield self.frame.header
         yield self.frame.tabs
         with self.body:
@@ -167,7 +175,7 @@ class Console(KeysInOrder["Context"]):
     async def _first_rows(self) -> None:
         assert self._prefetched is not None
         if await self._prefetched.arrived(FIRST_ANSWERS):
-            with self.batch_update():
+            with self.batch_update():  # the first rows are painted once, with brokers and topics
                 await self.session.read_cluster()
                 await self.reading.all_topics()
         self.call_after_refresh(self._go_live)
@@ -176,7 +184,7 @@ class Console(KeysInOrder["Context"]):
         self.start(self.reading.live.run, group="live", name="live")
 
     async def on_unmount(self) -> None:
-        """At the end, wait for a change that is on its way, unless that was given up."""
+        """Wait for a change that is on its way, unless it was given up, and close the lake."""
         await self.operating.leave()
         await self.session.settled()
         self.lake.close()
@@ -208,12 +216,12 @@ class Console(KeysInOrder["Context"]):
         return self.journal.due
 
     def leaving(self) -> None:
-        """Called before another place is shown."""
+        """Clear what was said about the place that is left."""
         self.contact = contact.elsewhere(self.contact)
         self.frame.forget()
 
     def arrived(self) -> None:
-        """Called when another place is shown: write the lines around it, and read it."""
+        """Write the lines around the new place, and read it."""
         self.frame.all()
         self.reading.live.now()
         self._read_slowly()
@@ -229,7 +237,11 @@ class Console(KeysInOrder["Context"]):
         return start(self, work, group=group, name=name, exclusive=exclusive)
 
     def is_busy(self, event: events.Event) -> bool:
-        """Whether a key typed ahead waits: for a command, the view, the names of a completion; not for a question."""
+        """Return whether a key that was typed ahead waits for what the keys before it began.
+
+        That is a command, a view that is still being read, or names that a completion needs; not a question, which the
+        key may answer.
+        """
         if "applying" in self.__dict__ and self.applying.busy:
             return True
         bar = self.__dict__.get("bar")
@@ -242,7 +254,7 @@ class Console(KeysInOrder["Context"]):
         return not self.view.known() and self.contact.is_current and not self.reading.live.resting
 
     def state(self) -> KeyState:
-        """What the conditions of keys look at."""
+        """Return what the conditions of keys are checked against."""
         context, plan = self.session.context, self.session.plan
         return KeyState(
             read_only=f"context {clean(context.name, 60)}" if context.read_only else None,
@@ -255,7 +267,11 @@ class Console(KeysInOrder["Context"]):
         )
 
     async def action_do(self, action: str) -> None:
-        """Carry out a key: the view's own way of it, else the app's; or say why not."""
+        """Carry out a key: by the view's method ``do_ID``, else the navigator's, else the app's; or say why not.
+
+        Args:
+            action: the id of a key in `keymap`. One that the current view does not have does nothing.
+        """
         if not BY_ID[action].where & {self.place.view, keymap.EVERYWHERE}:
             return
         if why := reason(BY_ID[action], self.state()):
@@ -272,14 +288,14 @@ class Console(KeysInOrder["Context"]):
         self.frame.write_footer()
 
     def do_refresh(self) -> None:
-        """Read now; what changed has been seen."""
+        """Read now, and clear the marks of what changed."""
         self.changed.clear()
         self.view.update()
         self.reading.now()
         self._read_slowly()
 
     def do_pause(self) -> None:
-        """Stop the live refresh, or go on."""
+        """Stop the live refresh, or resume it."""
         live = self.reading.live
         live.paused = not live.paused
         live.now()
@@ -289,7 +305,7 @@ class Console(KeysInOrder["Context"]):
         self.say(f"paused at {at}: nothing is read until p or r" if live.paused else "live again", "muted")
 
     def do_copy(self) -> None:
-        """Copy through the terminal."""
+        """Copy through the terminal what the view offers."""
         if not (text := self.view.copied()):
             self.say("there is nothing to copy here", "muted")
             return
@@ -297,21 +313,21 @@ class Console(KeysInOrder["Context"]):
         self.say(f"copied: {clean(text, 200)}", "muted")
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy lines through the terminal (OSC 52), as they may be pasted into one."""
+        """Copy lines through the terminal (OSC 52), without what would run if they are pasted into a shell."""
         super().copy_to_clipboard(for_clipboard(text))
 
     def go_to_time(self, text: str) -> None:  # noqa: ARG002 - a replay has times
-        """Say that there is only the present."""
+        """Say that only a record has times."""
         self.say("only a record has times to go to: kac replay FILE", "failed")
 
     def show_text(self, title: str, make: Callable[[int], Sequence[Line]]) -> None:
-        """Show something to read above the panes; `make` gives the lines for a width."""
+        """Show a text on a screen above the panes; see `PaneHost.show_text`."""
         from console.tui.screens import TextScreen
 
         self.push_screen(TextScreen(title, make))
 
     def do_help(self) -> None:
-        """The keys of this view."""
+        """Show the keys of this view."""
         from console.tui.key_help import help_lines
 
         keys, state = self.keys_here(), self.state()
@@ -324,15 +340,15 @@ class Console(KeysInOrder["Context"]):
         self.bar.palette()
 
     def keys_here(self) -> list[Key]:
-        """The keys of this view, and those that work everywhere."""
+        """Return the keys of this view, and those that work everywhere."""
         return [*keys_of(self.place.view), *GLOBAL]
 
     def reason(self, key: Key) -> str:
-        """Why a key does nothing now, ``""`` where it works."""
+        """Return why a key does nothing now, ``""`` if it works."""
         return reason(key, self.state())
 
     def keys_of(self, action: str) -> str:
-        """The keys of an action, as they are set."""
+        """Return the keys of an action as they are configured, separated by commas."""
         remap = self.settings.keys.get(action)
         return ",".join(remap.keys) if remap else BY_ID[action].keys
 
@@ -341,7 +357,7 @@ class Console(KeysInOrder["Context"]):
         self.prefill("")
 
     def prefill(self, text: str) -> None:
-        """Open the command bar with a text that the operator goes on with."""
+        """Open the command bar with the beginning of a command."""
         self.bar.command(text)
 
     def do_filter(self) -> None:
@@ -349,15 +365,14 @@ class Console(KeysInOrder["Context"]):
         self.bar.filter(self.view.filter_text)
 
     def edit_entities(self, entities: Sequence[Subject], key: str = "") -> None:
-        """Open the command bar to set something on an entity, or on all that are marked."""
+        """Open the command bar with ``set`` for these entities; see `PaneHost.edit_entities`."""
         hidden = self.view.left_out()
         if len(entities) != 1 and (entities or hidden):
             self.say(f"for the {len(entities)} that are marked{left_out_text(hidden)}", "muted")
         self.bar.edit(entities, key, hidden)
 
     def stage(self, edits: Sequence[Edit], lasts_ms: int | None = None, left_out: Sequence[str] = ()) -> None:
-        """Put edits into the plan and say what became of them. lasts_ms: how long they are to hold once applied.
-        left_out: what was marked, but is not shown, by name."""
+        """Stage edits, and report on the message line; see `PaneHost.stage`."""
         try:
             report = self.session.stage(edits, lasts_ms)
         except Refused as refused:
@@ -395,13 +410,13 @@ class Console(KeysInOrder["Context"]):
         return Bar(self, self._history)
 
     async def execute(self, statements: Sequence[Statement]) -> LanguageError | None:
-        """Carry out commands; an error of the language is returned with its place."""
+        """Carry out commands. Return an error of the language, None if there is none."""
         from console.tui.execute import Executor
 
         return await Executor(self, self.bar.ask_secret).run(statements)
 
     def context_names(self) -> Sequence[str]:
-        """The names of the contexts that can be switched to."""
+        """Return the names of the contexts that can be switched to."""
         return self.contexts.names()
 
     async def do_check(self) -> None:
@@ -409,15 +424,15 @@ class Console(KeysInOrder["Context"]):
         self.applying.check()
 
     def do_apply(self) -> None:
-        """Ask, then send the plan."""
+        """Ask, then apply the plan."""
         self.applying.ask_and_apply()
 
     def do_quit(self) -> None:
-        """Leave; where edits are staged, ask."""
+        """Quit; ask first if edits are staged."""
         self.applying.ask_and_quit()
 
     async def action_quit(self) -> None:
-        """Textual's own key for it, which works on any screen."""
+        """Quit by Textual's own key, which works on any screen."""
         self.applying.ask_and_quit()
 
     action_help_quit = do_quit  # Ctrl-C
@@ -454,12 +469,14 @@ class Console(KeysInOrder["Context"]):
 
     @on(ClusterLost)
     def _cluster_lost(self, message: ClusterLost) -> None:
+        # Wrong credentials, sent again every few seconds, would lock the account.
         self.reading.live.paused |= message.final
         self._touch(contact.lost(self.contact, message.failure, message.final, self.session.snapshot.read_at.values()))
 
     def _touch(self, found: contact.Contact) -> None:
-        """Show how the cluster answers, where that is not as before: the time of an answer is not shown while answers
-        come."""
+        """Show how the cluster answers if that changed. The time of an answer alone is no change: it is shown only when
+        answers stop.
+        """
         before, self.contact = self.contact, found
         if before.answered_at is None:
             self.frame.write_header()
@@ -483,7 +500,7 @@ class Console(KeysInOrder["Context"]):
         self.frame.say(text, meaning)
 
     def _handle_exception(self, error: Exception) -> None:
-        """A mistake of ours ends the console with a line, not a traceback; the log has the rest."""
+        """End the console with one line instead of a traceback, which goes to the log."""
         if self.is_headless:
             super()._handle_exception(error)
             return
@@ -497,20 +514,20 @@ class Console(KeysInOrder["Context"]):
         self.frame.write_footer()
 
     def on_resize(self) -> None:
-        """The lines are made for a width."""
+        """Write the lines for the new width."""
         self.frame.all()
         self.view.tell_where()
 
     def on_command_bar_changed(self, message: CommandBar.Changed) -> None:
-        """Something was typed."""
+        """Pass on that something was typed."""
         self.bar.changed(message)
 
     def on_command_bar_closed(self, message: CommandBar.Closed) -> None:
-        """Esc in the command bar."""
+        """Pass on an Esc in the command bar."""
         self.bar.closed(message)
 
     def on_command_bar_submitted(self, message: CommandBar.Submitted) -> None:
-        """Enter in the command bar."""
+        """Pass on an Enter in the command bar."""
         self.bar.submitted(message)
 
     @on(TextLines.Pressed, "#tabs")

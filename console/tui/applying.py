@@ -106,7 +106,7 @@ class ApplyHost(Protocol):
         ...
 
     def exit(self, result: Context | None = None, return_code: int = 0, message: Any | None = None) -> None:
-        """End the app; message: for the terminal, once the screen is gone."""
+        """End the app. message: printed on the terminal once the screen is gone."""
         ...
 
     def start(
@@ -133,15 +133,19 @@ class Applying:
         self._waiting: Waiting | None = None
 
     def check(self) -> None:
-        """Let the brokers validate the plan; the outcomes stand on the rows."""
+        """Let the brokers validate the plan; the outcomes are shown on its rows."""
         self._app.say("checking…", "muted")
         self._app.reading.held = True
         self._app.start(partial(self._work, self._check, "checked"), group="change", name="check")
 
     def ask_and_apply(self, valid_only: bool = False, force: bool = False) -> None:
-        """Say what will be sent to which cluster, ask, and send it. force: over what another client changed meanwhile.
+        """Ask, then apply the plan.
 
-        The question stands at once, so that keys typed ahead answer it; what the plan means is read meanwhile.
+        The question is shown at once, so that keys typed ahead answer it; risks and deletions are read meanwhile.
+
+        Args:
+            valid_only: send the edits that brokers accept, and leave the others staged.
+            force: send the edits over what another client changed meanwhile.
         """
         from console.tui.screens import Confirm
 
@@ -185,7 +189,11 @@ class Applying:
         return True
 
     async def confirm(self, question: Question) -> str:
-        """What was read meanwhile is asked too, in the question that stands; what came up later, in one of its own."""
+        """Return ``""`` if the operator agrees, else what is said.
+
+        Risks that were read meanwhile are added to the question that is shown; those that came up later have one of
+        their own.
+        """
         from console.tui.screens import Confirm
 
         warned = _danger(risk_lines(question.risks))
@@ -207,7 +215,7 @@ class Applying:
         return "" if yes else NOTHING_SENT
 
     async def _tell_deletions(self, question: Confirm) -> None:
-        """What a shorter retention deletes is read while the question stands."""
+        """Read what a shorter retention deletes, and add it to the question while that is shown."""
         from console.session.retention_reading import read_deletions
 
         found = _danger(deletion_lines(await read_deletions(self._app.session)))
@@ -215,7 +223,7 @@ class Applying:
             question.tell(found)
 
     async def go_over(self, found: tuple[Conflict, ...]) -> bool:
-        """Show what another client changed, three ways, and ask whether to go over exactly that."""
+        """Show what another client changed: before, theirs, ours. Return whether to overwrite exactly that."""
         from console.tui.screens import Confirm
 
         title = f"Another client changed {plural(len(found), 'place')} of the plan since it was read."
@@ -232,15 +240,15 @@ class Applying:
         return False
 
     def tell(self, line: str) -> None:
-        """On the message line."""
+        """Put a line on the message line."""
         self._app.say(clean(line, 400), "failed")
 
     def warn(self, found: tuple[Risk, ...]) -> None:
-        """Warnings are asked about here; their rows show them too."""
+        """Put risks on the message line; the plan's rows show them, too."""
         self.tell("; ".join(risk_lines(found)))
 
     def report(self, report: ApplyReport) -> None:
-        """How it went; the rows have it too."""
+        """Put the outcome on the message line, and read the journal again if something was sent."""
         self.last = report
         self._app.post_message(StatusMessage(*report_text(report, "applied")))
         if report.sent and self._app.is_running:
@@ -249,11 +257,13 @@ class Applying:
     # -- leaving -------------------------------------------------------------------------------------------------------
 
     def ask_and_quit(self) -> None:
-        """Leave; staged edits are not kept, and an operation is left to others, so ask where there are any."""
+        """Quit. Ask first if edits are staged, which are not kept, or if an operation is worked on, which then
+        waits.
+        """
         self._ask_and_go(None, "Leave?", "leaves")
 
     def ask_and_switch(self, name: str) -> None:
-        """Go to the cluster of another context; staged edits are not kept, so ask where there are any."""
+        """Switch to the cluster of another context. Ask first if edits are staged, which are not kept."""
         from console.contexts import ContextError
 
         try:
@@ -287,7 +297,7 @@ class Applying:
         app.push_screen(Confirm(question + kept, lines, going), answered)
 
     async def _wait_and_go(self, chosen: Context | None, question: str, going: str) -> None:
-        """Wait until the apply is over, unless the operator does not; where something is left staged then, ask."""
+        """Wait until the apply is over, unless the operator leaves before. Ask if edits are still staged then."""
         from console.tui.screens import Waiting
 
         app = self._app
@@ -316,11 +326,15 @@ class Applying:
                 await self._flow.wait()
 
     def _go(self, chosen: Context | None, code: int = 0) -> None:
-        """Leave. The terminal says how the apply went, once the screen is gone: that it was left waiting, with
-        exit code 1, or what it did."""
+        """Leave. The terminal says how the apply went, once the screen is gone.
+
+        Args:
+            code: the exit code; 1 if an apply is left unfinished.
+        """
         from rich.text import Text
 
         app = self._app
+        # `Text`, because Textual prints a plain string as markup, which names and failures may look like.
         words = unfinished_text(app.session.in_flight, app.session.committed)
         if app.session.in_flight is not None:
             app.session.give_up()
@@ -340,8 +354,10 @@ class Applying:
             self._flow.cancel()
 
     def ended(self, number: int) -> None:
-        """SIGTERM, or SIGHUP as of a lost connection: nothing more is sent, and what is on its way is waited for,
-        unless it comes once more. Nothing is asked."""
+        """Handle SIGTERM, or SIGHUP after a lost connection, without a question.
+
+        Nothing more is sent; the answer to what was sent is waited for, unless the signal comes again.
+        """
         # Of one lost connection it comes from the kernel and from the driver, which finds nothing more to read.
         if self._ended and number == signal.SIGHUP:
             return
@@ -398,8 +414,9 @@ def _danger(lines: list[str]) -> list[Line]:
 
 
 def conflict_lines(conflict: Conflict) -> list[Line]:
-    """``topic orders retention.ms``, and below it a line each for ``was 604800000 (7 d, topic)``, ``theirs …``,
-    ``mine …``."""
+    """Return ``topic orders retention.ms``, and below it a line each for ``was 604800000 (7 d, topic)``, ``theirs …``,
+    ``mine …``.
+    """
     edit = conflict.staged.edit
     sides: list[Line] = []
     for word, side in (("was", conflict.was), ("theirs", conflict.theirs), ("mine", conflict.mine)):
@@ -410,7 +427,7 @@ def conflict_lines(conflict: Conflict) -> list[Line]:
 
 
 def report_text(report: ApplyReport, done: str) -> tuple[str, str]:
-    """What a check or an apply did, in a line, and its meaning."""
+    """Return the outcome of a check or an apply as a line, and its meaning."""
     if report.conflicts:
         return (
             f"not {done}: another client changed {plural(len(report.conflicts), 'place')} of the plan meanwhile",

@@ -41,8 +41,14 @@ log = logging.getLogger(__name__)
 
 
 def palette_candidates(keys: Iterable[Key], text: str, reason: Callable[[Key], str]) -> Sequence[Candidate]:
-    """The actions whose name or help contains every word of the text. Those that begin with it come first; those that
-    do not work now come last, with the reason."""
+    """Return the actions whose name or help contains every word of a text.
+
+    Args:
+        reason: returns why a key does nothing now, ``""`` if it works.
+
+    Returns:
+        Those whose label begins with the text come first; those that do not work now come last, with the reason.
+    """
     words = text.lower().split()
     found = [key for key in keys if all(word in f"{key.id} {key.label} {key.help}".lower() for word in words)]
     found.sort(key=lambda key: (bool(reason(key)), not key.label.startswith(text.lower())))
@@ -50,7 +56,7 @@ def palette_candidates(keys: Iterable[Key], text: str, reason: Callable[[Key], s
 
 
 def palette_choice(keys: Sequence[Key], text: str, reason: Callable[[Key], str]) -> Key | None:
-    """The action of that label, else the first that matches; None where none matches."""
+    """Return the action with that label, else the first that matches; None if none does."""
     exact = next((key for key in keys if key.label == text.strip()), None)
     if exact is not None:
         return exact
@@ -77,37 +83,49 @@ class BarHost(Protocol):
         ...
 
     def context_names(self) -> Sequence[str]:
-        """The names of the contexts that can be switched to."""
+        """Return the names of the contexts that can be switched to."""
         ...
 
     def keys_here(self) -> Sequence[Key]:
-        """The keys of the view, and those that work everywhere."""
+        """Return the keys of the view, and those that work everywhere."""
         ...
 
     def reason(self, key: Key) -> str:
-        """Why a key does nothing now, ``""`` where it works."""
+        """Return why a key does nothing now, ``""`` if it works."""
         ...
 
     async def action_do(self, action: str) -> None:
-        """Carry out the action of a key."""
+        """Carry out the action of a key, by the action's id."""
         ...
 
     async def execute(self, statements: Sequence[Statement]) -> LanguageError | None:
-        """Carry out commands; an error of the language is returned with its place."""
+        """Carry out commands.
+
+        Returns:
+            An error of the language, whose position the bar shows in the text; None if there is none. Other errors go
+            to the message line.
+        """
         ...
 
     def start(
         self, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, name: str, exclusive: bool = False
     ) -> Worker[None]:
-        """Run a coroutine function as a worker."""
+        """Run a coroutine function as a worker, see `PaneHost.start`."""
         ...
 
 
 class Bar:
-    """Opens the line in one of its modes, and hands on what was entered. Created after the first screen is shown."""
+    """The command bar: opens its line in one of four modes, and passes on what was entered.
+
+    It is created after the first screen is shown, and loads the command language when the first command is typed.
+    """
 
     def __init__(self, host: BarHost, history: CommandHistory | None) -> None:
-        """history: the file of former commands, None for none."""
+        """Create the bar; `ready` mounts it.
+
+        Args:
+            history: the file of former commands, None for none. What is added to it has no secrets.
+        """
         self._host = host
         self._history = history
         self._filter_before = ""
@@ -126,7 +144,7 @@ class Bar:
         return self._asked is not None
 
     async def ready(self) -> None:
-        """Mount the line, where that was not done yet; not on a screen that is being closed."""
+        """Mount the line if it is not mounted yet. Does nothing while the screen is being closed."""
         screens = self._host.screen_stack
         if screens and screens[0].is_running and screens[0].is_attached and not self.line.is_attached:
             await screens[0].mount(self.line, after="#body")
@@ -141,7 +159,7 @@ class Bar:
         self.line.open(modes[mode], text, prompt=prompt)
 
     def _remembered(self, text: str) -> str:
-        """The text to keep of an entry, without secrets; commands go into the file too."""
+        """Return an entry without its secrets, for the history; a command is added to the file, too."""
         from console.language.secret_values import redact
 
         kept = redact(text)
@@ -150,13 +168,20 @@ class Bar:
         return kept
 
     def command(self, text: str) -> None:
-        """Open the line for a command that begins with `text`."""
+        """Open the line for a command that begins with `text`, and read what its completion needs."""
         self._open(COMMAND, text)
         if text:
             self._host.start(partial(self._read_for, text), group=TYPING, name=TYPING, exclusive=True)
 
     def edit(self, entities: Sequence[Subject], key: str, hidden: Sequence[str]) -> None:
-        """Open it to set something on an entity, or on all that are marked. hidden: marked, and not shown."""
+        """Open the line to set a config or quota.
+
+        Args:
+            entities: one, which is written into the command; or the marked ones, which a command without an entity
+                applies to.
+            key: the config or quota, ``""`` leaves it to the operator.
+            hidden: names of entities that are marked but not shown.
+        """
         from console.language.quoting import quote
         from console.language.statements import subject_text
 
@@ -166,12 +191,12 @@ class Bar:
             self.command("set ")
 
     def filter(self, text: str) -> None:
-        """Open the line for a filter; `text` is the current one."""
+        """Open the line for a filter. Esc restores `text`, the current one."""
         self._filter_before = text
         self._open(FILTER, text)
 
     async def ask_secret(self, prompt: str) -> Secret | None:
-        """Ask for a secret, hidden; None where the operator cancels."""
+        """Ask for a secret without showing it. Return None if the operator cancels."""
         self._asked = asyncio.get_running_loop().create_future()
         self._open(SECRET, prompt=f"{prompt}:")
         return await self._asked
@@ -199,7 +224,7 @@ class Bar:
         self._open(PALETTE)
 
     def changed(self, message: CommandBar.Changed) -> None:
-        """Apply a filter while it is typed, where it is valid; of a command, read what its completion needs."""
+        """Apply a filter while it is typed, if it is valid; for a command, read what its completion needs."""
         if message.mode == FILTER:
             try:
                 self._host.view.take_filter(message.text)
@@ -226,14 +251,14 @@ class Bar:
         self.line.recomplete()
 
     def closed(self, message: CommandBar.Closed) -> None:
-        """Esc: restore the former filter, cancel a question."""
+        """Handle Esc: restore the former filter, or cancel a question."""
         if message.mode == FILTER:
             self._host.view.take_filter(self._filter_before)
         elif message.mode == SECRET:
             self._answer(None)
 
     def submitted(self, message: CommandBar.Submitted) -> None:
-        """Enter."""
+        """Handle Enter: apply the filter, answer the question, or run the action or command."""
         if message.mode == FILTER:
             self._filtered(message.text)
         elif message.mode == SECRET:

@@ -37,7 +37,7 @@ _NAMES: tuple[tuple[_TokenType, str], ...] = (
 
 
 def bar_name(token: _TokenType) -> str:
-    """The bar's name for the look of a token, ``""`` for plain text."""
+    """Return the bar's style name of a token, ``""`` for plain text."""
     return next((name for kind, name in _NAMES if kind.__contains__(token)), "")
 
 
@@ -45,22 +45,31 @@ class BarLanguage:
     """Completes over the session's snapshot, with the names of configured contexts; keeps indexes between keys."""
 
     def __init__(self, contexts: Sequence[str], state: Callable[[], tuple[Snapshot, Selected]]) -> None:
-        """state: returns what is known of the cluster, and the entity that a command may leave out."""
+        """Create it for the command bar.
+
+        Args:
+            contexts: names that ``context`` completes.
+            state: returns what is known of the cluster, and the entity that a command without one applies to.
+        """
         self._state = state
         self._completer = Completer(Where.BAR, contexts)
         self._lexer = CommandLexer()
 
     def complete(self, text: str, cursor: int) -> list[Candidate]:
-        """Ways to go on at the cursor."""
+        """Return the completions at the cursor."""
         return [Candidate(*completion) for completion in self._completer.complete(text, cursor, *self._state())]
 
     def highlight(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Start, end and the bar's name of each coloured piece, by the language's Pygments lexer."""
+        """Yield the coloured pieces of a command.
+
+        Returns:
+            Start, end (exclusive, in characters) and the bar's style name of each piece, in their order.
+        """
         for offset, token, piece in self._lexer.get_tokens_unprocessed(text):
             name = bar_name(token)
             if name:
                 yield offset, offset + len(piece), name
 
     def unread(self, text: str) -> Needs:
-        """What has to be read to complete the keys, values and names of a half-typed command."""
+        """Return what has to be read to complete the keys, values and names of a half-typed command."""
         return completion_needs(text, Where.BAR, *self._state())

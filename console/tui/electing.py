@@ -14,7 +14,7 @@ from console.tui.panes.view import PaneHost
 
 
 def elect_leaders(host: PaneHost, snapshot: Snapshot, brokers: Collection[int], left_out: Sequence[str] = ()) -> None:
-    """Stage the elections of the leaders that these brokers should be; without brokers, of all."""
+    """Stage elections of these brokers where they are preferred leaders; without brokers, of all preferred leaders."""
     if _are_read(host, snapshot):
         topics = snapshot.topics
         wanted = [each for broker in brokers for each in preferred_elections(topics, broker)]
@@ -22,13 +22,13 @@ def elect_leaders(host: PaneHost, snapshot: Snapshot, brokers: Collection[int], 
 
 
 def elect_everywhere(host: PaneHost, snapshot: Snapshot) -> None:
-    """As `elect_in`, in all topics."""
+    """Do `elect_in` for all topics."""
     if _are_read(host, snapshot):
         elect_in(host, snapshot.topics)
 
 
 def _are_read(host: PaneHost, snapshot: Snapshot) -> bool:
-    """Whether the topics are; else it says that they are not: nothing follows from none."""
+    """Return whether the topics were read; else say so: without them there would seem to be nothing to elect."""
     if "topics" in snapshot.read_at:
         return True
     host.say("the topics are still being read: press the key again", "muted")
@@ -36,8 +36,11 @@ def _are_read(host: PaneHost, snapshot: Snapshot) -> bool:
 
 
 def elect_in(host: PaneHost, topics: Mapping[str, Topic], left_out: Sequence[str] = ()) -> None:
-    """Stage the elections of preferred leaders in these topics. Where none can be elected and a partition has no
-    leader, an unclean election of it is written into the bar."""
+    """Stage the elections of preferred leaders in these topics.
+
+    If none can be elected and a partition has no leader, the command of its unclean election is written into the bar:
+    it may lose records, so the operator has to enter it.
+    """
     edits = preferred_elections(topics)
     partitions = {(name, each.number): each for name, topic in topics.items() for each in topic.partitions}
     needy = [(edit, partitions[edit.topic, edit.partition]) for edit in edits]
@@ -56,7 +59,7 @@ def _stage(host: PaneHost, edits: Sequence[ElectPreferred], left_out: Sequence[s
 
 
 def elect_one(host: PaneHost, topic: Topic, partition: Partition) -> None:
-    """The same for one partition."""
+    """Stage the election of a partition's preferred leader, or begin the command of an unclean one, as `elect_in`."""
     if partition.leader < 0 and why_not_preferred(partition):
         host.prefill(unclean_text(topic.name, partition.number))
     elif needs_preferred(partition):
@@ -66,5 +69,5 @@ def elect_one(host: PaneHost, topic: Topic, partition: Partition) -> None:
 
 
 def unclean_text(topic: str, partition: int) -> str:
-    """The command of an unclean election."""
+    """Return the command of an unclean election."""
     return f"elect unclean topic {quote(topic)} partition {partition}"

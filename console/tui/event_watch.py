@@ -31,7 +31,13 @@ class EventWatch:
     """Begins when the cluster first answers, and goes on beside all views."""
 
     def __init__(self, app: App[Any], session: Session, reading: Reading, redraw: Callable[[], None]) -> None:
-        """app: whose worker it is. reading: when the screen reads what. redraw: draws the view that is shown again."""
+        """Create it; `begin` starts its worker.
+
+        Args:
+            app: runs the worker.
+            reading: has whether reads are paused.
+            redraw: draws the view that is shown again.
+        """
         self._session, self._reading = session, reading
         self._app, self._redraw = app, redraw
         self._feed: EventFeed | None = None
@@ -49,7 +55,7 @@ class EventWatch:
         return self._feed.problem if self._feed is not None else ""
 
     def gaps(self) -> list[str]:
-        """What is not watched, a few words each."""
+        """Return what is not observed, a few words each."""
         from console.session.reads_in_turn import gaps
 
         snapshot, now = self._session.snapshot, datetime.now(UTC)
@@ -58,7 +64,7 @@ class EventWatch:
         return self._gaps[2]
 
     def begin(self) -> None:
-        """Follow from now on."""
+        """Record events from now on."""
         if not self._has_begun:
             self._has_begun = True
             start(self._app, self._run, group="events", name="events")
@@ -74,7 +80,7 @@ class EventWatch:
         await asyncio.gather(self._feed.run(), reads.run())
 
     def _may_read(self) -> bool:
-        """Not while paused, out of reach, or while a plan is applied."""
+        """Return whether reads may be sent: not while paused, without an answer, or during an apply."""
         reading = self._reading
         return not (reading.live.paused or reading.lost or reading.held)
 

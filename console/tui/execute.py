@@ -86,7 +86,7 @@ class ExecutorHost(PaneHost, Protocol):
         ...
 
     def go_to_time(self, text: str) -> None:
-        """In a replay, show another time of the record."""
+        """Show another time of the record, in a replay."""
         ...
 
 
@@ -99,7 +99,11 @@ class Executor:
         self._left_out: list[str] = []
 
     async def run(self, statements: Sequence[Statement]) -> LanguageError | None:
-        """Carry them out. An error of the language comes back with its place; others are said on the message line."""
+        """Carry out statements in their order. The edits of neighbours are staged as one step of undo.
+
+        Returns:
+            An error of the language with its position, None if there is none. Other errors go to the message line.
+        """
         from console.admin.errors import AdminError
         from console.session.snapshot_reader import Refused
 
@@ -124,8 +128,11 @@ class Executor:
             self._left_out = []
 
     def _selected(self) -> list[Subject | None]:
-        """What an entity that is left out stands for: all that is marked and shown, or what is under the cursor. Raises
-        CommandError where all that is marked is hidden."""
+        """Return the entities of a command without one: all that are marked and shown, or the one under the cursor.
+
+        Raises:
+            CommandError: all that are marked are hidden.
+        """
         targets, hidden = self._app.view.targets(), self._app.view.left_out()
         if hidden and not targets:
             names = ", ".join(hidden[:3]) + (f" and {len(hidden) - 3} more" if len(hidden) > 3 else "")
@@ -133,8 +140,12 @@ class Executor:
         return [*targets] or [None]
 
     async def _one(self, statement: Statement, before: Sequence[Edit]) -> list[Edit] | None:
-        """Carry out one statement. Edits come back, to be staged with their neighbours as one step; None: those of
-        `before` were staged, because this statement is about the plan or another view."""
+        """Carry out one statement.
+
+        Returns:
+            The edits of the statement, to be staged with their neighbours as one step of undo; None if those of
+            `before` were staged, because the statement is about the plan or another view.
+        """
         app, session = self._app, self._app.session
         if isinstance(statement, EditStatement):
             if statement.holds_ms is not None:

@@ -50,21 +50,31 @@ _KEY_SIGNS = {
 
 
 def sign(key: str) -> str:
-    """How a key of Textual is written for people: ``slash`` is ``/``, ``ctrl+r`` is ``^R``."""
+    """Return how a key of Textual is written for an operator: ``slash`` is ``/``, ``ctrl+r`` is ``^R``."""
     if key.startswith("ctrl+"):
         return "^" + key[5:].upper()
     return _KEY_SIGNS.get(key, key)
 
 
 def signs(keys: str) -> str:
-    """All keys of an action: ``r or ^R``."""
+    """Return all keys of an action: ``r or ^R``."""
     return " or ".join(sign(key.strip()) for key in keys.split(","))
 
 
 def tabs(current: int, staged: int, width: int, alarm: int = 0) -> Line:
-    """``. Now!6  1 Brokers  2 Topics …  7 Plan*3 …``, shorter where it is narrow: three spans for each pane, of
-    which the second has its words. The events, whose key the footer has, have no tab where it would cost the blanks.
-    alarm: how many troubles there are."""
+    """Return the line of panes: ``. Now!6  1 Brokers  2 Topics …  7 Plan*3 …``.
+
+    Args:
+        current: number of the pane that is shown.
+        staged: number of staged edits.
+        width: of the terminal, in cells.
+        alarm: number of causes that need attention.
+
+    Returns:
+        Three spans for each pane, of which the second has its title (see `tab_at`). The longest form that fits: with
+        long or short titles, with or without blanks between. The tab of the events is left out before the blanks are,
+        because the footer has their key.
+    """
     ways = (
         (ORDER, TITLES, " ", " ", " "),
         (ORDER, SHORT_TITLES, " ", "", " "),
@@ -88,8 +98,14 @@ def _tabs(
     gap: str,
     before: str,
 ) -> Line:
-    """counts: what is behind a title, unless it is 0. between: what parts a pane's key from its title. gap: more blanks
-    behind it; before: those before it."""
+    """Return one form of the line of panes.
+
+    Args:
+        counts: title -> a sign and a number, shown behind the title unless the number is 0.
+        between: separates a pane's key from its title.
+        gap: more blanks behind the title.
+        before: blanks before the key.
+    """
     line: Line = []
     for number in order:
         title = titles[number - 1]
@@ -101,12 +117,12 @@ def _tabs(
 
 
 def tab_at(piece: int | None) -> int | None:
-    """Which pane the piece of `tabs` belongs to."""
+    """Return the number of the pane that a span of `tabs` belongs to, None for none."""
     return ORDER[piece // 3] if piece is not None and piece // 3 < len(ORDER) else None
 
 
 class Hint(NamedTuple):
-    """A key of the footer: what to press, what it does, which action that is."""
+    """A key in the footer: what to press, what it does, the action's id. The lowest rank comes first."""
 
     sign: str
     label: str
@@ -115,8 +131,13 @@ class Hint(NamedTuple):
 
 
 def hints(keys: Iterable[Key], enter: str, keys_of: Callable[[str], str]) -> list[Hint]:
-    """The footer's keys in their order; `enter` says what Enter does here, ``""`` for nothing, and stands for a key
-    that does the same. keys_of: action -> its keys as they are set."""
+    """Return the footer's keys in their order.
+
+    Args:
+        keys: those that work now. A key of rank 0 is not in the footer.
+        enter: what Enter does here, ``""`` for nothing. It replaces a key with the same label.
+        keys_of: returns the keys of an action as they are configured.
+    """
     shown = [Hint(sign(keys_of(key.id).split(",")[0]), key.label, key.id, key.rank) for key in keys if key.rank]
     if enter:
         same = next((hint.action for hint in shown if hint.label == enter), "")
@@ -125,7 +146,14 @@ def hints(keys: Iterable[Key], enter: str, keys_of: Callable[[str], str]) -> lis
 
 
 def footer(shown: Sequence[Hint], width: int) -> tuple[Line, tuple[str, ...]]:
-    """As many hints as fit, `?` always among them, and the action of each span of the line."""
+    """Return the footer: as many hints as fit, and always `?`.
+
+    Args:
+        width: of the terminal, in cells.
+
+    Returns:
+        The line, and the action of each of its spans, ``""`` for none.
+    """
     last = next((hint for hint in shown if hint.action == "help"), None)
     kept: list[Hint] = []
     used = 1 + (_width(last) if last else 0)
@@ -204,20 +232,23 @@ class FrameHost(Protocol):
         ...
 
     def state(self) -> KeyState:
-        """What the conditions of keys are checked against."""
+        """Return what the conditions of keys are checked against."""
         ...
 
     def keys_here(self) -> Sequence[Key]:
-        """The keys of the view, and those that work everywhere."""
+        """Return the keys of the view, and those that work everywhere."""
         ...
 
     def keys_of(self, action: str) -> str:
-        """The keys of an action, as they are set."""
+        """Return the keys of an action as they are configured, separated by commas."""
         ...
 
 
 class Frame:
-    """Writes the lines from the app's state."""
+    """Writes the lines around the view from the app's state.
+
+    Each method writes one line completely; a line that did not change is not painted. Call the one whose input changed.
+    """
 
     def __init__(self, app: FrameHost) -> None:
         self._app = app
@@ -230,7 +261,11 @@ class Frame:
         self._colored = False
 
     def put_color(self) -> None:
-        """Give the header the colour of the context; under NO_COLOR and in 16 colours a name of one stays one."""
+        """Give the header the colour of the context, if it has one and NO_COLOR is not set.
+
+        A terminal with 16 colours gets the colour by its name, so that its own palette decides; a colour as ``#rrggbb``
+        is converted.
+        """
         wanted = self._app.session.context.color
         if wanted is None or "NO_COLOR" in os.environ:
             return
@@ -253,7 +288,7 @@ class Frame:
         self.write_footer()
 
     def write_header(self) -> None:
-        """Which cluster this is, and how it is."""
+        """Write the header: context, cluster, health, whether it answers."""
         snapshot = self._app.session.snapshot
         if self._counted[0] is not snapshot.topics or self._counted[1] is not snapshot.cluster:
             self._counted = (snapshot.topics, snapshot.cluster, facts(snapshot))
@@ -266,7 +301,7 @@ class Frame:
         self.header.set(line)
 
     def _state(self) -> State:
-        """Whether what is shown is so now."""
+        """Return whether the data shown is current, for the header."""
         contact = self._app.contact
         if contact.lost is not None:
             since = contact.answered_at
@@ -276,25 +311,33 @@ class Frame:
         return State("live" if contact.answered_at else "connecting", "muted")
 
     def write_tabs(self) -> None:
-        """The panes, the number of staged edits."""
+        """Write the panes, with the number of staged edits and of causes."""
         app = self._app
         self.tabs.set(tabs(app.place.pane, len(app.session.plan), app.size.width, app.triage.alarm))
 
     def say(self, text: str, meaning: str = "") -> None:
-        """Put a line on the message line, until the operator moves on."""
+        """Put a text on the message line, where it stays until the operator moves on.
+
+        Args:
+            meaning: of the text, which gives it its colour, ``""`` for plain.
+        """
         self._said = [(text, meaning)]
         self._said_at = self._app.keys_seen
         self.write_message()
 
     def forget(self, *, moved: bool = False) -> None:
-        """Take the message away. moved: only if it was there before the last key: a refresh moves the cursor too, where
-        its row is gone, and that is no reason to take a message away."""
+        """Clear the message.
+
+        Args:
+            moved: called because the cursor moved. Clear it only if it is older than the last key: a refresh that
+                removes the row under the cursor moves the cursor, too, and must not clear a message.
+        """
         if not moved or self._app.keys_seen > self._said_at:
             self._said = []
             self.write_message()
 
     def write_message(self) -> None:
-        """What just happened, else what is not answered, else what the view has to say."""
+        """Write the message; without one what does not answer; else the view's note."""
         line = self._said or self._lost() or self._app.view.note()
         lines = wrap(line, max(20, self._app.size.width - 2))[:MESSAGE_LINES]
         if self.message.size.height != len(lines):
@@ -302,7 +345,7 @@ class Frame:
         self.message.set(*([(" ", ""), *part] for part in lines))
 
     def _lost(self) -> Line:
-        """What is not answered: all, what the view wants, or some of the brokers."""
+        """Return what does not answer: the cluster, what the view reads, or some of the brokers."""
         app, contact = self._app, self._app.contact
         if contact.lost is not None:
             if not app.view.known():
@@ -315,7 +358,7 @@ class Frame:
         return []
 
     def write_footer(self) -> None:
-        """The keys that work here now."""
+        """Write the keys that work in the view's present state."""
         app = self._app
         state = app.state()
         keys = [key for key in app.keys_here() if not reason(key, state)]
@@ -323,6 +366,6 @@ class Frame:
         self.footer.set(line)
 
     def action_at(self, x: int) -> str:
-        """The action of the key that stands in the footer at a column, ``""`` for none."""
+        """Return the action of the footer's key at a column in cells, ``""`` for none."""
         piece = self.footer.piece_at(x)
         return self._actions[piece] if piece is not None else ""

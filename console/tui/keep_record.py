@@ -13,8 +13,12 @@ if TYPE_CHECKING:
 
 
 async def keep_record(session: Session, say: Callable[[str, str], None], path: str = "") -> None:
-    """Write what is in memory into a file, and say where it is, or why it could not be written. say: puts a text and
-    its meaning on the message line."""
+    """Write the record that is in memory into a file, and say where it is or why it could not be written.
+
+    Args:
+        say: puts a text and its meaning on the message line.
+        path: of the file, ``""`` for a new one in the state folder.
+    """
     try:
         say(clean(await write_record(session, path), 400), "")
     except OSError as error:

@@ -101,9 +101,13 @@ LETTERS = (
 def help_lines(
     keys: Iterable[Key], state: KeyState, keys_of: Callable[[str], str], sorts: Sequence[tuple[str, str]]
 ) -> list[Line]:
-    """The view's own keys, those that work everywhere, moving, sorting, and the letters in front of rows.
+    """Return the help of a view: its keys, those that work everywhere, moving, sorting, and the letters in front of
+    rows.
 
-    sorts: pairs of a key and the column that it sorts by; once more turns the order round, a third time ends it.
+    Args:
+        state: decides which keys work now; the others have the reason.
+        keys_of: returns the keys of an action as they are configured.
+        sorts: pairs of a key and the column that it sorts by.
     """
     lines: list[Line] = []
     here = [key for key in keys if EVERYWHERE not in key.where]
@@ -175,7 +179,7 @@ quit = ["ctrl+q"]
 
 
 def keys_page() -> str:
-    """The page, in Markdown."""
+    """Return the page docs/keys.md."""
     return "\n".join(_page()) + "\n"
 
 
@@ -199,7 +203,7 @@ def _page() -> Iterator[str]:
 
 
 def _sorting() -> Iterator[tuple[str, str, str]]:
-    """The keys that sort, view by view."""
+    """Yield the keys that sort, view by view."""
     for view, title in _VIEWS[1:]:
         columns = sort_columns(view)
         if columns:

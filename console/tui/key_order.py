@@ -62,11 +62,14 @@ class KeysInOrder(App[Result]):
         return waiting and not self._exit
 
     def is_busy(self, event: events.Event) -> bool:  # noqa: ARG002
-        """Whether keys before this one began something that goes on beside the messages, and that it has to see."""
+        """Return whether something that earlier keys began, beside messages, has to end before this key is passed on.
+
+        Called for keys that were typed ahead. Subclasses override it.
+        """
         return False
 
     async def on_event(self, event: events.Event) -> None:
-        """Hand on a key, or hold it back."""
+        """Pass on a key, or hold it back."""
         if not isinstance(event, events.Key | events.Paste) or event.is_forwarded:
             await super().on_event(event)
             return
@@ -82,7 +85,7 @@ class KeysInOrder(App[Result]):
             self._settle()
 
     def _settle(self) -> None:
-        """Hand on the next key, as soon as all is at rest."""
+        """Pass on the next key as soon as nothing is under way."""
         self._settling = asyncio.create_task(self._at_rest(), name="keys")
         self._settling.add_done_callback(self._settled)
 
@@ -101,7 +104,10 @@ class KeysInOrder(App[Result]):
             await self._no_messages()
 
     async def _no_messages(self) -> None:
-        """Until no widget has a message left: each is sent one more, until all had nothing but that."""
+        """Wait until no widget has a message left.
+
+        Each one is sent a message of ours, again and again, until it was the only one in every queue.
+        """
         for _ in range(ROUNDS):
             pumps = list(self._pumps())
             had = [asyncio.get_running_loop().create_future() for _ in pumps]
@@ -114,7 +120,7 @@ class KeysInOrder(App[Result]):
                 return
 
     def _pumps(self) -> Iterator[MessagePump]:
-        """All that handle messages of the screen."""
+        """Yield all that handle messages of the screen."""
         yield self
         for screen in self.screen_stack:
             yield screen
@@ -146,12 +152,12 @@ class KeysInOrder(App[Result]):
         return any(key in bindings.key_to_bindings for _, bindings in self.screen._modal_binding_chain)
 
     def _after_widget(self, event: events.Event) -> None:
-        """The widget has had the key: unless it kept it, the key goes up to the app."""
+        """Count a key as handled that the focused widget kept; others go up to the app."""
         if event._stop_propagation or isinstance(event, events.Paste):
             self._done(event)
 
     async def _on_key(self, event: events.Key) -> None:
-        """A key that no widget handled has bubbled up to the app, whose bindings carry it out."""
+        """Count a key as handled that no widget kept, after the app's bindings have carried it out."""
         await super()._on_key(event)
         event.prevent_default()
         self._done(event)
@@ -162,6 +168,6 @@ class KeysInOrder(App[Result]):
 
 
 def _note(pump: MessagePump, had: asyncio.Future[bool]) -> None:
-    """A pump has come to the message that was sent to it: whether there are others behind it."""
+    """Report whether a pump has messages behind the one that was sent to it."""
     if not had.done():
         had.set_result(not pump._message_queue.empty() or bool(pump._next_callbacks))

@@ -410,7 +410,7 @@ BY_ID: Mapping[str, Key] = {key.id: key for key in KEYS}
 
 
 def keys_of(view: str) -> tuple[Key, ...]:
-    """The keys that a view has of its own."""
+    """Return the keys that a view has of its own."""
     return tuple(key for key in KEYS if view in key.where)
 
 
@@ -452,7 +452,7 @@ _REASONS: Mapping[str, Callable[[KeyState], str]] = {
 
 
 def reason(key: Key, state: KeyState) -> str:
-    """Why a key does nothing now, ``""`` where it works."""
+    """Return why a key does nothing now, ``""`` if it works."""
     for need in key.needs:
         if why := _REASONS[need](state):
             return why

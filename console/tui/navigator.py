@@ -43,16 +43,19 @@ class NavigatorHost(PaneHost, Protocol):
         ...
 
     def leaving(self) -> None:
-        """Called before another place is shown."""
+        """Prepare for another place: called before it is shown."""
         ...
 
     def arrived(self) -> None:
-        """Called when another place is shown."""
+        """Write the lines around the view and read for it: called when another place is shown."""
         ...
 
 
 class Navigator:
-    """The place that is shown, and its view. A view is created when its place is first shown."""
+    """The place that is shown, and its view.
+
+    A view is created when its place is first shown, and kept: it has its cursor and filter when it is shown again.
+    """
 
     def __init__(self, host: NavigatorHost, first: Place) -> None:
         self._host = host
@@ -81,19 +84,19 @@ class Navigator:
         self._host.operating.do_work()
 
     def do_undo(self) -> None:
-        """Take back the last change to the plan."""
+        """Undo the last change to the plan."""
         session = self._host.session
         session.undo()
         self._host.say(f"undone; {plural(len(session.plan), 'edit')} staged")
 
     def do_redo(self) -> None:
-        """Put back what was undone."""
+        """Redo the change to the plan that was undone last."""
         session = self._host.session
         session.redo()
         self._host.say(f"done again; {plural(len(session.plan), 'edit')} staged")
 
     def show(self) -> None:
-        """Show the current place in its view, and give the view the keys."""
+        """Show the current place in its view, and give the view the focus."""
         self.view.show(self.stack.place)
         self.view.take_focus()
         self._host.arrived()
@@ -104,7 +107,14 @@ class Navigator:
             view.clear_marks()
 
     async def goto(self, place: Place, *, aside: bool = False, row: Hashable | None = None) -> None:
-        """Show a place, see `BackStack.go`; with the cursor on the row of a key, where there is one."""
+        """Show a place, and remember the current one to go back to.
+
+        The view is mounted when it is first shown. Everything is painted at once, at the end.
+
+        Args:
+            aside: the place is another section of the same entity; see `BackStack.go`.
+            row: the key of the row that gets the cursor, where the view has it.
+        """
         if place == self.stack.place:
             return
         if place.pane != self.stack.place.pane:
@@ -116,7 +126,7 @@ class Navigator:
         with self._host.batch_update():
             if new is not old:
                 old.display = False
-                if not new.is_attached:
+                if not new.is_attached:  # mounted once, then only hidden: cursor, marks and filter stay
                     await self._host.body.mount(new)
                 new.display = True
             self.show()
@@ -132,7 +142,7 @@ class Navigator:
         self._start(Place(section, self.stack.place.pane, resource))
 
     def open_target(self, target: Target | None) -> None:
-        """Show what an edit is about."""
+        """Show the entity that an edit changes: in its own pane, or inside this one if it has configs."""
         match target:
             case ConfigResource():
                 self.open_resource(target)
@@ -152,55 +162,68 @@ class Navigator:
                 self.open_resource(topic_resource(target))
 
     async def show_history(self, about: ConfigResource | QuotaEntity | str | None, text: str | None = None) -> None:
-        """Show the history of an entity, None for the whole cluster's. text: the filter, None to leave it as it is.
+        """Show the history of an entity.
 
-        Raises ValueError for an invalid filter.
+        Args:
+            about: None for the whole cluster.
+            text: the filter, None to leave it as it is.
+
+        Raises:
+            ValueError: the filter is invalid. The history is shown nevertheless.
         """
         await self.goto(pane_named(keymap.HISTORY)._replace(about=about))
         if text is not None:
             self.view.take_filter(text)
 
     async def show_transactions(self, topic: str | None) -> None:
-        """Show the open transactions of a topic, None for all."""
+        """Show the open transactions of a topic, None for all topics."""
         about = topic_resource(topic) if topic is not None else None
         await self.goto(pane_named(keymap.TOPICS)._replace(view=keymap.TRANSACTIONS, about=about))
 
     async def do_transactions(self) -> None:
-        """The open transactions of the topic under the cursor; of all where there is none."""
+        """Show the open transactions of the topic under the cursor; without one, of all topics."""
         target = self.view.target() if self.stack.place.view != keymap.TRANSACTIONS else None
         await self.show_transactions(
             target.name if isinstance(target, ConfigResource) and target.type == TOPIC else None
         )
 
     async def do_moves(self) -> None:
-        """What moves, and the operations."""
+        """Show the moves of replicas, and the operations."""
         await self.goto(pane_named(keymap.TOPICS)._replace(view=keymap.MOVES))
 
     async def do_past(self) -> None:
-        """The history of what is under the cursor."""
+        """Show the history of the entity under the cursor."""
         await self.show_history(self.view.target())
 
     async def do_section(self, step: int = 1) -> None:
-        """The next section of the topic."""
+        """Show another section of the topic.
+
+        Args:
+            step: 1 for the next, -1 for the previous; the first follows the last.
+        """
         index = SECTIONS.index(self.stack.place.view)
         self._section = SECTIONS[(index + step) % len(SECTIONS)]
         await self.goto(self.stack.place._replace(view=self._section), aside=True)
 
     async def do_section_back(self) -> None:
-        """The previous section of the topic."""
+        """Show the previous section of the topic."""
         await self.do_section(-1)
 
     async def do_nodes(self, step: int = 1) -> None:
-        """The next part of the pane of brokers."""
+        """Show another part of the pane of brokers.
+
+        Args:
+            step: 1 for the next, -1 for the previous; the first follows the last.
+        """
         index = NODES.index(self.stack.place.view)
         await self.goto(self.stack.place._replace(view=NODES[(index + step) % len(NODES)]), aside=True)
 
     async def do_nodes_back(self) -> None:
-        """The part before."""
+        """Show the previous part of the pane of brokers."""
         await self.do_nodes(-1)
 
     async def do_back(self) -> None:
-        """Clear the filter, else show all again, else go back to the place before."""
+        """Clear the filter; without one show all rows again; else go back to the previous place."""
         if self.view.filter_text:
             self.view.take_filter("")
         elif self.view.only_trouble:
@@ -209,10 +232,10 @@ class Navigator:
             await self.goto(place)
 
     def do_find(self) -> None:
-        """Look for a text in all panes, in the command bar."""
+        """Open the command bar to search all panes for a text."""
         self._host.prefill("find ")
 
     async def do_last(self) -> None:
-        """The place that was shown last."""
+        """Show the place that was shown before the current one."""
         if (place := self.stack.last()) is not None:
             await self.goto(place)

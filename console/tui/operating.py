@@ -78,7 +78,11 @@ class Operating:
     # -- beginning -----------------------------------------------------------------------------------------------------
 
     def ask_and_begin(self, goal: Goal, throttle: int | None) -> None:
-        """Show what a goal would do, ask, and begin the operation. throttle: bytes per second, None for no throttle."""
+        """Show what a goal would do, ask, and begin the operation.
+
+        Args:
+            throttle: bytes per second, None for no throttle.
+        """
         self._app.say("what it would do is worked out…", "muted")
         # Not as a worker that keys typed ahead wait for: they answer the question.
         self._app.start(
@@ -115,7 +119,7 @@ class Operating:
         self._work(number, f"operation {number} begins: {goal}; w shows it")
 
     async def _planned(self, session: Session, goal: Goal, throttle: int | None) -> tuple[Proposal, Forecast]:
-        """What the goal does on the cluster as it is now. Raises UnknownPlace."""
+        """Return what a goal does to the cluster as it is now, and how long that takes. Raises UnknownPlace."""
         from console.operations.forecast import forecast
         from console.operations.placement import placement_of
         from console.operations.planner import propose
@@ -158,7 +162,12 @@ class Operating:
     # -- asking --------------------------------------------------------------------------------------------------------
 
     def do_ask(self, number: int, *, cancel: bool = False, throttle: int | None = None, give_up: bool = False) -> None:
-        """Ask something of an operation; where no process works on it, cancel it here. throttle: as `ask_of`."""
+        """Ask the process that works on an operation to do something; cancel it here if none works on it.
+
+        Args:
+            throttle: bytes per second, as `ask_of` takes it.
+            give_up: end the operation although brokers that do not answer keep its throttles.
+        """
         ask = partial(self._ask, number, cancel, throttle, give_up)
         self._app.start(partial(self._reported, ask), group="command", name="command")
 
@@ -187,8 +196,10 @@ class Operating:
         return Session(shown.client, shown.context, shown.door, shown.clock)
 
     def _work(self, number: int, told: str) -> None:
-        """Begin to work on it. The task is no worker: those are cancelled when the app ends, in the middle of a
-        request too."""
+        """Begin to work on an operation.
+
+        As a task, not a worker: workers are cancelled when the app ends, even in the middle of a request.
+        """
         if self.at_work:
             return
         self.at_work = f"operation {number}"
@@ -228,7 +239,7 @@ class Operating:
         )
 
     async def _reported(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Say what refuses it on the message line."""
+        """Run a coroutine function, and put on the message line why it was refused."""
         from console.admin.errors import AdminError
         from console.session.snapshot_reader import Refused
 
@@ -242,7 +253,7 @@ class Operating:
     # -- leaving -------------------------------------------------------------------------------------------------------
 
     async def leave(self) -> None:
-        """Work on nothing any more: what is on its way is waited for, and the lease is given back."""
+        """Stop working on the operation: wait for the answer to what was sent, and release the lease."""
         task, session = self._task, self._session
         if task is None or session is None:
             return
@@ -257,5 +268,5 @@ class Operating:
 
 
 async def _shielded(task: asyncio.Task[None]) -> None:
-    """Wait for a task that goes on when the one who waits is cancelled."""
+    """Wait for a task without cancelling it with the waiter."""
     await asyncio.shield(task)

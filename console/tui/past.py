@@ -41,14 +41,14 @@ LONGEST_WAIT = 60.0
 
 
 def operation_text(operation: Operation) -> str:
-    """An open operation in the header: ``op 7 running``, ``OP 7 STALLED`` where it is held up."""
+    """Return an open operation for the header: ``op 7 running``, ``OP 7 STALLED`` if it is held up."""
     if operation.progress is None:
         return f"op {operation.number} {operation.state.value}"
     return progress_text(operation.number, operation.progress)
 
 
 def progress_text(number: int, progress: Progress) -> str:
-    """The same of what was just seen, with how much of what moves now is copied: ``op 7 running 43%``."""
+    """Return the progress of an operation for the header, with the share copied: ``op 7 running 43%``."""
     whole = progress.copied + progress.left
     share = f" {100 * progress.copied // whole}%" if whole else ""
     text = f"op {number} {progress.state.value}{share}"
@@ -67,8 +67,15 @@ class Journal:
         redraw: Callable[[], None],
         changed: Callable[[], None],
     ) -> None:
-        """app: has its workers and timers. reading: when the screen reads what. say: puts a text and its meaning on the
-        message line. redraw: draws the view that is shown again. changed: called when `due` may have another value."""
+        """Create it; `read_once` reads the journal.
+
+        Args:
+            app: runs its workers and timers.
+            reading: has whether reads are paused.
+            say: puts a text and its meaning on the message line.
+            redraw: draws the view that is shown again.
+            changed: called when `due` may have another value.
+        """
         self._app, self._session, self._reads = app, session, reading
         self._say, self._redraw, self._changed = say, redraw, changed
         self._known: FormerChanges | None = None
@@ -85,13 +92,13 @@ class Journal:
         return EventWatch(self._app, self._session, self._reads, self._redraw)
 
     def read_once(self) -> None:
-        """Read it when the cluster answers for the first time, and say what is unfinished and what is due."""
+        """Read the journal when the cluster answers for the first time, and say what is unfinished and due."""
         if not self._was_read:
             self._was_read = True
             start(self._app, partial(self._read, say=True), group="past", name="past")
 
     def tell(self, at_work: str) -> None:
-        """Show how the operation stands that this console works on; ``""`` for none."""
+        """Show the state of the operation that this console works on; ``""`` for none."""
         if at_work != self._at_work:
             self._at_work = at_work
             self._changed()
@@ -101,7 +108,9 @@ class Journal:
         start(self._app, partial(self._read, say=False), group="past", name="past")
 
     def snapshot_changed(self, snapshot: Snapshot) -> None:
-        """Read it again where a snapshot shows what a change of unknown outcome wanted: that settles the change."""
+        """Read the journal again if a snapshot shows the values that a change of unknown outcome set: it was
+        applied.
+        """
         known = self._known
         if known is None or known.past is None or self._reading or not (open_ := known.past.unfinished()):
             return
@@ -172,7 +181,7 @@ class Journal:
         return ""
 
     def take_back(self, number: int | None) -> None:
-        """Stage the opposite of a change of the journal."""
+        """Stage the edits that revert a change of the journal; None does nothing."""
         if number is not None:
             start(self._app, partial(self._take_back, number), group="command", name="command")
 
@@ -186,9 +195,15 @@ class Journal:
             self._say(failure_text(error.failure), "failed")
 
     async def revert(self, change: str, span: Span | None) -> None:
-        """Stage the opposite of a change. span: where its number stands in the command.
+        """Stage the edits that revert a change.
 
-        Raises CommandError for what is not a number, Refused, AdminError.
+        Args:
+            span: the position of its number in the command, for an error.
+
+        Raises:
+            CommandError: `change` is not a number.
+            Refused: the journal has no such change, or nothing can be staged.
+            AdminError: the cluster did not answer.
         """
         from console.language.errors import CommandError
         from console.session.journal_changes import stage_revert
@@ -211,11 +226,17 @@ class Journal:
 class OpenLake:
     """The lake that the panes read: opened when the first of them is shown, and again when a table has a newer version.
 
-    where: its place. problem: why it can't be read, as text for the operator. is_missing: there is no lake at `where`.
+    where: its path or URI. problem: why it can't be read, as text for the operator. is_missing: there is no lake at
+    `where`.
     """
 
     def __init__(self, given: str | None, setting: str | None) -> None:
-        """given: ``--lake``. setting: the context's own."""
+        """Create it without opening the lake.
+
+        Args:
+            given: of ``--lake``.
+            setting: of the context.
+        """
         self.where = lake_place(given, os.environ, setting, Path.home())
         self.problem = ""
         self.is_missing = False
@@ -224,7 +245,7 @@ class OpenLake:
         self._is_closed = False
 
     async def tables(self) -> Tables | None:
-        """The tables, opened on another thread; None where they can't be read: `problem` says why."""
+        """Return the tables, opened on another thread; None if they can't be read, and `problem` has the reason."""
         return await asyncio.to_thread(self._open)
 
     def close(self) -> None:

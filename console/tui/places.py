@@ -74,22 +74,22 @@ class Place(NamedTuple):
 
 
 def pane(number: int) -> Place:
-    """The top view of a pane, counted from 1."""
+    """Return the top view of a pane, counted from 1."""
     return Place(PANES[number - 1], number)
 
 
 def pane_named(name: str) -> Place:
-    """The top view of a pane, by its name in `PANES`."""
+    """Return the top view of a pane, by its name in `PANES`."""
     return pane(PANES.index(name) + 1)
 
 
 def up(place: Place) -> Place | None:
-    """The top view of the pane that a place is inside of; None for a top view."""
+    """Return the top view of the pane that contains a place; None for a top view."""
     return None if place == pane(place.pane) else pane(place.pane)
 
 
 def title(place: Place) -> str:
-    """The entity of a place as text, for the breadcrumbs; ``""`` for a pane's top view."""
+    """Return the entity of a place as text, for the breadcrumbs; ``""`` for a pane's top view."""
     about = place.about
     if about is None:
         return ""
@@ -103,8 +103,11 @@ def title(place: Place) -> str:
 
 
 def parts_of(place: Place) -> list[tuple[str, bool]]:
-    """The parts between which the tab key goes, each with whether it is this place: of a topic, or of the pane of
-    brokers; empty elsewhere."""
+    """Return the parts between which the tab key goes, of a topic or of the pane of brokers.
+
+    Returns:
+        Pairs of a title and whether it is this place; empty for other places.
+    """
     if place.topic is not None:
         return [(title, view == place.view) for view, title in zip(SECTIONS, SECTION_TITLES, strict=True)]
     if place.view in NODES and place.about is None:
@@ -113,12 +116,12 @@ def parts_of(place: Place) -> list[tuple[str, bool]]:
 
 
 def records_in(place: Place, wanted: Records) -> Place:
-    """Records, inside the pane of a place."""
+    """Return the place of records, inside the pane of another place."""
     return Place(keymap.RECORDS, place.pane, wanted)
 
 
 def record_title(about: Records) -> str:
-    """Which records, for the breadcrumbs."""
+    """Return as text which records are shown, for the breadcrumbs."""
     where = clean(about.topic) if about.partition is None else f"{clean(about.topic)}-{about.partition}"
     match about.start:
         case "group":
@@ -142,9 +145,10 @@ class BackStack:
         self._last: Place | None = None
 
     def go(self, place: Place, *, aside: bool = False) -> None:
-        """Make another place the current one. Going to a place on the stack goes back to it.
+        """Make another place the current one. A place that is on the stack already is gone back to.
 
-        aside: another section of the same entity, which leaves the stack as it is.
+        Args:
+            aside: the place is another section of the same entity; the stack stays as it is.
         """
         if not aside:
             # From what was found one comes back to it, wherever one had been before.
@@ -154,11 +158,11 @@ class BackStack:
         self._last, self.place = self.place, place
 
     def back(self) -> Place | None:
-        """The place before, else the top view of the pane; None where both are shown already."""
+        """Return the previous place, else the top view of the pane; None if that is shown already."""
         if self._before:
             return self._before[-1]
         return up(self.place)
 
     def last(self) -> Place | None:
-        """The place that was shown before the current one."""
+        """Return the place that was shown before the current one, None at the start."""
         return self._last

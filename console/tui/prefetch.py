@@ -36,7 +36,7 @@ class Prefetch:
         self._ahead: dict[tuple[Any, ...], Future[Any]] = {}
 
     def begin(self) -> None:
-        """Submit them."""
+        """Submit the operations."""
         operations, self._operations = self._operations, ()
         self._ahead |= {(operation, *args): self._client.submit(operation, *args) for operation, args in operations}
 
@@ -46,7 +46,7 @@ class Prefetch:
         return await asyncio.wrap_future(ahead or self._client.submit(operation, *args, **options))
 
     async def arrived(self, seconds: float) -> bool:
-        """Wait at most so many seconds; whether all results are there, and none of them is an error."""
+        """Wait for a number of seconds at most. Return whether all results are there, none of them an error."""
         ahead = list(self._ahead.values())
         if not ahead:
             return False
@@ -74,7 +74,7 @@ class SessionFactory:
         self._ahead: Prefetch | None = None
 
     def session(self, context: Context) -> Session:
-        """A session whose brokers and topics are read first, from `begin` on."""
+        """Return a session whose brokers and topics are the first reads; `begin` sends them."""
         from console.admin import cluster, topics
 
         self.close()
@@ -86,12 +86,14 @@ class SessionFactory:
         return session
 
     def begin(self) -> None:
-        """Read brokers and topics of the last session."""
+        """Read brokers and topics for the session created last."""
         if self._ahead is not None:
             self._ahead.begin()
 
     async def arrived(self, seconds: float) -> bool:
-        """Wait at most so many seconds; whether brokers and topics of the last session have been read."""
+        """Wait for a number of seconds at most. Return whether brokers and topics of the session created last were
+        read.
+        """
         return self._ahead is not None and await self._ahead.arrived(seconds)
 
     def close(self) -> None:

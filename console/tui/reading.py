@@ -38,8 +38,8 @@ def start(
 ) -> Worker[None]:
     """Run a coroutine function as a worker of this node.
 
-    It takes the function and not its coroutine: a worker that is cancelled before its first step, as at the end of the
-    program, would leave a coroutine that was never awaited, which Python reports.
+    Takes the function and not its coroutine: a worker that is cancelled before its first step, as at the end of the
+    program, would leave a coroutine that was never awaited, for which Python prints a warning.
     """
     worker: Worker[None] = node.run_worker(work, group=group, name=name, exclusive=exclusive)
     return worker
@@ -53,24 +53,24 @@ class ReadView(Protocol):
     place: Place
 
     def known(self) -> bool:
-        """Whether what it shows has been read at all."""
+        """Return whether what the view shows has been read at least once."""
         ...
 
     async def read(self) -> None:
-        """Read what it shows."""
+        """Read what the view shows. Raises AdminError."""
         ...
 
     async def read_more(self) -> None:
-        """Read what it need not wait for."""
+        """Read what the view does not wait for. Raises AdminError."""
         ...
 
 
 class Contact(Struct, frozen=True):
-    """How the last looks at the cluster went.
+    """Whether the cluster answers, as of the last poll.
 
     answered_at: UTC of the last answer, None before the first. lost: why no broker answers, None while one does. final:
-    another try by itself would do harm. silent: the brokers that do not answer while others do. unread: why the view
-    that is shown can't be read although brokers answer, and unread_since, UTC, the last time that it was.
+    retrying automatically would do harm. silent: the brokers that do not answer while others do. unread: why the view
+    that is shown can't be read although brokers answer, and unread_since, UTC, when it was read last.
     """
 
     answered_at: datetime | None = None
@@ -87,12 +87,19 @@ class Contact(Struct, frozen=True):
 
 
 def answered(at: datetime, silent: frozenset[int]) -> Contact:
-    """The cluster answered, and the view was read."""
+    """Return the contact after the cluster answered and the view was read."""
     return Contact(answered_at=at, silent=silent)
 
 
 def heard(contact: Contact, at: datetime, silent: frozenset[int], unread: Failure, since: datetime) -> Contact:
-    """The cluster answers, but what the view wants could not be read."""
+    """Return the contact after brokers answered, but the view could not be read.
+
+    The first of several failures of the same name stays, so that its text does not change with every poll.
+
+    Args:
+        at: UTC of the answer.
+        since: UTC, when the view was read last, or first asked for.
+    """
     before = contact.unread
     if before is not None:
         since = contact.unread_since or since
@@ -101,8 +108,14 @@ def heard(contact: Contact, at: datetime, silent: frozenset[int], unread: Failur
 
 
 def lost(contact: Contact, failure: Failure, final: bool, read_at: Iterable[datetime]) -> Contact:
-    """No broker answers. The first reason of a kind stays: its words differ by the broker that was asked last. read_at:
-    when parts of the cluster were read."""
+    """Return the contact after no broker answered.
+
+    The first of several failures of the same name stays: their messages differ by the broker that was asked last.
+
+    Args:
+        final: retrying automatically would do harm.
+        read_at: when the parts of the snapshot were read, UTC.
+    """
     if contact.lost is not None and contact.lost.name == failure.name and contact.final == final:
         return contact
     at = (
@@ -114,14 +127,21 @@ def lost(contact: Contact, failure: Failure, final: bool, read_at: Iterable[date
 
 
 def elsewhere(contact: Contact) -> Contact:
-    """Another view is shown: why the one before could not be read does not concern it."""
+    """Return the contact for another view, to which the failure to read the last one does not apply."""
     return replace(contact, unread=None, unread_since=None) if contact.unread is not None else contact
 
 
 def unread_text(contact: Contact, noted: bool, width: int, door: str = "console") -> str:
-    """What stands in a view that has nothing to show: that it is being read; or since when it can't be, and why, and
-    what to do. noted: the message line says why. width: of the screen. door: the session's;
-    in a replay nothing is read again."""
+    """Return the text of a view that has nothing to show: it is being read, or since when and why it can't be.
+
+    Args:
+        noted: the message line says why already.
+        width: of the screen, in cells.
+        door: the session's front end; in a ``replay`` nothing is read again.
+
+    Returns:
+        Lines of text, the last of which says what the operator can do.
+    """
     failure = contact.lost or contact.unread
     if failure is None:
         return "not read" if noted else "reading…"
@@ -143,11 +163,15 @@ of their time."""
 
 
 class Live:
-    """Reads every few seconds, never two at a time; not while it is paused."""
+    """Polls every few seconds, one poll at a time, and none while paused unless asked."""
 
     def __init__(self, read: Callable[[], Awaitable[bool]], every: float) -> None:
-        """read: gives whether it was answered. every: seconds from the end of a read to the next, 0 for none that was
-        not asked for."""
+        """Create it; `run` polls.
+
+        Args:
+            read: polls once, and returns whether the cluster answered.
+            every: seconds from the end of a poll to the next, 0 for none but those asked for.
+        """
         self._read = read
         self._every = every
         self._wake = asyncio.Event()
@@ -161,12 +185,12 @@ class Live:
         return self._wake.is_set()
 
     def now(self) -> None:
-        """Read at once, or when the read under way has ended; also while paused."""
+        """Poll at once, or as soon as the poll under way has ended; also while paused."""
         self.resting = False
         self._wake.set()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Poll until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             # Whatever asked for this read is answered by it; what asks from here on wants another.
@@ -178,7 +202,7 @@ class Live:
             await self._sleep(max(self._every, rest))
 
     async def _sleep(self, seconds: float) -> None:
-        """Wait until it is time, or a read is asked for; a pause that begins in between counts."""
+        """Wait until the next poll is due or asked for. While paused, only one that is asked for ends it."""
         self.resting = not self._wake.is_set()
         while True:
             try:
@@ -191,8 +215,10 @@ class Live:
 
 
 class Pace:
-    """When a costly read is due again: not before `every` seconds, nor before `rest` times what it took. Used with
-    ``with``."""
+    """Limits how often a costly read is repeated: not before `every` seconds, nor before `rest` times its duration.
+
+    A read that is repeated runs in a ``with`` block of it, which measures the duration.
+    """
 
     def __init__(self, every: float, rest: float = REST) -> None:
         self._every = every
@@ -201,7 +227,7 @@ class Pace:
         self._began = 0.0
 
     def due(self) -> bool:
-        """Whether it may be read now."""
+        """Return whether it may be read now."""
         return time.monotonic() >= self._next
 
     def hurry(self) -> None:
@@ -225,8 +251,11 @@ class SessionChanged(Message):
 
 
 class ClusterReached(Message):
-    """A look at the cluster for a place was answered. silent: the brokers that do not answer. unread: why what is shown
-    there could not be read nevertheless, None if it was. since: UTC, when it was read last, or first asked for."""
+    """A poll for a place was answered.
+
+    silent: the brokers that do not answer. unread: why what the place shows could not be read nevertheless, None if it
+    was. since: UTC, when it was read last, or first asked for.
+    """
 
     def __init__(self, silent: frozenset[int], place: Place, since: datetime, unread: Failure | None = None) -> None:
         self.silent = silent
@@ -237,8 +266,10 @@ class ClusterReached(Message):
 
 
 class ClusterLost(Message):
-    """A look and its repetition were not answered by any broker. final: trying again by itself would do harm (wrong
-    credentials lock accounts)."""
+    """No broker answered a poll and its repetition.
+
+    final: retrying automatically would do harm, as wrong credentials lock accounts.
+    """
 
     def __init__(self, failure: Failure, final: bool) -> None:
         self.failure = failure
@@ -288,17 +319,28 @@ class Swept(NamedTuple):
 
 
 class Reading:
-    """Reads for the view that is visible. A hidden view reads nothing; a failure is shown, and the loop goes on."""
+    """Reads for the view that is visible. Hidden views read nothing; failures are shown, and the loop goes on.
+
+    Three paces: what the view shows on every tick (`View.read`), what the header shows every `VITALS_EVERY` seconds,
+    and slow reads of the view (`slowly`), which rest ten times as long as they take.
+    """
 
     def __init__(
         self, session: Session, view: Callable[[], ReadView], post: Callable[[Message], bool], refresh: float
     ) -> None:
-        """view: the visible one. post: sends the app a message. refresh: seconds between ticks, 0 for none."""
+        """Create it; `live.run` and `slowly` read, each in a worker.
+
+        Args:
+            view: returns the visible view.
+            post: sends the app a message.
+            refresh: seconds between ticks, 0 for none.
+        """
         self._session = session
         self._view = view
         self._post = post
         self._vitals = Pace(VITALS_EVERY)
         self._versions = Pace(VERSIONS_EVERY)
+        # A little less than a tick: a tick that comes early must not skip the read until the next one.
         self._topics = Pace(refresh * 0.9, WHOLE_REST)
         self._acls = Pace(refresh * 0.9, WHOLE_REST)
         self._refresh = refresh
@@ -314,25 +356,29 @@ class Reading:
         """True while a plan is being applied: half of it must not look like another client's change."""
 
     def is_late(self, at: datetime) -> bool:
-        """Whether something that was read then should have been read again by now."""
+        """Return whether what was read at this time (UTC) should have been read again by now."""
         return (self._session.clock.now() - at).total_seconds() > 2 * self._refresh + 1
 
     def age(self, swept: Swept | None, *, each_tick: bool) -> str:
-        """``as of 09:41:07``, where a background sweep is old, or no other will follow it; of what is to be read on
-        each tick, where the next two have not brought it. Else ``""``."""
+        """Return ``as of 09:41:07`` for a sweep that is old, ``""`` for a recent one.
+
+        Args:
+            swept: None if there was no sweep yet.
+            each_tick: it is repeated on every tick, and so is old once two ticks have passed without one.
+        """
         if swept is None:
             return ""
         late = each_tick and self.is_late(swept.at)
         return f"as of {clock(swept.at)}" if swept.is_old or late or self.live.paused else ""
 
     def now(self) -> None:
-        """Read everything that is visible at once."""
+        """Read everything that is visible at once, however recently it was read."""
         for pace in (self._vitals, self._topics, self._acls):
             pace.hurry()
         self.live.now()
 
     async def _read(self) -> bool:
-        """One look at the cluster, and what came of it; whether the cluster answered."""
+        """Poll the cluster once and post what came of it. Return whether the cluster answered."""
         if self.held:
             return True
         if self._was_read[0] != (place := self._view().place):
@@ -360,9 +406,12 @@ class Reading:
         return True
 
     async def _wait_for(self, look: asyncio.Future[None]) -> bool:
-        """Until a look ends. While it takes long, the brokers are asked for little: whether it is they who are slow or
-        silent. False where the look is given up for another, on new connections: they answer again, other brokers than
-        before do, or the operator asked again or went elsewhere."""
+        """Wait until a poll ends, and while it takes long, check which brokers answer at all.
+
+        Returns:
+            False if the poll is given up for another one on new connections: brokers answer again, other brokers than
+            before do, or the operator asked again or went elsewhere.
+        """
         loop = asyncio.get_running_loop()
         began, at = loop.time(), self._session.clock.now()
         patience = max(PATIENCE, 2 * self._looks_take)
@@ -379,6 +428,7 @@ class Reading:
         return True
 
     async def _failed(self, error: BaseException) -> bool:
+        """Post why a poll failed. Return whether the loop goes on at its usual pace."""
         from console.admin.errors import AdminError, AuthenticationFailed
         from console.session.snapshot_reader import Refused
 
@@ -394,12 +444,17 @@ class Reading:
         return True
 
     async def _is_heard(self, unread: Failure | None = None) -> bool:
-        """Whether any broker answers, and which do not. unread: why the look itself was not answered."""
+        """Check which brokers answer, and post the outcome. Return whether any does.
+
+        Args:
+            unread: why the poll itself was not answered.
+        """
         from console.admin.errors import AdminError, AuthenticationFailed
 
         try:
             self._silent = await self._session.silent_brokers(PATIENCE)
         except AdminError as error:
+            # That a poll took too long says less than why brokers do not even answer this.
             known = unread is not None and unread.name != "TIMED_OUT"
             self._lost(unread if unread and known else error.failure, final=isinstance(error, AuthenticationFailed))
             return False
@@ -418,6 +473,7 @@ class Reading:
         self._post(ClusterReached(self._silent, *self._was_read, unread))
 
     async def _look(self) -> None:
+        """Read what the view shows, and what the header shows if that is due."""
         session, view = self._session, self._view()
         if not session.snapshot.cluster.brokers:
             await asyncio.gather(session.read_cluster(), view.read())
@@ -439,7 +495,7 @@ class Reading:
                 await self._session.read_versions()
 
     async def all_topics(self) -> bool:
-        """Metadata for all topics, where that is due; whether it was."""
+        """Read the metadata of all topics if that is due. Return whether it was."""
         if not self._topics.due():
             return False
         with self._topics:
@@ -447,7 +503,7 @@ class Reading:
         return True
 
     async def all_acls(self) -> None:
-        """All ACLs, where that is due: they can't be asked for in parts."""
+        """Read all ACLs if that is due: DescribeAcls has no pages."""
         if self._acls.due():
             with self._acls:
                 await self._session.read_acls()
@@ -458,7 +514,7 @@ class Reading:
         return self.live.resting and self._slow_rests
 
     async def slowly(self) -> None:
-        """The slow reads of the visible view, with rest between them, until cancelled."""
+        """Run the slow reads of the visible view, with pauses between them, until cancelled."""
         from console.admin.errors import AdminError
 
         self._slow_rests = False
@@ -477,7 +533,14 @@ class Reading:
             self._slow_rests = True
 
     async def sweep(self, resources: Sequence[ConfigResource]) -> Swept:
-        """Read the configs of many resources, with nine parts rest to one part work."""
+        """Read the configs of many resources, `SWEEP_CHUNK` at a time.
+
+        After each chunk it sleeps nine times as long as the chunk took, so that brokers spend at most a tenth of their
+        time on it.
+
+        Returns:
+            When the sweep began and how many seconds it took, with the pauses.
+        """
         loop = asyncio.get_running_loop()
         first, at = loop.time(), self._session.clock.now()
         for start in range(0, len(resources), SWEEP_CHUNK):

@@ -45,8 +45,10 @@ _PARTS = ("cluster", "quorum", "topics", "configs", "groups", "lags", "log_dirs"
 
 
 class ScreenClient:
-    """Runs the screen's reads on a record, on a thread of its own. What was asked of another time than the present one
-    is asked again."""
+    """Runs the screen's reads on a record, on a thread of its own.
+
+    A read that was under way when another time was chosen is run again for that time.
+    """
 
     def __init__(self, tape: Tape, context_settings: Any) -> None:
         self._recorded = RecordedClient(tape, context_settings)
@@ -55,7 +57,7 @@ class ScreenClient:
         self.at_ms = 0
 
     async def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
-        """The result as of the present time. Raises what the operation raises."""
+        """Return the result as of the time chosen. Raises what the operation raises."""
         while True:
             at_ms = self.at_ms
             try:
@@ -68,7 +70,7 @@ class ScreenClient:
                 return found
 
     def close(self) -> None:
-        """End the thread."""
+        """Stop the thread."""
         self._client.close()
 
 
@@ -88,7 +90,7 @@ class RecordedWatch(Watch):
     """The verdict of the moment that is shown."""
 
     def begin(self) -> None:
-        """The course of the record is found out anyway."""
+        """Do nothing: the verdicts of a record are computed anyway."""
 
     def take(self, found: Moment) -> None:
         """Show the verdict of a moment."""
@@ -97,7 +99,7 @@ class RecordedWatch(Watch):
         self._show()
 
     async def mute(self, cause: str, until: datetime | None) -> None:
-        """Only as long as the record is open."""
+        """Mute a cause as long as the record is open; None: count it again."""
         rest = {name: when for name, when in self.muted.items() if name != cause}
         self.muted = rest if until is None else {**rest, cause: until}
         self._show()
@@ -112,28 +114,28 @@ class RecordedEvents:
         self.record: Record | None = None
 
     def gaps(self) -> list[str]:
-        """None: what is not in the record is not known to be."""
+        """Return no gaps: it is unknown what a record leaves out."""
         return []
 
     def begin(self) -> None:
-        """They are found out with the course."""
+        """Do nothing: the events of a record are computed with its verdicts."""
 
 
 class Opened(NamedTuple):
-    """A record that is open for the screen. close: ends its threads."""
+    """A record that is open for the screen."""
 
     session: Session
     client: ScreenClient
     course: ReplayCourse
 
     def close(self) -> None:
-        """End its threads."""
+        """Stop its threads."""
         self.course.close()
         self.client.close()
 
 
 def open_record(replay: Replay) -> Opened:
-    """The screen's session on a record, and its course, which begins at once."""
+    """Return the screen's session on a record. Verdicts and events of the whole record are computed from now on."""
     context = replay.session.context
     client = ScreenClient(replay.tape.beside(), context.settings)
     client.at_ms = replay.times[0]
@@ -168,7 +170,11 @@ class ReplayConsole(Console):
         history: CommandHistory | None = None,
         at_ms: int | None = None,
     ) -> None:
-        """at_ms: milliseconds since 1970."""
+        """Create the console on a record.
+
+        Args:
+            at_ms: the time to show first, milliseconds since 1970; None: the first poll that brokers answered.
+        """
         self.record = open_record(replay)
         still = replace(settings or ConsoleSettings(), refresh=0)
         super().__init__(self.record.session, still, history, Given(()))
@@ -197,48 +203,48 @@ class ReplayConsole(Console):
         return ""
 
     def state(self) -> KeyState:
-        """Keys of a replay work, and none that changes anything."""
+        """Return the state in which the keys of a replay work, and none that changes anything."""
         return super().state()._replace(read_only=f"the record {clean(self.session.context.name, 60)}", replay=True)
 
     def on_mount(self) -> None:
-        """The record's time stands above the message and the keys."""
+        """Mount the line with the record's time above the message."""
         self.mount(self.time_line, before=self.frame.message)
         self.set_interval(TICK, self._tick)
 
     async def on_unmount(self) -> None:
-        """End the threads."""
+        """Stop the threads."""
         await asyncio.to_thread(self.record.close)
 
     def on_resize(self) -> None:
-        """The time line is made for a width."""
+        """Write the time line for the new width."""
         self._write_time()
 
     # -- going about in time -----------------------------------------------------------------------------------------
 
     def do_next_look(self) -> None:
-        """Show the next look."""
+        """Show the next poll."""
         self._go(lambda: self.record.course.beside(self.at_ms, 1), "this is the end of the record")
 
     def do_look_before(self) -> None:
-        """Show the look before."""
+        """Show the previous poll."""
         self._go(lambda: self.record.course.beside(self.at_ms, -1), "this is the beginning of the record")
 
     def do_next_change(self) -> None:
-        """Show the next look at which the verdict or the cluster changed."""
+        """Show the next poll at which the verdict or the cluster changed."""
         self._go(lambda: self.record.course.beside(self.at_ms, 1, jump=True), "nothing changes later in the record")
 
     def do_change_before(self) -> None:
-        """Show the last one before."""
+        """Show the previous poll at which the verdict or the cluster changed."""
         self._go(lambda: self.record.course.beside(self.at_ms, -1, jump=True), "nothing changed earlier in the record")
 
     def do_pause(self) -> None:
-        """Play, play ten times as fast, stop."""
+        """Play; then play ten times as fast; then stop."""
         self._speed = SPEEDS[(SPEEDS.index(self._speed) + 1) % len(SPEEDS)]
         self._played_ms = self.at_ms
         self._write_time()
 
     def go_to_time(self, text: str) -> None:
-        """Show the last look at a time, as an operator writes it."""
+        """Show the last poll at a time, in the forms that an operator writes."""
         course = self.record.course
         try:
             wanted = record_time(text, course.begins_ms, course.ends_ms)
@@ -253,21 +259,28 @@ class ReplayConsole(Console):
         return self.record.client.at_ms
 
     def _first_answered(self) -> Moment | None:
-        """The first moment of which something is known, the beginning if there is none, None before that is known: a
-        console's record begins with its connections."""
+        """Return the first moment with a verdict; if there is none, the first of the record.
+
+        None until that is known: a console's record begins with its connections, before any answer.
+        """
         course = self.record.course
         ended, moments = course.ended, course.moments
         return next((each for each in moments if each.verdict is not None), moments[0] if ended and moments else None)
 
     def _moment_at(self, at_ms: int) -> Moment | None:
-        """The moment at a time, None before the course came so far."""
+        """Return the moment at a time, None if the record has not been read so far yet."""
         course = self.record.course
         known = course.moments
         reached = course.ended or (bool(known) and known[-1].at_ms >= at_ms)
         return course.at(at_ms) or (known[0] if known else None) if reached else None
 
     def _go(self, find: Callable[[], Moment | None], none: str) -> None:
-        """Show what is found, now or once the record was gone through so far; none: what is said if nothing is."""
+        """Show a moment, now or once the record has been read so far.
+
+        Args:
+            find: returns the moment, None if it is not known yet or missing.
+            none: what is said if it is missing.
+        """
         self._wanted = None
         if (found := find()) is not None:
             self._show(found)

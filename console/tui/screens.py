@@ -33,7 +33,7 @@ class TextView(LineView):
         return "\n".join(plain(line) for line in self._lines)
 
     def remake(self) -> None:
-        """Make the lines again: what they tell of changed."""
+        """Make the lines again, because their content changed."""
         held = self._hold()
         self._made_for = self.size.width
         self._lines = self._make(max(20, self.size.width - 4))
@@ -46,19 +46,19 @@ class TextView(LineView):
         super().on_resize()
 
     def line_count(self) -> int:
-        """How many lines there are."""
+        """Return the number of lines."""
         return len(self._lines)
 
     def key_at(self, index: int) -> Hashable:
-        """The line's number."""
+        """Return the line's number, which is its key."""
         return index
 
     def index_of(self, key: Hashable) -> int | None:
-        """The same."""
+        """Return the line's number, None if there are fewer lines."""
         return key if isinstance(key, int) and 0 <= key < len(self._lines) else None
 
     def spans(self, index: int, width: int) -> Sequence[Span]:
-        """A line, cut to the width."""
+        """Return a line, cut to a width in cells."""
         spans: list[Span] = [(" ", "")]
         left = width - 1
         for text, meaning in self._lines[index]:
@@ -68,7 +68,7 @@ class TextView(LineView):
         return spans
 
     def header(self, width: int) -> None:
-        """None: the screen around it has a title."""
+        """Return None: the screen around it has a title."""
 
 
 class TextScreen(ModalScreen[None]):
@@ -87,13 +87,13 @@ class TextScreen(ModalScreen[None]):
         self._keys = TextLines(classes="screen-keys")
 
     def compose(self) -> ComposeResult:
-        """Title, text, keys."""
+        """Yield title, text and keys."""
         yield self._head
         yield self._body
         yield self._keys
 
     def on_mount(self) -> None:
-        """Show it."""
+        """Write the title and the keys, and give the text the focus."""
         self._head.set([(f" {self._title}", "strong")])
         self._keys.set(
             [
@@ -108,15 +108,15 @@ class TextScreen(ModalScreen[None]):
         self._body.focus()
 
     def remake(self) -> None:
-        """What it shows has changed."""
+        """Make the text again, because its content changed."""
         self._body.remake()
 
     def action_close(self) -> None:
-        """Back to the panes."""
+        """Return to the panes."""
         self.dismiss(None)
 
     def on_line_view_selected(self) -> None:
-        """Enter closes too."""
+        """Close the screen on Enter."""
         self.dismiss(None)
 
     def action_copy(self) -> None:
@@ -130,9 +130,8 @@ _NAME = BarMode("name", "", remembers=False)
 class Confirm(ModalScreen[bool]):
     """Says what will happen and asks.
 
-    names: what has to be typed, one after the other; where there are none, the key `y` is the answer. whole: False
-    where more may come to be asked (`complete`): what is answered before that counts, and nothing is done until it has
-    come.
+    names: what has to be typed, one after the other; without any, the key `y` is the answer. whole: False if more may
+    be added to the question by `complete`: an answer before that is kept, and takes effect only then.
     """
 
     AUTO_FOCUS = ""
@@ -144,7 +143,12 @@ class Confirm(ModalScreen[bool]):
     def __init__(
         self, title: str, lines: Sequence[Line], yes: str, names: Sequence[tuple[str, str]] = (), *, whole: bool = True
     ) -> None:
-        """names: pairs of what is asked for (``the context's name``) and the name itself."""
+        """Create the question.
+
+        Args:
+            yes: what the key `y` does, as text.
+            names: pairs of a description (``the context's name``) and the name that has to be typed.
+        """
         super().__init__()
         self._title = title
         self._lines = list(lines)
@@ -156,25 +160,27 @@ class Confirm(ModalScreen[bool]):
         self._bar = CommandBar(classes="answer")
 
     def compose(self) -> ComposeResult:
-        """The question, and a line to type in where a name is asked for."""
+        """Yield the question, and a line to type names in."""
         yield self._text
         yield self._bar
 
     def on_mount(self) -> None:
-        """Ask."""
+        """Ask the question."""
         self._ask()
 
     def on_resize(self) -> None:
-        """The question is wrapped to the width."""
+        """Wrap the question to the new width."""
         self._ask()
 
     def tell(self, lines: Sequence[Line]) -> None:
-        """Say more, which came to be known while it is asked; what was typed stays."""
+        """Add lines to the question, and keep what was typed."""
         self._lines += lines
         self._write()
 
     def complete(self, lines: Sequence[Line], names: Sequence[tuple[str, str]]) -> None:
-        """All that is asked is known now; what was typed stays."""
+        """Add the last lines and names to the question, and keep what was typed. An answer given before takes
+        effect.
+        """
         self._whole = True
         self._lines += lines
         begun = bool(self._names)
@@ -229,7 +235,7 @@ class Confirm(ModalScreen[bool]):
         self._text.set(*shown)
 
     def on_command_bar_submitted(self, message: CommandBar.Submitted) -> None:
-        """A name was typed: the next one, or done."""
+        """Check a name that was typed; ask for the next one, or take the answer."""
         message.stop()
         what, name = self._names[0]
         if message.text.strip() != name:
@@ -241,17 +247,17 @@ class Confirm(ModalScreen[bool]):
         self._ask()
 
     def on_command_bar_closed(self, message: CommandBar.Closed) -> None:
-        """Esc in the line."""
+        """Take Esc in the line as no."""
         message.stop()
         self.dismiss(False)
 
     def action_agree(self) -> None:
-        """Only where no name is asked for."""
+        """Take `y` as yes if no name is asked for."""
         if not self._names:
             self._agree()
 
     def action_refuse(self) -> None:
-        """Nothing is done."""
+        """Take the key as no."""
         self.dismiss(False)
 
 
@@ -265,23 +271,27 @@ class Waiting(ModalScreen[bool | None]):
     ]
 
     def __init__(self, session: Session, going: str) -> None:
-        """going: what happens once the answer is there (``leaves``)."""
+        """Create it.
+
+        Args:
+            going: what happens once the answer has come, as text (``leaves``).
+        """
         super().__init__()
         self._session = session
         self._going = going
         self._text = TextLines(classes="question")
 
     def compose(self) -> ComposeResult:
-        """What is waited for."""
+        """Yield the text."""
         yield self._text
 
     def on_mount(self) -> None:
-        """The seconds go on."""
+        """Write the text again every second, with the time that has passed."""
         self._write()
         self.set_interval(1.0, self._write)
 
     def on_resize(self) -> None:
-        """The lines are wrapped to the width."""
+        """Wrap the lines to the new width."""
         self._write()
 
     def _write(self) -> None:
@@ -311,9 +321,9 @@ class Waiting(ModalScreen[bool | None]):
         self._text.set(*shown)
 
     def action_leave(self) -> None:
-        """Do not wait."""
+        """Leave without the answer."""
         self.dismiss(True)
 
     def action_stay(self) -> None:
-        """Go on in the console."""
+        """Stay in the console."""
         self.dismiss(False)

@@ -61,11 +61,11 @@ class TextLines(Widget):
             self._painter.repaint()
 
     def dim(self, dimmed: bool) -> None:
-        """Take the colours away, or give them back: what it shows may be so no longer."""
+        """Take the colours away, or give them back: without them what is shown may be out of date."""
         self._painter.dim(dimmed)
 
     def piece_at(self, x: int, y: int = 0) -> int | None:
-        """Which span of a line stands at a column."""
+        """Return the index of the span at a column in cells, None for none."""
         left = 0
         for place, (text, _) in enumerate(self._lines[y] if y < len(self._lines) else ()):
             left += cell_width(text)
@@ -74,11 +74,11 @@ class TextLines(Widget):
         return None
 
     def on_show(self) -> None:
-        """What was set while it was hidden, or had no size yet, has not been painted."""
+        """Paint what was set while it was hidden or had no size."""
         self._painter.repaint()
 
     def on_click(self, event: events.Click) -> None:
-        """Tell the owner where the click was."""
+        """Post where the click was."""
         event.stop()
         self.post_message(self.Pressed(self, event.x, event.y))
 
@@ -93,8 +93,11 @@ class TextLines(Widget):
         partial: bool = False,  # noqa: ARG002
         default: Style | None = None,  # noqa: ARG002
     ) -> Style:
-        """The look of a meaning, straight from the theme: as component classes, a dozen for each of these lines, they
-        would take longer to style than all the rest of the first screen."""
+        """Return the style of a meaning, straight from the theme.
+
+        A dozen component classes for each of these lines would take longer to style than all the rest of the first
+        screen.
+        """
         meaning = names[0].partition("--")[2]
         return look(self.app.theme_variables, "muted" if self._painter.dimmed else meaning)
 
@@ -123,12 +126,12 @@ class Below(TextLines):
         super().__init__(classes="details")
 
     def on_resize(self) -> None:
-        """Its texts are folded for its width, which is not its owner's."""
+        """Post that its size changed: its texts are wrapped to its width, which is not its owner's."""
         self.post_message(self.Resized())
 
 
 def look(variables: Mapping[str, str], meaning: str) -> Style:
-    """The style of a meaning in a theme: its colour, and bold where the meaning is one that has to be seen."""
+    """Return the style of a meaning in a theme: its colour, and bold for meanings that must not be missed."""
     name = {"header": "heading"}.get(meaning, meaning)
     named = variables.get(f"{name}-text-style", "none")
     return Style(
@@ -140,21 +143,24 @@ def look(variables: Mapping[str, str], meaning: str) -> Style:
 
 
 def clipped(lines: Sequence[Line], count: int) -> tuple[Line, ...]:
-    """The first `count` lines, the last one ending in ``…`` where more were left out."""
+    """Return the first `count` lines, the last one ending in ``…`` if more were left out."""
     if len(lines) <= count:
         return tuple(lines)
     return (*lines[: count - 1], [*lines[count - 1], (" …", "muted")])
 
 
 def rule(title: str, width: int) -> Line:
-    """``── title ─────…``: what stands below it is about the title."""
+    """Return ``── title ─────…``, the line above what is about the title."""
     text = fit(title, max(0, width - 6)).rstrip()
     return [("── ", "muted"), (text, "strong"), (" " + "─" * max(0, width - 4 - cell_width(text)), "muted")]
 
 
 def wrap(line: Line, width: int, indent: int = 0) -> list[Line]:
-    """A line in pieces of at most `width` cells (two at least), broken at blanks where there are any; all but the first
-    indented, unless that would leave them less than half."""
+    """Return a line in pieces of at most `width` cells (two at least), broken at blanks if there are any.
+
+    Args:
+        indent: blanks before all but the first piece, unless they would take more than half of the width.
+    """
     width = max(width, 2)
     indent = indent if indent <= width // 2 and width - indent >= 2 else 0
     first, *rest = wrapped(line, width, width - indent)

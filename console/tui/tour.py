@@ -18,14 +18,14 @@ LINES: tuple[Line, ...] = (
 
 
 class Tour:
-    """path: the file whose presence says that it was seen."""
+    """What a demo shows below the causes. path: the file whose presence says that it was seen."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.is_shown = not path.exists()
 
     def end(self) -> None:
-        """Do not show it again. It blocks: call it in a thread."""
+        """Note that the tour was seen. Blocks on the file, so call it on a thread."""
         try:
             private_folder(self._path.parent)
             write_whole(self._path, b"", PRIVATE)

@@ -34,11 +34,13 @@ REST = 10
 
 
 class Watch:
-    """Begins when the pane of causes is first shown, and goes on beside all others, so that what it names has a time.
+    """Triage in the background: begins when the pane of causes is first shown, and goes on beside all others, so that
+    causes have a time.
 
-    course, verdict: of the last look, None before the first. lost: why no broker answers now, None while one does.
+    course, verdict: of the last poll, None before the first. lost: why no broker answers now, None while one does.
     muted: cause (`cause_id`) -> until when it is not counted, UTC. seen: the causes of the verdict -> when each was
-    first seen, UTC. tour: what is shown below the causes in a demo, None for nothing."""
+    first seen, UTC. tour: what is shown below the causes in a demo, None for nothing.
+    """
 
     def __init__(
         self,
@@ -48,8 +50,14 @@ class Watch:
         write_tabs: Callable[[], None],
         redraw: Callable[[], None],
     ) -> None:
-        """app: whose worker it is. reading: when the screen reads what. write_tabs: writes how many troubles there are.
-        redraw: draws the view that is shown again."""
+        """Create it; `begin` starts its worker.
+
+        Args:
+            app: runs the worker.
+            reading: has whether reads are paused.
+            write_tabs: writes the number of causes into the line of panes.
+            redraw: draws the view that is shown again.
+        """
         self._app, self._session, self._reading = app, session, reading
         self._write_tabs, self._redraw = write_tabs, redraw
         self._worker: Worker[None] | None = None
@@ -64,13 +72,13 @@ class Watch:
         self._first = asyncio.Event()
 
     def begin(self) -> None:
-        """Watch from now on; where the live refresh is stopped, take one look."""
+        """Diagnose from now on; if the live refresh is paused, once."""
         self._is_asked = True
         if self._worker is None or self._worker.is_finished:
             self._worker = start(self._app, self._run, group="watch", name="watch")
 
     async def first(self) -> None:
-        """Wait for the first verdict, or until it is known that none can be had."""
+        """Wait for the first verdict, or until brokers fail to answer."""
         await self._first.wait()
 
     @property
@@ -81,7 +89,7 @@ class Watch:
         return alarms(self.verdict, self.muted) if self.verdict is not None else 0
 
     async def mute(self, cause: str, until: datetime | None) -> None:
-        """Do not count a cause until then; None: count it again."""
+        """Mute a cause until a time (UTC); None: count it again."""
         rest = {name: when for name, when in self.muted.items() if name != cause}
         self.muted = rest if until is None else {**rest, cause: until}
         self._show()
@@ -118,7 +126,7 @@ class Watch:
                 await looker.rest()
 
     def _has_lost(self, error: AdminError | Refused) -> None:
-        """The verdict is of the past now. The header finds that out by its own reads, at once."""
+        """Keep the verdict, marked as old, and let the header read at once whether brokers answer."""
         if self.lost is None:
             log.warning("triage: %s", error.failure)
             self._reading.now()
@@ -127,7 +135,7 @@ class Watch:
         self._redraw()
 
     async def _look(self, looker: Looker) -> None:
-        """Look, and judge. Raises AdminError and Refused."""
+        """Poll the cluster, and diagnose it unless the last diagnosis was too recent. Raises AdminError and Refused."""
         from console.present.triage import cause_id, cause_rows
         from console.triage.course import after, begin
         from console.triage.diagnosis import diagnose
@@ -154,7 +162,7 @@ class Watch:
 
 
 def _steady(before: Verdict | None, now: Verdict) -> Verdict:
-    """The verdict with what is equal to that before as the very same objects: a view draws nothing for them."""
+    """Return the verdict with equal parts replaced by the former objects, for which a view draws nothing again."""
     from msgspec.structs import asdict, replace
 
     known = asdict(before) if before is not None else {}

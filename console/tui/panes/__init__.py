@@ -12,12 +12,15 @@ if TYPE_CHECKING:
 
 
 def make_view(name: str, host: PaneHost) -> View:
-    """Create the view of a name of `console.tui.keymap`. Its module is imported when it is first shown."""
+    """Create the view of a name of `console.tui.keymap`.
+
+    Its module is imported only now, so that the first screen does not wait for the other panes.
+    """
     return _class(name)(host)
 
 
 def sort_columns(name: str) -> list[Column]:
-    """The columns of a view that can be sorted by a key, for the documentation."""
+    """Return the columns of a view that a key sorts by, for the documentation."""
     columns: Sequence[Column] = getattr(_class(name), "COLUMNS", ())
     return [column for column in columns if column.sort_key is not None]
 

@@ -38,15 +38,15 @@ class AclsView(TableView[AclRow]):
         self._rows: list[AclRow] = []
 
     def inputs(self) -> tuple[object, ...]:
-        """The bindings, the plan, the topic."""
+        """Return the ACLs, the plan, the topic and the order."""
         return self.snapshot.acls, self.plan.staged, self.place.about, self._by, self.host.changed.version
 
     async def read(self) -> None:
-        """All bindings."""
+        """Read all ACLs. Raises AdminError."""
         await self.host.reading.all_acls()
 
     def rows(self) -> list[AclRow]:
-        """All bindings, or those that touch the topic."""
+        """Return all ACLs, or those that match the topic."""
         topic = self.place.topic
         made_from = (self.snapshot.acls, self.plan.staged, self._by, topic)
         if any(a is not b for a, b in zip(made_from, self._made_from, strict=True)):
@@ -56,59 +56,59 @@ class AclsView(TableView[AclRow]):
         return self._rows
 
     def empty_text(self) -> str:
-        """What stands in an empty table."""
+        """Return the text of a table without rows."""
         text = super().empty_text()
         if text == self.EMPTY and self.place.topic is not None:
             return "no ACL touches this topic: whether anybody may use it, the brokers' settings say"
         return text
 
     def key(self, row: AclRow) -> Hashable:
-        """The binding."""
+        """Return the ACL itself, which has no other name."""
         return row.acl
 
     def key_text(self, key: Hashable) -> str:
-        """The binding as the grammar writes it."""
+        """Return the ACL as commands write it."""
         return acl_text(key) if isinstance(key, Acl) else super().key_text(key)
 
     def words(self, row: AclRow) -> str:
-        """The binding as the grammar writes it."""
+        """Return the ACL as commands write it."""
         return search_text(row.acl)
 
     def cells(self, row: AclRow) -> list[Cell]:
-        """A row."""
+        """Return the cells of a row."""
         return ACLS[self._by].cells(row)
 
     def status(self) -> Line:
-        """In which order, and how many."""
+        """Return the order and the number of ACLs."""
         return [(f"by {self._by}  ", "muted"), *super().status()]
 
     def target(self) -> ConfigResource | None:
-        """The topic whose bindings these are."""
+        """Return the topic whose ACLs are shown, None for those of the cluster."""
         about = self.place.about
         return about if isinstance(about, ConfigResource) else None
 
     def targets(self) -> list[ConfigResource | QuotaEntity]:
-        """The entity, whatever is marked."""
+        """Return the entity: marked rows are parts of it."""
         target = self.target()
         return [] if target is None else [target]
 
     def copied(self) -> str:
-        """The binding as the grammar writes it."""
+        """Return the ACL as commands write it."""
         row = self.row()
         return acl_text(row.acl) if row else ""
 
     def do_grouping(self) -> None:
-        """By principal, or by resource."""
+        """Order by principal, or by resource."""
         self._by = "resource" if self._by == "principal" else "principal"
         self.table.set_columns(ACLS[self._by].layout, self.table.rows)
         self.redraw()
 
     def do_add(self) -> None:
-        """Allow something, in the command bar."""
+        """Begin an ``allow`` command in the command bar."""
         self.host.prefill("allow User:")
 
     def do_explain(self) -> None:
-        """What the ACL under the cursor does, among all others."""
+        """Show what the ACL under the cursor allows or denies, given all others."""
         row = self.row()
         if row is not None:
             self.host.start(partial(self._explain, row.acl), group="command", name="command")
@@ -128,7 +128,7 @@ class AclsView(TableView[AclRow]):
         )
 
     def do_revoke(self) -> None:
-        """Stage the removal of the bindings meant, or take back what is staged for them."""
+        """Stage the deletion of the ACLs meant, or take back what is staged for them."""
         rows, hidden = self.rows_meant(), self.left_out()
         staged = [row for row in rows if row.staged]
         for row in staged:

@@ -36,7 +36,7 @@ class BrokersView(TableView[BrokerRow]):
         self._rates = ShownRates()
 
     def inputs(self) -> tuple[object, ...]:
-        """The cluster, its quorum, what the topics put on the brokers, configs, the plan."""
+        """Return the cluster, its quorum, the brokers' load by topics, configs and the plan."""
         known = self.snapshot
         return (
             known.cluster,
@@ -52,18 +52,22 @@ class BrokersView(TableView[BrokerRow]):
         )
 
     async def read(self) -> None:
-        """Brokers and quorum, topics for the counts, and the brokers' own configs."""
+        """Read brokers and quorum, topics for the counts, and the brokers' own configs.
+
+        Raises:
+            AdminError: no broker answered.
+        """
         session = self.host.session
         read_rates(self)
         await asyncio.gather(session.read_cluster(), session.read_quorum(), self.host.reading.all_topics())
         await session.read_configs([CLUSTER_DEFAULT, *map(broker_resource, self.answering())])
 
     async def read_more(self) -> None:
-        """Versions; disk use comes with the rates."""
+        """Read versions. Disk use is read with the rates."""
         await self.host.session.read_versions()
 
     def rows(self) -> list[BrokerRow]:
-        """The cluster default, then the brokers."""
+        """Return the cluster default, then the brokers."""
         if self.snapshot.topics is not self._loads[0]:
             self._loads = (self.snapshot.topics, broker_loads(self.snapshot))
         if not self.known():
@@ -71,29 +75,29 @@ class BrokersView(TableView[BrokerRow]):
         return broker_rows(self.snapshot, self.plan, self._loads[1], self._rates.by_leader(self.snapshot))
 
     def key(self, row: BrokerRow) -> Hashable:
-        """The config resource's name."""
+        """Return the name of the config resource: the broker's id as text, ``""`` for the cluster default."""
         return row.key
 
     def key_text(self, key: Hashable) -> str:
-        """The broker, or the default."""
+        """Return ``broker 3``, or the cluster default."""
         return f"broker {key or DEFAULT}"
 
     def words(self, row: BrokerRow) -> str:
-        """Id, host and rack."""
+        """Return id, host and rack."""
         broker = row.broker
         return f"{broker.id} {broker.host} {broker.rack or ''}" if broker else "<default>"
 
     def in_trouble(self, row: BrokerRow) -> bool:
-        """One with a symptom, or a key that is odd; the cluster default with such a key."""
+        """Return whether the broker has a symptom, or a config of the row is one."""
         found = self.trouble.found
         return (row.broker is not None and row.broker.id in found.brokers) or row.resource in found.configs
 
     def cells(self, row: BrokerRow) -> list[Cell]:
-        """A row."""
+        """Return the cells of a row."""
         return BROKERS.cells(row)
 
     def sort_key(self, column: str) -> Callable[[BrokerRow], Any]:
-        """Most first; the cluster default stays on top."""
+        """Return a key that puts the largest value first, below the cluster default."""
         numbers: dict[str, Callable[[BrokerRow], float]] = {
             "leaders": lambda row: row.load.leaders,
             "elect": lambda row: row.load.to_elect,
@@ -108,15 +112,15 @@ class BrokersView(TableView[BrokerRow]):
         return lambda row: (row.broker is not None, -numbers[column](row), row.key)
 
     def status(self) -> Line:
-        """The quorum."""
+        """Return the quorum's leader and health."""
         return quorum_line(self.snapshot)
 
     def target_of(self, row: BrokerRow) -> ConfigResource:
-        """The broker's configs, or the cluster default."""
+        """Return the resource of the broker's configs, or the cluster default."""
         return row.resource
 
     def copied(self) -> str:
-        """Host and port."""
+        """Return ``host:port``."""
         row = self.row()
         return f"{row.broker.host}:{row.broker.port}" if row and row.broker else ""
 
@@ -128,7 +132,7 @@ class BrokersView(TableView[BrokerRow]):
             self.host.navigator.open_resource(self.target_of(row))
 
     def do_unregister(self) -> None:
-        """Unregister the broker, in the command bar; one that is alive is refused."""
+        """Begin the command that unregisters the broker; one that is alive is refused."""
         row = self.row()
         if row is None or row.broker is None:
             self.host.say("the cluster default is no broker", "muted")
@@ -138,16 +142,16 @@ class BrokersView(TableView[BrokerRow]):
             self.host.prefill(f"unregister broker {row.broker.id}")
 
     def do_drain(self) -> None:
-        """Drain the brokers that are meant, in the command bar; on the cluster default: balance all."""
+        """Begin the command that drains the brokers meant; on the cluster default one that balances all."""
         brokers = [row.broker.id for row in self.rows_meant() if row.broker is not None]
         self.host.prefill(f"drain broker {commas(brokers)} throttle " if brokers else "balance throttle ")
 
     def do_edit(self) -> None:
-        """Set a config of the brokers meant, in the command bar."""
+        """Begin the command that sets a config of the brokers meant."""
         self.host.edit_entities(self.targets())
 
     def do_elect(self) -> None:
-        """Stage the elections of the preferred leaders that these brokers are; on the cluster default, of all."""
+        """Stage the elections of the brokers meant where they are preferred leaders; on the cluster default of all."""
         from console.tui.electing import elect_leaders
 
         brokers = [row.broker.id for row in self.rows_meant() if row.broker is not None]

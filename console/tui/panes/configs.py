@@ -41,7 +41,7 @@ DETAILS_AFTER = 0.12
 
 
 class ConfigsView(TableView[ConfigRow]):
-    """One table of keys, and below it all about the one under the cursor."""
+    """A table of config keys, and the details of the key under the cursor below it."""
 
     NAME = keymap.CONFIGS
     PARTS = frozenset({"configs"})
@@ -57,7 +57,7 @@ class ConfigsView(TableView[ConfigRow]):
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """Breadcrumbs, table, details."""
+        """Yield breadcrumbs, table and details."""
         yield from super().compose()
         yield self.below
 
@@ -68,15 +68,15 @@ class ConfigsView(TableView[ConfigRow]):
         return about if isinstance(about, ConfigResource) else CLUSTER_DEFAULT
 
     def known(self) -> bool:
-        """Whether the entity's configs were read."""
+        """Return whether the entity's configs were read."""
         return self.resource in self.snapshot.configs
 
     def concerns(self, failure: ReadFailure) -> bool:
-        """This entity, or all of them."""
+        """Return whether a failure is about this entity, or about all."""
         return failure.entity in ("", config_label(self.resource))
 
     def inputs(self) -> tuple[object, ...]:
-        """The entity's set, its documentation, the plan and its outcomes, the marks, the brokers' own sets."""
+        """Return the entity's configs, their documentation, the plan with its outcomes, and the brokers' configs."""
         known = self.snapshot
         return (
             self.resource,
@@ -88,7 +88,7 @@ class ConfigsView(TableView[ConfigRow]):
         )
 
     async def read(self) -> None:
-        """The entity's configs; documentation once for each kind."""
+        """Read the entity's configs, with the documentation if that is not known yet. Raises AdminError."""
         resource, known = self.resource, self.snapshot
         entries = known.configs.get(resource)
         documented = entries is not None and all(
@@ -97,7 +97,7 @@ class ConfigsView(TableView[ConfigRow]):
         await self.host.session.read_configs([resource], documentation=not documented and self._ask_for(resource))
 
     def _ask_for(self, resource: ConfigResource) -> bool:
-        """Ask once for each entity: some keys have no documentation."""
+        """Return whether documentation was not requested for this entity yet: some keys have none."""
         asked = (resource, self._documented)
         self._documented = resource
         return asked[0] != asked[1]
@@ -105,49 +105,49 @@ class ConfigsView(TableView[ConfigRow]):
     _documented: ConfigResource | None = None
 
     async def read_more(self) -> None:
-        """For a topic, the brokers' own configs, from which it inherits."""
+        """Read the brokers' configs, from which a topic inherits."""
         if self.resource.type == TOPIC:
             await self.host.session.read_configs([*map(broker_resource, self.answering())])
 
     def rows(self) -> list[ConfigRow]:
-        """What is set here first."""
+        """Return the configs, those that are set here first."""
         resource = self.resource
         lines = lines_of(diff(self.plan, self.snapshot), resource)
         entries = self.snapshot.configs.get(resource)
         return config_rows(resource, entries, lines, self.plan, overrides_only=self._only_overrides)
 
     def draw(self) -> None:
-        """The table and the details."""
+        """Draw the table and the details."""
         super().draw()
         self._show_details()
 
     def key(self, row: ConfigRow) -> Hashable:
-        """The key."""
+        """Return the config's key."""
         return row.key
 
     def words(self, row: ConfigRow) -> str:
-        """Key and value."""
+        """Return key and value."""
         return f"{row.key} {row.entry.value or '' if row.entry else ''}"
 
     def in_trouble(self, row: ConfigRow) -> bool:
-        """One that is odd, or was refused."""
+        """Return whether triage names the config, or its staged edit was refused."""
         return row.key in self.trouble.found.configs.get(self.resource, ()) or (
             row.outcome is not None and not row.outcome.ok
         )
 
     def cells(self, row: ConfigRow) -> list[Cell]:
-        """A row."""
+        """Return the cells of a row."""
         changed = self.host.changed.when(self.resource, row.key) is not None
         return CONFIGS.cells(ConfigLine(row, described_by(self.resource, self.snapshot), changed))
 
     def sort_key(self, column: str) -> Callable[[ConfigRow], Any]:
-        """By key, or by source."""
+        """Return a key by config key, or by source."""
         if column == "source":
             return lambda row: (row.entry.source if row.entry else 0, row.key)
         return lambda row: row.key
 
     def status(self) -> Line:
-        """``3 overrides of 33``."""
+        """Return ``3 overrides of 33``."""
         entries = self.snapshot.configs.get(self.resource)
         if entries is None:
             return []
@@ -163,13 +163,13 @@ class ConfigsView(TableView[ConfigRow]):
     # -- details -------------------------------------------------------------------------------------------------------
 
     def on_line_view_highlighted(self) -> None:
-        """The details follow when the cursor has come to rest."""
+        """Show the details once the cursor has rested for `DETAILS_AFTER` seconds."""
         if self._timer is not None:
             self._timer.stop()
         self._timer = self.set_timer(DETAILS_AFTER, self._show_details)
 
     def on_below_resized(self) -> None:
-        """The details are wrapped to the width."""
+        """Wrap the details to their new width."""
         self._show_details()
 
     def _show_details(self) -> None:
@@ -178,7 +178,7 @@ class ConfigsView(TableView[ConfigRow]):
         self.below.set(*([(" ", ""), *line] for line in clipped(lines, max(1, self.below.size.height))))
 
     def details(self, width: int) -> list[Line]:
-        """All about the key under the cursor."""
+        """Return the details of the key under the cursor, wrapped to a width in cells."""
         row = self.row()
         if row is None:
             return []
@@ -186,18 +186,18 @@ class ConfigsView(TableView[ConfigRow]):
         return [part for line in lines for part in wrap(line, width, indent=2)]
 
     def _by_broker(self, row: ConfigRow) -> dict[int, Inherited]:
-        """What each broker would give, where they differ."""
+        """Return the value that a topic would inherit from each broker, if they differ; else an empty dict."""
         if self.resource.type != TOPIC or row.entry is None:
             return {}
         return differing(self.snapshot, row.key)
 
     def on_line_view_selected(self, message: LineView.Selected) -> None:
-        """Enter shows all the details."""
+        """Show all details."""
         message.stop()
         self.do_details()
 
     def do_details(self) -> None:
-        """All about the key, with room to read."""
+        """Show all details on a screen of their own."""
         row = self.row()
         if row is not None:
             self.host.show_text(row.key, self.details)
@@ -205,21 +205,21 @@ class ConfigsView(TableView[ConfigRow]):
     # -- what can be done ----------------------------------------------------------------------------------------------
 
     def target(self) -> ConfigResource | None:
-        """The entity."""
+        """Return the entity."""
         return self.resource
 
     def on_list_key(self) -> bool:
-        """Whether the key under the cursor holds a list."""
+        """Return whether the config under the cursor has a list as its value."""
         row = self.row()
         return row is not None and row.list_type
 
     def targets(self) -> list[ConfigResource | QuotaEntity]:
-        """The entity, whatever is marked."""
+        """Return the entity: marked rows are parts of it."""
         target = self.target()
         return [] if target is None else [target]
 
     def copied(self) -> str:
-        """``key=value``, never a hidden value."""
+        """Return ``key=value``, without the value if it is hidden."""
         row = self.row()
         if row is None:
             return ""
@@ -227,19 +227,19 @@ class ConfigsView(TableView[ConfigRow]):
         return row.key if value is None or value == HIDDEN else f"{row.key}={value}"
 
     def do_overrides(self) -> None:
-        """Show all keys, or what is set here."""
+        """Show all keys, or only overrides."""
         self._only_overrides = not self._only_overrides
         self.redraw()
 
     def do_edit(self) -> None:
-        """Set the key, in the command bar; a secret is asked for, hidden."""
+        """Begin the command that sets the key. For a sensitive key it has ``?``, which asks for the value."""
         row = self.row()
         if row is not None:
             secret = "?" if row.entry is not None and row.entry.sensitive else ""
             self.host.prefill(f"set {subject_text(self.resource)} {quote(row.key)}={secret}")
 
     def do_append(self) -> None:
-        """Add to the list, in the command bar."""
+        """Begin the command that appends to the list."""
         row = self.row()
         if row is not None:
             self.host.prefill(f"append {subject_text(self.resource)} {quote(row.key)}=")

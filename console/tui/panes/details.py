@@ -14,32 +14,36 @@ Row = TypeVar("Row")
 
 
 class DetailsView(TableView[Row]):
-    """A table, and below it what is to know of the row under the cursor."""
+    """A table, and the details of the row under the cursor below it."""
 
     def __init__(self, host: PaneHost) -> None:
         super().__init__(host)
         self.below = Below()
 
     def compose(self) -> ComposeResult:
-        """Breadcrumbs, table, details."""
+        """Yield breadcrumbs, table and details."""
         yield from super().compose()
         yield self.below
 
     def details(self, row: Row) -> list[Line]:
-        """A title's text as the first line, then what is to know of a row."""
+        """Return the details of a row.
+
+        Returns:
+            The first line has the title as its only span; the others are the text, which is wrapped to the width.
+        """
         raise NotImplementedError
 
     def draw(self) -> None:
-        """The table and the details."""
+        """Draw the table and the details."""
         super().draw()
         self._show_details()
 
     def on_line_view_highlighted(self) -> None:
-        """The details of the row under the cursor."""
+        """Show the details of the row that is now under the cursor."""
         self._show_details()
 
     def on_below_resized(self) -> None:
-        """The details have another size."""
+        """Wrap the details to their new width."""
         self._show_details()
 
     def _show_details(self) -> None:

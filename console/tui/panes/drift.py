@@ -31,7 +31,12 @@ _NAMED = {"broker": "brokers", "cluster": "clusters", "baseline": "the baseline"
 
 
 def _columns(scope: str, peers: Sequence[str]) -> tuple[Column, ...]:
-    """The fixed ones, then a column for each peer."""
+    """Return the fixed columns, then one for each peer.
+
+    Args:
+        scope: one of `SCOPES`, or `START`.
+        peers: ids of brokers or clusters. The first ones stay longest on a narrow screen.
+    """
     most = {"baseline": "Wanted", START: "At start"}.get(scope, "Most")
     return (
         Column("severity", width=2, gutter=True),
@@ -51,7 +56,7 @@ def _columns(scope: str, peers: Sequence[str]) -> tuple[Column, ...]:
 
 
 class DriftView(LakeView[DriftRow]):
-    """One row for each key in which something differs. Enter stages the alignment."""
+    """One row for each key that differs. Enter stages the edits that align it."""
 
     NAME = keymap.DRIFT
     TABLE = "drift"
@@ -69,16 +74,16 @@ class DriftView(LakeView[DriftRow]):
         self._made: tuple[tuple[object, ...], list[DriftRow]] = ((), [])
 
     def question(self) -> Hashable:
-        """Among whom."""
+        """Return the scope: brokers, clusters or the baseline."""
         return self._scope
 
     def find(self, tables: Tables) -> Sequence[DriftRow]:
-        """What differs: of clusters in all of them, else in this one."""
+        """Return what differs: between clusters in all of them, else in this one. Raises LakeError."""
         cluster = None if self._scope == "cluster" else self.cluster_id
         return drift_rows(drift(tables, cluster, self._scope), self._scope)
 
     async def without(self) -> None:
-        """Brokers as they are now; what changed since watching began."""
+        """Show how brokers differ now, or what changed since the console began."""
         record = self.host.journal.events.record
         of = (self._scope, self.snapshot.configs, self.snapshot.cluster, record, self.is_without)
         if len(self._made[0]) == len(of) and all(a is b for a, b in zip(self._made[0], of, strict=True)):
@@ -92,12 +97,12 @@ class DriftView(LakeView[DriftRow]):
         self.take(LakeAnswer(self._made[1], None, (), ()), "")
 
     def rows(self) -> Sequence[DriftRow]:
-        """The answer; the columns follow from it."""
+        """Return the answer. Its peers decide on the columns."""
         rows: Sequence[DriftRow] = self._told.rows  # type: ignore[assignment]
         return rows
 
     def draw(self) -> None:
-        """The columns of the peers, then the rows."""
+        """Set a column for each peer, then the rows."""
         self._peers = self._names()
         scope = START if self._scope == "baseline" and self.is_without else self._scope
         if (scope, self._peers) != self._drawn:
@@ -106,7 +111,7 @@ class DriftView(LakeView[DriftRow]):
         super().draw()
 
     def _names(self) -> tuple[str, ...]:
-        """Who is compared: all brokers, all clusters of the lake with this one first."""
+        """Return the peers: all brokers, or all clusters of the lake with this one first."""
         odd = {name for row in self.rows() for name in row.odd}
         if self._scope == "broker":
             known = {str(broker.id) for broker in self.snapshot.cluster.brokers}
@@ -116,27 +121,27 @@ class DriftView(LakeView[DriftRow]):
         return tuple(sorted(odd | set(self._told.clusters), key=lambda name: (name != self.cluster_id, name)))
 
     def key(self, row: DriftRow) -> Hashable:
-        """What has which key."""
+        """Return entity and config key."""
         return row.entity, row.attr
 
     def words(self, row: DriftRow) -> str:
-        """The key, the values, who is odd."""
+        """Return the key, its values and the peers that differ."""
         return " ".join((row_name(row), row.majority, *row.odd, *(each.this_value or "" for each in row.odd.values())))
 
     def in_trouble(self, _row: DriftRow) -> bool:
-        """All of them: each differs."""
+        """Return True: each row differs."""
         return True
 
     def cells(self, row: DriftRow) -> list[Cell]:
-        """A row."""
+        """Return the cells of a row."""
         return drift_cells(row, self._peers)
 
     def sort_key(self, column: str) -> Callable[[DriftRow], Any]:
-        """By the key."""
+        """Return a key by name."""
         return lambda row: (row_name(row), column)
 
     def crumbs(self) -> Line:
-        """Among whom, of the three."""
+        """Return the three scopes, with the current one marked."""
         line: Line = [("drift", "strong")]
         for scope in SCOPES:
             title = "Since start" if scope == "baseline" and self.is_without else _TITLES[scope]
@@ -144,7 +149,7 @@ class DriftView(LakeView[DriftRow]):
         return line
 
     def empty_text(self) -> str:
-        """That nothing differs, among whom."""
+        """Return that nothing differs in this scope, or why that is not known."""
         text = super().empty_text()
         if text != self.EMPTY:
             return text
@@ -160,7 +165,7 @@ class DriftView(LakeView[DriftRow]):
         return clock(record.began) if record is not None else "the start"
 
     def details(self, row: DriftRow) -> list[Line]:
-        """Each odd one, and what Enter does."""
+        """Return each peer that differs, and what Enter stages."""
         texts = [edit_text(wish.edit) for wish in self._wishes(row)]
         more = f"  (+{len(texts) - 1})" if len(texts) > 1 else ""
         does: list[Line] = [[("⏎ ", "strong"), (texts[0] + more, "muted")]] if texts else []
@@ -169,7 +174,7 @@ class DriftView(LakeView[DriftRow]):
         return [[(row_name(row), "")], *drift_lines(row), *does]
 
     def _wishes(self, row: DriftRow) -> list[Wish]:
-        """An edit for each odd one of this cluster."""
+        """Return an edit for each peer of this cluster that differs."""
         return [self._wish(each) for each in row.odd.values()]
 
     def _wish(self, odd: Drifted) -> Wish:
@@ -179,13 +184,13 @@ class DriftView(LakeView[DriftRow]):
         return Wish(align(odd), odd.this_value, effective=odd.scope == "broker", source=source)
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
-        """Stage the alignment of the rows meant."""
+        """Stage the edits that align the rows meant."""
         message.stop()
         self.stage([wish for row in self.rows_meant() for wish in self._wishes(row)], self.left_out())
         self.table.set_marks(())
 
     def target_of(self, row: DriftRow) -> ConfigResource | QuotaEntity | None:
-        """What the key is of, where it is one thing."""
+        """Return the entity of the key, None if several brokers differ."""
         odd = next(iter(row.odd.values()), None)
         if odd is None or (self._scope == "broker" and len(row.odd) > 1):
             return None
@@ -195,7 +200,7 @@ class DriftView(LakeView[DriftRow]):
         return config_resource(type_, name) if type_ in CONFIG_TYPES else None
 
     def do_scope(self) -> None:
-        """Among brokers, among clusters, against the baseline."""
+        """Compare brokers, clusters, or this cluster with the baseline."""
         self._scope = SCOPES[(SCOPES.index(self._scope) + 1) % len(SCOPES)]
         self.table.set_marks(())
         self._asked = None
@@ -203,6 +208,6 @@ class DriftView(LakeView[DriftRow]):
         self.tell_where()
 
     def copied(self) -> str:
-        """The row in a line."""
+        """Return the row as one line."""
         row = self.row()
         return self.words(row) if row else ""

@@ -47,7 +47,7 @@ class EntitiesView(TableView[ConfigResource]):
         self._rows: list[ConfigResource] = []
 
     def inputs(self) -> tuple[object, ...]:
-        """Brokers, topics, what is listed, their configs, the plan."""
+        """Return brokers, topics, the listed resources, their configs and the plan."""
         known = self.snapshot
         return (
             known.cluster,
@@ -59,7 +59,7 @@ class EntitiesView(TableView[ConfigResource]):
         )
 
     async def read(self) -> None:
-        """The names, and the configs of what is on the screen."""
+        """Read the names, and the configs of the rows on the screen. Raises AdminError."""
         session = self.host.session
         await self.host.reading.all_topics()
         listed = tuple(sorted(await session.list_resources(IN_RESOURCE_LISTS)))
@@ -70,12 +70,12 @@ class EntitiesView(TableView[ConfigResource]):
         await session.read_configs(self.visible_rows() or self._everything()[: self.host.size.height])
 
     async def read_more(self) -> None:
-        """The configs of all."""
+        """Read the configs of all entities."""
         self._swept = await self.host.reading.sweep(self._everything())
         self.tell_where()
 
     def _everything(self) -> list[ConfigResource]:
-        """All that have configs, by kind; the same list while there are the same."""
+        """Return all entities that have configs, by kind; the same list while none was added or removed."""
         known = self.snapshot
         made_from = (known.cluster, known.topics, self._listed, self.plan.staged)
         if all(a is b for a, b in zip(made_from, self._made_from, strict=True)):
@@ -97,33 +97,33 @@ class EntitiesView(TableView[ConfigResource]):
         return self._rows
 
     def _overrides(self, resource: ConfigResource) -> int | None:
-        """How many configs an entity sets itself; None where that was not read."""
+        """Return the number of configs that an entity overrides; None if they were not read."""
         entries = self.snapshot.configs.get(resource)
         return None if entries is None else own_count(entries, resource)
 
     def rows(self) -> list[ConfigResource]:
-        """All entities, or those that set something."""
+        """Return all entities, or those with overrides or staged edits."""
         rows = self._everything()
         return [row for row in rows if self._overrides(row) or row in self._staged] if self._only_overrides else rows
 
     def key(self, row: ConfigResource) -> Hashable:
-        """The resource itself."""
+        """Return the resource itself."""
         return row
 
     def key_text(self, key: Hashable) -> str:
-        """Kind and name."""
+        """Return kind and name."""
         return resource(key) if isinstance(key, ConfigResource) else super().key_text(key)
 
     def words(self, row: ConfigResource) -> str:
-        """Kind and name."""
+        """Return kind and name."""
         return f"{resource_word(row.type)} {row.name or DEFAULT}"
 
     def in_trouble(self, row: ConfigResource) -> bool:
-        """One with an odd key."""
+        """Return whether triage names one of its configs."""
         return row in self.trouble.found.configs
 
     def cells(self, row: ConfigResource) -> list[Cell]:
-        """A row."""
+        """Return the cells of a row."""
         changed, overrides = self.host.changed.when(row), self._overrides(row)
         return [
             ("*", "pending") if row in self._staged else "",
@@ -134,7 +134,7 @@ class EntitiesView(TableView[ConfigResource]):
         ]
 
     def sort_key(self, column: str) -> Callable[[ConfigResource], Any]:
-        """By name; most, or latest, first."""
+        """Return a key by name, or one that puts the largest number or the latest change first."""
         if column == "name":
             return lambda row: (row.name, row.type)
         if column == "over":
@@ -142,16 +142,16 @@ class EntitiesView(TableView[ConfigResource]):
         return lambda row: -(at.timestamp() if (at := self.host.changed.when(row)) else 0)
 
     def status(self) -> Line:
-        """Whether all are shown."""
+        """Return the age of the overrides, whether only some are shown, and the number of entities."""
         only: Line = [("only those that set something  ", "pending")] if self._only_overrides else []
         return [*self.age("overrides", self._swept), *only, *super().status()]
 
     def target_of(self, row: ConfigResource) -> ConfigResource:
-        """The entity."""
+        """Return the entity."""
         return row
 
     def copied(self) -> str:
-        """The name."""
+        """Return the name."""
         row = self.row()
         return row.name or DEFAULT if row else ""
 
@@ -163,10 +163,10 @@ class EntitiesView(TableView[ConfigResource]):
             self.host.navigator.open_resource(row)
 
     def do_overrides(self) -> None:
-        """Show all, or those that set something."""
+        """Show all entities, or those with overrides."""
         self._only_overrides = not self._only_overrides
         self.redraw()
 
     def do_edit(self) -> None:
-        """Set a config of the entities meant, in the command bar."""
+        """Begin the command that sets a config of the entities meant."""
         self.host.edit_entities(self.targets())

@@ -41,7 +41,7 @@ Row = Event | PastRow
 
 
 class EventsView(LakeView[Row]):
-    """One row for each event. Enter stages the way back."""
+    """One row for each event. Enter stages the edits that revert it."""
 
     NAME = keymap.EVENTS
     MARKS = False
@@ -60,12 +60,12 @@ class EventsView(LakeView[Row]):
     # -- the lake's part -----------------------------------------------------------------------------------------------
 
     def question(self) -> Hashable:
-        """What it is about, and up to when."""
+        """Return the entity, and the time up to which the lake is asked."""
         record = self.host.journal.events.record
         return self.place.about, record.began if record is not None else None
 
     def find(self, tables: Tables) -> Sequence[Row]:
-        """The latest changes before the console began."""
+        """Return the latest changes before the console began. Raises LakeError."""
         record, about = self.host.journal.events.record, self.place.about
         if record is None:
             return ()
@@ -75,26 +75,26 @@ class EventsView(LakeView[Row]):
         return [of_change(change, first) for change in timeline(tables, wanted, PAGE, folded=not of)]
 
     async def without(self) -> None:
-        """Events need no lake."""
+        """Show the events alone, which need no lake."""
         self.take(NO_ANSWER, "")
 
     # -- what is shown -------------------------------------------------------------------------------------------------
 
     def known(self) -> bool:
-        """Whether watching has begun."""
+        """Return whether the console records events yet."""
         return self.host.journal.events.record is not None
 
     def inputs(self) -> tuple[object, ...]:
-        """The events, the lake's answer."""
+        """Return the events and the lake's answer."""
         return self.host.journal.events.record, self._told
 
     async def read(self) -> None:
-        """Watch, also where no other view has read anything."""
+        """Ask the lake, and begin to record events if no other view has led to that."""
         await super().read()
         self.host.journal.events.begin()
 
     def rows(self) -> Sequence[Row]:
-        """The events of the kinds that are shown, the lake's changes below them."""
+        """Return the events of the kinds shown, with the lake's changes below them."""
         record = self.host.journal.events.record
         events = record.events if record is not None else ()
         made_of = (events, self._told.rows, self._kinds, self.place.about)
@@ -106,27 +106,27 @@ class EventsView(LakeView[Row]):
         return self._made[1]
 
     def key(self, row: Row) -> Hashable:
-        """When it was seen, and where; of the lake its place there."""
+        """Return time and place of an event; for a change of the lake its key there."""
         return (row.until, row.kind, row.place, row.was, row.became) if isinstance(row, Event) else row.key
 
     def words(self, row: Row) -> str:
-        """All that stands in its line, and the places."""
+        """Return the text of the line, and the places."""
         if isinstance(row, Event):
             return words(row)
         return " ".join((row.when, row.what, row.old, row.new, row.who))
 
     def in_trouble(self, row: Row) -> bool:
-        """One that makes something worse."""
+        """Return whether the event makes something worse."""
         return isinstance(row, Event) and row.trouble
 
     def cells(self, row: Row) -> list[Cell]:
-        """A row."""
+        """Return the cells of a row."""
         if isinstance(row, Event):
             return cells(row)
         return [row.sure, (row.when, "muted"), row.what, (row.old, "muted"), row.new, (row.who, "muted")]
 
     def crumbs(self) -> Line:
-        """Of what, since when."""
+        """Return the entity, since when events are recorded, and which kinds are shown."""
         record = self.host.journal.events.record
         line: Line = [("events", "strong")]
         if self.place.about is not None:
@@ -136,7 +136,7 @@ class EventsView(LakeView[Row]):
         return [*line, (f"  {GROUPS[self._kinds][0]}", "muted" if not self._kinds else "pending")]
 
     def status(self) -> Line:
-        """What is not watched, how many there are, how many were dropped."""
+        """Return what is not observed, the number of events, and how many were dropped."""
         record = self.host.journal.events.record
         line = super().status()
         if record is not None and record.dropped:
@@ -149,7 +149,7 @@ class EventsView(LakeView[Row]):
         return line
 
     def note(self) -> Line:
-        """What is not watched, or why an author is not known, where the head has no room for it."""
+        """Return why an author is unknown, or what is not observed."""
         if problem := self.host.journal.events.problem:
             return [(f"who made a change is not known: {clean(problem, 300)}", "pending")]
         if missing := self.host.journal.events.gaps():
@@ -157,7 +157,7 @@ class EventsView(LakeView[Row]):
         return super().note()
 
     def empty_text(self) -> str:
-        """That nothing changed."""
+        """Return that nothing changed."""
         if not self.known():
             return self.nothing_yet()
         if self.filter_text:
@@ -167,7 +167,7 @@ class EventsView(LakeView[Row]):
         return since if not self._kinds else f"{since} in {GROUPS[self._kinds][0]}; Tab shows others"
 
     def details(self, row: Row) -> list[Line]:
-        """What is to know of an event, and what Enter does."""
+        """Return the details of an event, and what Enter stages."""
         if isinstance(row, PastRow):
             assert row.change is not None
             edit = lake_wish(row, row.change).edit
@@ -177,7 +177,10 @@ class EventsView(LakeView[Row]):
     # -- what can be done ----------------------------------------------------------------------------------------------
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
-        """Stage the way back; of a row that came under the cursor by itself not before it was said."""
+        """Stage the edits that revert the event.
+
+        If the row came under the cursor with a refresh, the first Enter only says which row that is.
+        """
         message.stop()
         row = self.row()
         if row is not None and self._has_followed:
@@ -194,18 +197,18 @@ class EventsView(LakeView[Row]):
             self.stage([lake_wish(row, row.change)], ())
 
     def do_kinds(self) -> None:
-        """Show other kinds."""
+        """Show the next group of kinds."""
         self._kinds = (self._kinds + 1) % len(GROUPS)
         self.redraw()
         self._has_followed = False
 
     def target_of(self, row: Row) -> ConfigResource | QuotaEntity | None:
-        """What an event is about, where it has configs or quotas."""
+        """Return the entity of an event if it has configs or quotas, else None."""
         about = about_of(row.place) if isinstance(row, Event) else None
         return about if isinstance(about, ConfigResource | QuotaEntity) else None
 
     def copied(self) -> str:
-        """The event in a line."""
+        """Return the event as one line."""
         row = self.row()
         if isinstance(row, Event):
             sides = f"{side(row, row.was)} → {side(row, row.became)}"
@@ -214,7 +217,7 @@ class EventsView(LakeView[Row]):
 
 
 def events_of(subject: Subject) -> places.Place:
-    """The events about a cause's subject; all of them where it is the cluster."""
+    """Return the place of the events about a cause's subject; for the cluster that of all events."""
     top = pane_named(keymap.EVENTS)
     if subject.group is not None:
         return top._replace(about=subject.group)

@@ -29,36 +29,36 @@ class FeaturesView(TableView[FeatureRow]):
     EMPTY = "this server reports no features"
 
     def inputs(self) -> tuple[object, ...]:
-        """The features, the plan."""
+        """Return the features and the plan."""
         return self.snapshot.features, self.plan.staged
 
     async def read(self) -> None:
-        """What is finalized, and what each node supports."""
+        """Read the finalized levels, and what each node supports. Raises AdminError."""
         await self.host.session.read_features()
 
     def rows(self) -> list[FeatureRow]:
-        """All features."""
+        """Return all features, and those that staged edits add."""
         staged = (each.edit.target for each in self.plan.staged)
         return feature_rows(self.snapshot, [target.name for target in staged if isinstance(target, FeatureTarget)])
 
     def key(self, row: FeatureRow) -> Hashable:
-        """The name."""
+        """Return the name."""
         return row.name
 
     def words(self, row: FeatureRow) -> str:
-        """The name."""
+        """Return the name."""
         return row.name
 
     def cells(self, row: FeatureRow) -> list[Cell]:
-        """A row."""
+        """Return the cells of a row."""
         return FEATURES.cells(row)
 
     def sort_key(self, column: str) -> Callable[[FeatureRow], Any]:
-        """By name."""
+        """Raise NotImplementedError: no column has a key that sorts."""
         raise NotImplementedError(column)
 
     def status(self) -> Line:
-        """How many nodes were asked, and which did not answer."""
+        """Return how many nodes were asked, and which did not answer."""
         features = self.snapshot.features
         if features is None:
             return []
@@ -68,7 +68,7 @@ class FeaturesView(TableView[FeatureRow]):
         return [(asked, ""), (f"  not {names}", "failed")] if silent else [(asked, "muted")]
 
     def note(self) -> Line:
-        """Why nodes were not asked."""
+        """Return why nodes were not asked."""
         for node in unasked(self.snapshot.features):
             if node.failure is not None:
                 kind = "controller" if node.controller else "broker"
@@ -83,13 +83,13 @@ class FeaturesView(TableView[FeatureRow]):
             self.host.show_text(clean(row.name, 80), partial(_lines, row))
 
     def do_edit(self) -> None:
-        """Set another level, in the command bar."""
+        """Begin the command that sets another level."""
         row = self.row()
         if row is not None:
             self.host.prefill(f"feature set {quote_beside_equals(row.name)}=")
 
     def copied(self) -> str:
-        """Name and level."""
+        """Return ``name=level``."""
         row = self.row()
         return f"{row.name}={row.level}" if row is not None else ""
 

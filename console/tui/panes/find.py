@@ -65,21 +65,21 @@ class FindView(TableView[Hit]):
         return about if isinstance(about, str) else ""
 
     def begin(self) -> None:
-        """Another text."""
+        """Discard the hits of another text."""
         super().begin()
         self._found, self._rows, self._searched, self._ended = (), [], (), False
         self._pace.hurry()
 
     def known(self) -> bool:
-        """Whether anything was found, or all was searched."""
+        """Return whether there is a hit, or everything was searched."""
         return self._ended or bool(self._rows)
 
     def inputs(self) -> tuple[object, ...]:
-        """What was found."""
+        """Return the hits."""
         return self._found, self._ended, self.text
 
     async def read(self) -> None:
-        """Search what is known, then read what is not and search that."""
+        """Search the snapshot; then read the parts that are missing, and search them. Raises AdminError."""
         self._look()
         session = self.host.session
         missing = unread(self.snapshot)
@@ -96,7 +96,7 @@ class FindView(TableView[Hit]):
             self._look()
 
     async def read_more(self) -> None:
-        """Configs that no pane has read."""
+        """Read configs that no pane has read."""
         known = self.snapshot.configs
         wanted = [CLUSTER_DEFAULT, *map(broker_resource, self.answering()), *map(topic_resource, self.snapshot.topics)]
         await self.host.reading.sweep([each for each in wanted if each not in known])
@@ -119,7 +119,7 @@ class FindView(TableView[Hit]):
         start(self, work, group="find", name="find", exclusive=True)
 
     async def _run(self, text: str, known: Known) -> None:
-        """Search beside the screen, and show what each pane has as it is found."""
+        """Search on another thread, and show the hits of each pane as they are found."""
         found: list[Hits] = []
         each = find(text, known)
         while (hits := await asyncio.to_thread(next, each, None)) is not None:
@@ -135,27 +135,27 @@ class FindView(TableView[Hit]):
         self.update()
 
     def rows(self) -> Sequence[Hit]:
-        """What was found, by pane."""
+        """Return the hits, by pane."""
         return self._rows
 
     def key(self, row: Hit) -> Hashable:
-        """The pane, and its row."""
+        """Return the pane, and the row's key there."""
         return row.pane, row.row
 
     def words(self, row: Hit) -> str:
-        """All of it."""
+        """Return the text of the line."""
         return f"{row.pane} {row.name} {row.shows}"
 
     def cells(self, row: Hit) -> list[Cell]:
-        """A row."""
+        """Return the cells of a row."""
         return [(_title(row.pane), "muted"), row.name, (row.shows, "muted")]
 
     def sort_key(self, column: str) -> Callable[[Hit], Any]:
-        """By pane, or by name."""
+        """Return a key by pane, or by name."""
         return (lambda hit: (hit.pane, hit.name)) if column == "pane" else (lambda hit: (hit.name, hit.pane))
 
     def empty_text(self) -> str:
-        """That it is looked for; that it is nowhere, and where it was not looked."""
+        """Return that the search is under way, or found nothing."""
         if not self.known():
             return "looking…"
         if self.filter_text:
@@ -163,11 +163,11 @@ class FindView(TableView[Hit]):
         return f"nothing contains {clean(self.text, 100)}"
 
     def crumbs(self) -> Line:
-        """What is looked for."""
+        """Return the text searched for."""
         return [("find ", "muted"), (clean(self.text, 100), "strong")]
 
     def status(self) -> Line:
-        """What was not read, and how many there are."""
+        """Return what was not read, and the number of hits."""
         count = sum(hits.total for hits in self._found)
         listed = len(self._rows)
         missing = [TITLES.get(part, part) for part in unread(self.snapshot)]
@@ -179,16 +179,16 @@ class FindView(TableView[Hit]):
         return [*line, (f"{listed:,} of {count:,}" if listed != count else f"{count:,}", "muted")]
 
     def do_trouble(self) -> None:
-        """What is found is listed as it is."""
+        """Say that hits are not in trouble themselves."""
         self.host.say(CALM, "muted")
 
     def copied(self) -> str:
-        """The name under the cursor."""
+        """Return the name under the cursor."""
         row = self.row()
         return row.name if row is not None else ""
 
     async def on_line_view_selected(self, message: RowTable.Selected) -> None:
-        """Go to the row in its pane."""
+        """Show the row in its pane."""
         message.stop()
         row = self.row()
         if row is not None:
@@ -197,7 +197,7 @@ class FindView(TableView[Hit]):
             self._put_cursor(self._shown.view, key)
 
     def _put_cursor(self, view: View, key: Hashable) -> None:
-        """Put the cursor of a view on a row, which no filter hides then."""
+        """Move a view's cursor to a row, after clearing the filter that may hide it."""
         if view.filter_text:
             view.take_filter("")
         if view.only_trouble:
@@ -214,7 +214,7 @@ def _title(pane: str) -> str:
 
 
 def place_of(hit: Hit) -> tuple[Place, Hashable]:
-    """The place of a hit, and the key of its row there."""
+    """Return the place of a hit, and the key of its row there."""
     if hit.pane == "configs" and isinstance(hit.row, tuple) and isinstance(hit.row[0], ConfigResource):
         return Place(keymap.CONFIGS, pane_named(keymap.ENTITIES).pane, hit.row[0]), hit.row[1]
     if hit.pane == "transactions":

@@ -49,15 +49,18 @@ class GroupsView(TableView[Group]):
         self._turn = ""
 
     def inputs(self) -> tuple[object, ...]:
-        """The groups and their lag."""
+        """Return the groups and their lag."""
         return self.snapshot.groups, self.snapshot.lags
 
     async def read(self) -> None:
-        """Names and states."""
+        """Read names and states. Raises AdminError."""
         await self.host.session.read_groups()
 
     async def read_more(self) -> None:
-        """Members and lag: of the groups on the screen each time, of some of the others in turn."""
+        """Read members and lag: of the groups on the screen each time, of `OTHERS_AT_ONCE` others in turn.
+
+        In a cluster of many thousand groups, those of all of them at once would take minutes.
+        """
         began, at = monotonic(), datetime.now(UTC)
         shown = [row.name for row in self.visible_rows()]
         await self.host.session.look_at_groups(shown)
@@ -66,7 +69,7 @@ class GroupsView(TableView[Group]):
         await self.host.session.look_at_groups(self._next_others(frozenset(shown)))
 
     def _next_others(self, shown: frozenset[str]) -> list[str]:
-        """The next groups that are not on the screen, by name."""
+        """Return the next groups in turn, by name, that are not on the screen."""
         others = sorted(self.snapshot.groups.keys() - shown)
         start = bisect_right(others, self._turn)
         chosen = (others[start:] + others[:start])[:OTHERS_AT_ONCE]
@@ -74,7 +77,7 @@ class GroupsView(TableView[Group]):
         return chosen
 
     def status(self) -> Line:
-        """How old the lag is, where it is older than a tick; stuck partitions; how many groups there are."""
+        """Return the age of the lag, the number of stuck partitions and of groups."""
         stuck = sum(len(trend.stuck) for trend in self.snapshot.lag_trends.values())
         return [
             *self.age("lag", self._swept),
@@ -83,27 +86,27 @@ class GroupsView(TableView[Group]):
         ]
 
     def rows(self) -> list[Group]:
-        """By name."""
+        """Return the groups by name."""
         return sorted(self.snapshot.groups.values(), key=lambda group: group.name)
 
     def key(self, row: Group) -> Hashable:
-        """The name."""
+        """Return the name."""
         return row.name
 
     def words(self, row: Group) -> str:
-        """Name, state and type."""
+        """Return name, state and type."""
         return f"{row.name} {row.state} {row.type}"
 
     def in_trouble(self, row: Group) -> bool:
-        """One with a symptom."""
+        """Return whether it has a symptom."""
         return row.name in self.trouble.found.groups
 
     def cells(self, row: Group) -> list[Cell]:
-        """A row."""
+        """Return the cells of a row."""
         return GROUPS.cells(GroupRow(row, self.snapshot.lags.get(row.name), self.snapshot.lag_trends.get(row.name)))
 
     def sort_key(self, column: str) -> Callable[[Group], Any]:
-        """Most lag, growth, stuck partitions and members first; the rest by their words."""
+        """Return a key that puts the largest number first; for text columns one by text."""
         lags, trends = self.snapshot.lags, self.snapshot.lag_trends
 
         def rate(group: Group) -> float:
@@ -126,23 +129,23 @@ class GroupsView(TableView[Group]):
         return keys[column]
 
     def target_of(self, row: Group) -> ConfigResource:
-        """The group's configs."""
+        """Return the resource of the group's configs."""
         return ConfigResource(GROUP, row.name)
 
     def do_reset(self) -> None:
-        """Set the group's offsets, in the command bar."""
+        """Begin the command that sets the group's offsets."""
         row = self.row()
         if row is not None:
             self.host.prefill(f"reset group {quote(row.name)} to ")
 
     def do_delete_group(self) -> None:
-        """Delete the group, in the command bar."""
+        """Begin the command that deletes the group."""
         row = self.row()
         if row is not None:
             self.host.prefill(f"delete group {quote(row.name)}")
 
     def copied(self) -> str:
-        """The name."""
+        """Return the name."""
         row = self.row()
         return row.name if row else ""
 
@@ -153,13 +156,13 @@ class GroupsView(TableView[Group]):
 
 
 def _known(lag: GroupLag | None) -> int:
-    """A group's lag, of one that is unknown less than none: it comes last."""
+    """Return a group's lag; -1 if it is unknown, so that it sorts last."""
     total = lag.known_total if lag is not None else None
     return -1 if total is None else total
 
 
 class GroupView(TableView[PartitionLag]):
-    """One row for each partition that the group reads. The row's committed offset is where the group stands."""
+    """One row for each partition that the group reads, with the group's committed offset."""
 
     NAME = keymap.GROUP
     MARKS = False
@@ -182,50 +185,50 @@ class GroupView(TableView[PartitionLag]):
         return self.snapshot.lags.get(self.group)
 
     def known(self) -> bool:
-        """Whether its lag was read."""
+        """Return whether the group's lag was read."""
         return self.lag is not None
 
     def inputs(self) -> tuple[object, ...]:
-        """The group and its lag."""
+        """Return the group and its lag."""
         return self.group, self.lag, self.snapshot.groups.get(self.group)
 
     async def read(self) -> None:
-        """Members and lag."""
+        """Read members and lag. Raises AdminError."""
         await self.host.session.read_group(self.group)
 
     def rows(self) -> Sequence[PartitionLag]:
-        """By topic and partition."""
+        """Return the partitions, by topic and number."""
         return self.lag.partitions if self.lag else ()
 
     def shown(self, row: PartitionLag) -> PartitionRow:
-        """A partition with its trend and its members."""
+        """Return a partition with its trend and its members."""
         made_of = self.snapshot.groups.get(self.group), self.snapshot.lag_trends.get(self.group)
         if self._row_maker is None or any(a is not b for a, b in zip(self._row_maker[0], made_of, strict=True)):
             self._row_maker = made_of, partition_rows(*made_of)
         return self._row_maker[1](row)
 
     def key(self, row: PartitionLag) -> Hashable:
-        """Topic and partition."""
+        """Return topic and partition."""
         return row.topic, row.partition
 
     def words(self, row: PartitionLag) -> str:
-        """Topic, partition, member and its client, trend."""
+        """Return topic, partition, the member and its client, and the trend."""
         shown = self.shown(row)
         owners = " ".join(f"{member.client_id}@{member.host}" for member in shown.owners[:MOST_NAMED])
         return f"{row.topic} {row.partition} {row.member} {owners} {shown.word or ''}"
 
     def in_trouble(self, row: PartitionLag) -> bool:
-        """One with a symptom, or whose lag grows."""
+        """Return whether the partition has a symptom, or its lag grows by `LEAST_GROWTH`."""
         rate = self.shown(row).rate
         grows = rate is not None and rate >= LEAST_GROWTH
         return grows or (self.group, row.topic, row.partition) in self.trouble.found.group_partitions
 
     def cells(self, row: PartitionLag) -> list[Cell]:
-        """A row."""
+        """Return the cells of a row."""
         return LAGS.cells(self.shown(row))
 
     def sort_key(self, column: str) -> Callable[[PartitionLag], Any]:
-        """Most lag or growth first; the rest by their words."""
+        """Return a key that puts the largest number first; for text columns one by text."""
         keys: dict[str, Callable[[PartitionLag], Any]] = {
             "topic": lambda row: (row.topic, row.partition),
             "lag": lambda row: (-row.lag, row.topic, row.partition),
@@ -235,49 +238,49 @@ class GroupView(TableView[PartitionLag]):
         return keys[column]
 
     def status(self) -> Line:
-        """State, members, total."""
+        """Return state, members and total lag."""
         group = self.snapshot.groups.get(self.group)
         return group_line(group, self.lag, self.snapshot.lag_trends.get(self.group))
 
     def target(self) -> ConfigResource | None:
-        """The group's configs."""
+        """Return the resource of the group's configs."""
         return ConfigResource(GROUP, self.group)
 
     def targets(self) -> list[ConfigResource | QuotaEntity]:
-        """The entity, whatever is marked."""
+        """Return the entity: marked rows are parts of it."""
         target = self.target()
         return [] if target is None else [target]
 
     async def do_records(self) -> None:
-        """The record that the group stands on, and those after it."""
+        """Show the records from the group's committed offset on; without one the last records."""
         row = self.row()
         if row is not None:
             start = ("group", self.group) if row.committed >= 0 else ("last", "")
             await self.host.navigator.goto(records_in(self.place, Records(row.topic, row.partition, *start)))
 
     def do_reset(self) -> None:
-        """Set the group's offset of the partition, in the command bar."""
+        """Begin the command that sets the group's offset of the partition."""
         if place := self._place():
             self.host.prefill(f"reset {place} to ")
 
     def do_skip(self) -> None:
-        """Skip the record that the group stands on, in the command bar."""
+        """Begin the command that skips the record at the committed offset."""
         if place := self._place():
             self.host.prefill(f"skip {place}")
 
     def do_delete_group(self) -> None:
-        """Delete the group's offset of the partition, in the command bar."""
+        """Begin the command that deletes the group's offset of the partition."""
         if place := self._place():
             self.host.prefill(f"delete {place}")
 
     def _place(self) -> str:
-        """The partition of the group, in the language."""
+        """Return the group's partition as commands write it, ``""`` without a row."""
         row = self.row()
         if row is None:
             return ""
         return f"group {quote(self.group)} topic {quote(row.topic)} partition {row.partition}"
 
     def copied(self) -> str:
-        """Topic and partition."""
+        """Return ``topic-partition``."""
         row = self.row()
         return f"{row.topic}-{row.partition}" if row else ""

@@ -37,7 +37,7 @@ NEAR_THE_END = 50
 
 
 class HistoryView(LakeView[PastRow]):
-    """One row for each change, the latest first. Enter stages the undo."""
+    """One row for each change, the latest first. Enter stages the edits that undo it."""
 
     NAME = keymap.HISTORY
     MARKS = False
@@ -65,17 +65,17 @@ class HistoryView(LakeView[PastRow]):
     # -- what is shown -------------------------------------------------------------------------------------------------
 
     def question(self) -> Hashable:
-        """The entity, the filter, how many pages."""
+        """Return the entity, the filter, and the number of pages."""
         return self.place.about, self._wanted, self._pages, self._journal
 
     def begin(self) -> None:
-        """Another entity begins at the top."""
+        """Show another entity from its top, without the filter."""
         super().begin()
         self._pages, self._wanted = 1, LakeFilter()
         self._asked, self._is_known, self._told = None, False, NO_ANSWER
 
     def find(self, tables: Tables) -> Sequence[PastRow]:
-        """The latest changes."""
+        """Return the latest changes that match the filter. Raises LakeError."""
         asked, about = self._wanted, self.place.about
         plain = asked.text if not asked.text.startswith(("/", "!")) else ""
         entities = lake_entities(about) if isinstance(about, ConfigResource | QuotaEntity) else ()
@@ -92,7 +92,7 @@ class HistoryView(LakeView[PastRow]):
             await super().ask()
 
     async def without(self) -> None:
-        """What the journal of this host has of the cluster."""
+        """Show what this host's journal has of the cluster, and what this console saw."""
         from console.admin.errors import AdminError
         from console.present.failures import failure_text
         from console.session.journal_changes import read_history_table
@@ -114,8 +114,11 @@ class HistoryView(LakeView[PastRow]):
             self.take(LakeAnswer(found, None, (), ()), "")
 
     def _seen(self) -> list[tuple[str, PastRow]]:
-        """What this console saw, with its time, without what the journal has; none where the journal alone is asked
-        for."""
+        """Return what this console saw, less what the journal has.
+
+        Returns:
+            Local time and row of each event; none if only the journal is shown.
+        """
         record, about = self.host.journal.events.record, self.place.about
         if record is None or self._journal:
             return []
@@ -126,7 +129,7 @@ class HistoryView(LakeView[PastRow]):
         ]
 
     def note(self) -> Line:
-        """Why the journal is missing, else as for every pane of a lake."""
+        """Return why the journal could not be read, else the lake's note."""
         return [(self._unread, "failed")] if self._unread else super().note()
 
     def _passes(self, words: str) -> bool:
@@ -141,30 +144,30 @@ class HistoryView(LakeView[PastRow]):
         return self._journal or self.is_without
 
     def rows(self) -> Sequence[PastRow]:
-        """The answer, less what a pattern leaves out."""
+        """Return the answer, less the rows that a pattern excludes."""
         rows: Sequence[PastRow] = self._told.rows  # type: ignore[assignment]
         if not self._wanted.text.startswith(("/", "!")):
             return rows
         return [rows[hit] for hit in TextSearch(map(self.words, rows)).hits(self._wanted.text)]
 
     def key(self, row: PastRow) -> Hashable:
-        """Its place in time, and what changed."""
+        """Return time and place of the change."""
         return row.key
 
     def words(self, row: PastRow) -> str:
-        """All that stands in its line."""
+        """Return the text of the line."""
         return " ".join((row.when, row.what, row.old, row.new, row.who))
 
     def cells(self, row: PastRow) -> list[Cell]:
-        """A row."""
+        """Return the cells of a row."""
         return past_cells(row)
 
     def sort_key(self, column: str) -> Callable[[PastRow], Any]:
-        """By the column's text; no column offers it."""
+        """Return a key by the column's text. No column has a key that sorts."""
         return lambda row: getattr(row, column)
 
     def crumbs(self) -> Line:
-        """Whose past it is, and its source."""
+        """Return whose history it is, and its source."""
         about = self.place.about
         whose = clean(subject_text(about)) if isinstance(about, ConfigResource | QuotaEntity) else "cluster"
         told = "seen by this console, applied from this host" if self.is_without else "lake"
@@ -173,7 +176,7 @@ class HistoryView(LakeView[PastRow]):
         return [("history of ", "muted"), (whose, "strong"), (f"  {told}", "muted")]
 
     def empty_text(self) -> str:
-        """Why there is nothing."""
+        """Return why there are no changes."""
         if self.known() and self.is_journal and not self._problem and not self._filter:
             record = self.host.journal.events.record
             since = f", and none seen since {clock(record.began)}" if record is not None and not self._journal else ""
@@ -181,14 +184,14 @@ class HistoryView(LakeView[PastRow]):
         return super().empty_text()
 
     def status(self) -> Line:
-        """How fresh it is; a plus where there is more to read."""
+        """Return the freshness of the lake, and ``+`` if there are more pages."""
         line = super().status()
         if len(self._told.rows) >= self._pages * PAGE and not self.is_journal:
             line.append(("+", "muted"))
         return line
 
     def details(self, row: PastRow) -> list[Line]:
-        """All about a change, and what Enter does."""
+        """Return the details of a change, and what Enter stages."""
         title: Line = [(row.what, "")]
         if row.event is not None:
             return event_lines(row.event)
@@ -204,7 +207,14 @@ class HistoryView(LakeView[PastRow]):
     # -- filter --------------------------------------------------------------------------------------------------------
 
     def take_filter(self, text: str) -> None:
-        """``since=2h key=retention.* by=alice`` and words, or a pattern; raises BadQuery for an invalid filter."""
+        """Show only changes that match a filter, which the lake applies.
+
+        Args:
+            text: words and ``since=2h key=retention.* by=alice``, or a pattern.
+
+        Raises:
+            BadQuery: the filter is invalid.
+        """
         wanted = self.parsed(text)
         self._filter = text.strip()
         if wanted != self._wanted:
@@ -215,11 +225,11 @@ class HistoryView(LakeView[PastRow]):
         self.tell_where()
 
     def do_trouble(self) -> None:
-        """Changes are not in trouble."""
+        """Say that changes are not in trouble."""
         self.host.say("what changed is in no trouble by itself: Events shows what makes something worse", "muted")
 
     def _sift(self) -> None:
-        """The lake itself has sifted: the filter's words are for it."""
+        """Show all rows: the lake has applied the filter."""
         self.table.empty = self.empty_text()
         was_near_top = self.table.is_near_top
         self.table.set_rows(self._all)
@@ -230,7 +240,7 @@ class HistoryView(LakeView[PastRow]):
     # -- what can be done ----------------------------------------------------------------------------------------------
 
     def on_line_view_highlighted(self) -> None:
-        """The details; near the end, the next page."""
+        """Show the details; near the end ask for the next page."""
         super().on_line_view_highlighted()
         rows = self._told.rows
         near = self.table.cursor_index >= len(rows) - NEAR_THE_END
@@ -239,7 +249,7 @@ class HistoryView(LakeView[PastRow]):
             self.ask_again()
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
-        """Stage the opposite."""
+        """Stage the edits that undo the change."""
         message.stop()
         row = self.row()
         if row is None:
@@ -253,20 +263,20 @@ class HistoryView(LakeView[PastRow]):
         self.stage([lake_wish(row, row.change)], ())
 
     def do_journal(self) -> None:
-        """The lake's timeline, or this host's journal."""
+        """Show the lake's timeline, or this host's journal."""
         self._journal = not self._journal
         self._asked, self._is_known = None, False
         self.redraw()
         self.ask_again()
 
     def copied(self) -> str:
-        """The change in a line."""
+        """Return the change as one line."""
         row = self.row()
         return f"{row.when} {row.what} {row.old} → {row.new} {row.who}" if row else ""
 
 
 def lake_wish(row: PastRow, change: Change) -> Wish:
-    """What stages the opposite of a lake's change, with a note where it was changed again since."""
+    """Return the edit that undoes a change of the lake, with a note if it was changed again since."""
     if change.is_current:
         return Wish(_undo(row, change), None if change.is_deleted else change.new_value)
     since = f"{change.valid_to.astimezone():%m-%d %H:%M}" if change.valid_to is not None else "then"
@@ -280,7 +290,7 @@ def _undo(row: PastRow, change: Change) -> Edit | NoEdit:
 
 
 def lake_entities(about: ConfigResource | QuotaEntity) -> tuple[tuple[str, str], ...]:
-    """What the lake calls an entity."""
+    """Return the lake's types and names of an entity."""
     if isinstance(about, QuotaEntity):
         return (("quota", quota_key(about.as_dict())),)
     if about.is_cluster_default:

@@ -47,8 +47,11 @@ NO_ANSWER = LakeAnswer((), None, (), ())
 
 
 class LakeView(DetailsView[Row]):
-    """A table over a lake, with the details of the row under the cursor below. Asked again when a run has made newer
-    versions of the tables that were asked, or the question is another."""
+    """A table over a lake, with the details of the row under the cursor below it.
+
+    The lake is asked again when a run has written newer versions of the tables, or the question is another. Subclasses
+    override `question`, `find` and `without`.
+    """
 
     TABLE: ClassVar[str] = ""
     """The table of the lake that it shows."""
@@ -67,15 +70,19 @@ class LakeView(DetailsView[Row]):
     # -- what a pane says ----------------------------------------------------------------------------------------------
 
     def question(self) -> Hashable:
-        """All that the answer depends on, beside the lake."""
+        """Return all that the answer depends on, beside the lake and the cluster. Compared by equality."""
         raise NotImplementedError
 
     def find(self, tables: Tables) -> Sequence[Row]:
-        """The answer; called beside the screen, and may take its time. Raises LakeError."""
+        """Return the rows of the answer. Called on another thread, so it may take long and must not touch widgets.
+
+        Raises:
+            LakeError: a table is missing or can't be read.
+        """
         raise NotImplementedError
 
     async def without(self) -> None:
-        """There is no lake to read: show what is known without it."""
+        """Show what is known without a lake: there is none, or it can't be read."""
         raise NotImplementedError
 
     @property
@@ -84,7 +91,7 @@ class LakeView(DetailsView[Row]):
         return self._is_known and bool(self.host.lake.problem)
 
     def note(self) -> Line:
-        """How a lake adds to what is shown, or why it can't be read."""
+        """Return what a lake would add, or why it can't be read."""
         if not self.is_without:
             return super().note()
         lake = self.host.lake
@@ -98,26 +105,30 @@ class LakeView(DetailsView[Row]):
         return self.snapshot.cluster.cluster_id or self.host.session.context.cluster_id or ""
 
     def known(self) -> bool:
-        """Whether the lake has answered, or is missing."""
+        """Return whether the lake has answered, or is missing."""
         return self._is_known
 
     def inputs(self) -> tuple[object, ...]:
-        """The answer."""
+        """Return the answer and the plan."""
         return self._told, self._problem, self.plan.staged
 
     async def read(self) -> None:
-        """Ask, where anything is new: beside the reads of the cluster, whose pace is the brokers'."""
+        """Ask the lake if anything is new. Asked in a worker of its own, not at the pace of the cluster's reads.
+
+        Raises:
+            AdminError: the cluster's id is unknown and could not be read.
+        """
         if not self.cluster_id:
             await self.host.session.read_cluster()
         if self._asking is None or self._asking.is_finished:
             self.ask_again()
 
     def ask_again(self) -> None:
-        """The question is another, or its answer."""
+        """Ask the lake in a worker, instead of one that is still asking."""
         self._asking = start(self, self._ask, group="lake", name="lake", exclusive=True)
 
     def on_mount(self) -> None:
-        """Look at the lake oftener than at the cluster: whether a table has a newer version costs a look at a file."""
+        """Check every `LOOK_EVERY` seconds for newer versions of the tables, which costs one look at a file."""
         super().on_mount()
         self.set_interval(LOOK_EVERY, self._look)
 
@@ -134,7 +145,7 @@ class LakeView(DetailsView[Row]):
             self.take(NO_ANSWER, INTERNAL)
 
     async def ask(self) -> None:
-        """Ask the lake, unless it was asked the very same."""
+        """Ask the lake, unless tables and question are those of the last answer."""
         from console.pipeline.errors import LakeError
 
         tables = await self.host.lake.tables()
@@ -170,14 +181,18 @@ class LakeView(DetailsView[Row]):
         return LakeAnswer(rows, fresh, unobserved, tables.clusters(*SHOWN))
 
     def take(self, told: LakeAnswer, problem: str) -> None:
-        """Show an answer."""
+        """Show an answer.
+
+        Args:
+            problem: why there is none, ``""`` if there is.
+        """
         self._told, self._problem, self._is_known = told, problem, True
         self.update()
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def empty_text(self) -> str:
-        """Why there is nothing: no lake, nothing of this cluster, nothing that passes."""
+        """Return why there are no rows: no lake, nothing of this cluster, or none that match."""
         if not self.known():
             return self.nothing_yet()
         if self._problem:
@@ -192,11 +207,11 @@ class LakeView(DetailsView[Row]):
         return super().empty_text()
 
     def wrapped(self, text: str) -> str:
-        """A text in lines that fit an empty table."""
+        """Return a text in lines that fit an empty table."""
         return "\n".join(textwrap.wrap(clean(text, 900), max(20, self.host.size.width - 6)))
 
     def status(self) -> Line:
-        """How fresh it is, the coverage gaps, the number of rows; gaps in full and the run where there is room."""
+        """Return freshness, coverage gaps and the number of rows, as detailed as fits."""
         from console.present.lake import fresh_text, gap_text
 
         now, unobserved, fresh = datetime.now(UTC), self._told.gaps, self._told.fresh
@@ -216,7 +231,7 @@ class LakeView(DetailsView[Row]):
 
     @staticmethod
     def parsed(text: str) -> LakeFilter:
-        """A filter's words for the lake, and the rest of it. Raises BadQuery, as every filter."""
+        """Return the terms of a filter that the lake applies, and the rest of its text. Raises BadQuery."""
         try:
             found = lake_filter(text, datetime.now(UTC))
         except ValueError as error:
@@ -227,7 +242,11 @@ class LakeView(DetailsView[Row]):
     # -- staging -------------------------------------------------------------------------------------------------------
 
     def stage(self, wishes: Iterable[Wish], left_out: Sequence[str]) -> None:
-        """Stage against what the cluster has now, and say what became of it. left_out: marked rows that are hidden."""
+        """Stage edits against what the cluster has now, and report on the message line.
+
+        Args:
+            left_out: names of marked rows that are hidden.
+        """
         start(self, partial(self._stage, tuple(wishes), left_out), group="command", name="command")
 
     async def _stage(self, wishes: Sequence[Wish], left_out: Sequence[str]) -> None:

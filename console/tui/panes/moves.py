@@ -42,8 +42,9 @@ class MovesHost(PaneHost, Protocol):
 
 
 class MovesView(DetailsView[MoveRow]):
-    """One row for each open operation, for each partition that moves, and for each replica that a broker copies into
-    another of its directories."""
+    """One row for each open operation, each partition that moves, and each replica that a broker copies into another of
+    its directories.
+    """
 
     NAME = keymap.MOVES
     PARTS = frozenset({"reassignments", "log_dirs"})
@@ -64,17 +65,17 @@ class MovesView(DetailsView[MoveRow]):
         self._was_read = False
 
     def known(self) -> bool:
-        """Whether what moves and the operations were read: operations come first, also under the cursor."""
+        """Return whether moves and operations were read: operations come first, also under the cursor."""
         return self._was_read and super().known()
 
     def inputs(self) -> tuple[object, ...]:
-        """What moves, how far it is, the operations."""
+        """Return moves, their progress and the operations."""
         snapshot = self.snapshot
         moves = snapshot.reassignments, self._copies, self._within
         return *moves, self._operations, snapshot.configs, snapshot.topics
 
     async def read(self) -> None:
-        """The journal, what moves; then the sizes of the copies and the throttles."""
+        """Read the journal and the moves; then the sizes of the copies and the throttles. Raises AdminError."""
         session = self.host.session
         before = self._looked if self._looked is not None else self.snapshot
         await self._read_operations()
@@ -93,7 +94,9 @@ class MovesView(DetailsView[MoveRow]):
         self.update()
 
     def _copies_within(self) -> bool:
-        """Whether brokers copy between their directories, or may: all directories of a large cluster are long."""
+        """Return whether brokers copy between their directories, or may: DescribeLogDirs is costly in a large
+        cluster.
+        """
         known = self._operations
         mine = known is not None and any(within_a_broker(each.goal) for each in known.open)
         return mine or not self._was_read or bool(dir_copies(self.snapshot.log_dirs))
@@ -116,7 +119,7 @@ class MovesView(DetailsView[MoveRow]):
             self.redraw()
 
     def rows(self) -> Sequence[MoveRow]:
-        """Operations first, then what is stuck."""
+        """Return operations first, then stuck moves, then the others."""
         if not self._was_read:
             return ()
         known = self._operations
@@ -129,55 +132,55 @@ class MovesView(DetailsView[MoveRow]):
         return move_rows(self.snapshot, self._copies, self._within, open_, worker)
 
     def key(self, row: MoveRow) -> Hashable:
-        """The partition, or the operation."""
+        """Return the name of the partition or operation."""
         return row.name
 
     def words(self, row: MoveRow) -> str:
-        """The name, the brokers."""
+        """Return the name and the brokers."""
         goal = str(row.operation.goal) if row.operation is not None else ""
         within = f"{row.within[1]} {row.within[2]}" if row.within is not None else ""
         return f"{row.name} {row.before} {row.after} {within} {goal} {'stuck' if row.stuck else ''}"
 
     def in_trouble(self, row: MoveRow) -> bool:
-        """One that is stuck."""
+        """Return whether it is stuck."""
         return row.stuck
 
     def cells(self, row: MoveRow) -> list[Cell]:
-        """A row."""
+        """Return the cells of a row."""
         return MOVES.cells(row)
 
     def sort_key(self, column: str) -> Callable[[MoveRow], Any]:
-        """By name, or the fastest first."""
+        """Return a key by name, or one that puts the fastest first."""
         if column == "rate":
             return lambda row: rate_order(row.rate())
         return lambda row: (row.place is not None, row.place or ("", 0))
 
     def crumbs(self) -> Line:
-        """How many move."""
+        """Return the number of moves."""
         return summary(self.rows()) if self.known() else [("moves", "strong")]
 
     def status(self) -> Line:
-        """The throttles."""
+        """Return the throttles."""
         return [(limit_text(self.rows()), "muted")] if self.known() else []
 
     def details(self, row: MoveRow) -> list[Line]:
-        """Why it does not go on, and what the keys do."""
+        """Return why a move does not progress, and what the keys do."""
         return detail_lines(row, self.snapshot)
 
     def target(self) -> ConfigResource | None:
-        """The topic under the cursor."""
+        """Return the topic under the cursor."""
         row = self.row()
         return topic_resource(row.place[0]) if row is not None and row.place is not None else None
 
     def copied(self) -> str:
-        """The partition, or the command that goes on with the operation."""
+        """Return ``topic-partition``, or the command that continues the operation."""
         row = self.row()
         if row is None:
             return ""
         return f"{row.place[0]}-{row.place[1]}" if row.place is not None else "kac moves --continue"
 
     def do_cancel_move(self) -> None:
-        """Stage the cancellation of a move; ask an operation to cancel itself, on a second key."""
+        """Stage the cancellation of a move; cancel an operation, if the key is pressed twice."""
         row = self.row()
         if row is None:
             return
@@ -187,7 +190,9 @@ class MovesView(DetailsView[MoveRow]):
             self._cancel(row.operation.number)
 
     def _stage_cancel(self, place: TopicPartition, row: MoveRow) -> None:
-        """A replica that stays on its broker is moved to where it is, which ends its copy."""
+        """Stage the cancellation of a move. A copy within a broker ends when the replica is assigned its old
+        directory.
+        """
         if row.within is None:
             self.host.stage([CancelMove(*place)])
         else:
@@ -203,17 +208,17 @@ class MovesView(DetailsView[MoveRow]):
             self._operating.do_ask(number, cancel=True)
 
     def do_throttle(self) -> None:
-        """Another throttle for the operation, in the command bar."""
+        """Begin the command that sets another throttle of the operation."""
         if (operation := self._operation()) is not None:
             self.host.prefill(f"operation {operation.number} throttle {_rate_word(operation.throttle or 0)}")
 
     def do_give_up(self) -> None:
-        """End the operation without its throttles on brokers that do not answer, in the command bar."""
+        """Begin the command that ends the operation although brokers that do not answer keep its throttles."""
         if (operation := self._operation()) is not None:
             self.host.prefill(f"operation {operation.number} give-up")
 
     def _operation(self) -> Operation | None:
-        """The operation under the cursor, or of the move there; says so where there is none."""
+        """Return the operation of the row under the cursor. Without one say so and return None."""
         row = self.row()
         found = row.operation if row is not None else None
         if found is None:
@@ -221,7 +226,7 @@ class MovesView(DetailsView[MoveRow]):
         return found
 
     def do_fix(self) -> None:
-        """Stage what mends a move that is stuck."""
+        """Stage or begin what lets a stuck move go on: a cancellation, or a higher throttle."""
         row = self.row()
         if row is None or row.place is None or not row.stuck:
             self.host.say("it is not stuck", "muted")
@@ -235,21 +240,21 @@ class MovesView(DetailsView[MoveRow]):
             self.host.prefill(raised_throttle(*min(row.limits, key=lambda limit: limit[1]), key))
 
     def do_move(self) -> None:
-        """Move the partition elsewhere, in the command bar."""
+        """Begin the command that moves the partition."""
         row = self.row()
         place = row.place if row is not None else None
         self.host.prefill(f"move topic {quote(place[0])} partition {place[1]} to " if place else "move topic ")
 
     def do_begin(self) -> None:
-        """Begin an operation, in the command bar."""
+        """Begin the command that drains a broker."""
         self.host.prefill("drain broker ")
 
     def do_elect(self) -> None:
-        """Stage the elections of preferred leaders."""
+        """Stage the elections of preferred leaders in all topics."""
         elect_everywhere(self.host, self.snapshot)
 
 
 def _rate_word(rate: int) -> str:
-    """A rate as the command bar reads it, ``50MB/s``."""
+    """Return bytes per second as commands write them: ``50MB/s``."""
     text = byte_rate(rate)
     return str(rate) if text.startswith("≈") else text.replace(" ", "")

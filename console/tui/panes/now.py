@@ -48,12 +48,12 @@ class NowHost(PaneHost, Protocol):
     """What this view needs of the app, beside what all need."""
 
     async def execute(self, statements: Sequence[Statement]) -> LanguageError | None:
-        """Carry out commands."""
+        """Carry out commands. Return an error of the language, None if there is none."""
         ...
 
 
 class NowView(DetailsView[CauseRow]):
-    """One row for each cause. Enter goes to what it is about."""
+    """One row for each cause. Enter shows the evidence."""
 
     NAME = keymap.NOW
     ENTER = "evidence"
@@ -68,7 +68,7 @@ class NowView(DetailsView[CauseRow]):
         self._fell_from = ""
 
     def compose(self) -> ComposeResult:
-        """Breadcrumbs, table, details; in a demo the tour."""
+        """Yield breadcrumbs, table and details; in a demo the tour."""
         yield from super().compose()
         if (tour := self.host.triage.tour) is not None and tour.is_shown:
             from console.tui.tour import LINES
@@ -78,8 +78,11 @@ class NowView(DetailsView[CauseRow]):
             yield lines
 
     def draw(self) -> None:
-        """The causes. The cursor stays with what it was on, also where that has another name now; where that is gone,
-        what the cursor falls on was not chosen, and no key changes anything for it until the next one."""
+        """Draw the causes. The cursor stays on its subject, also if that has another cause now.
+
+        If the subject is gone, the cursor is on a row that the operator did not choose, and no key changes anything for
+        it before the next key.
+        """
         before = self.row()
         super().draw()
         if before is None or not self.table.is_gone(self.key(before)):
@@ -92,8 +95,10 @@ class NowView(DetailsView[CauseRow]):
             self._show_details()
 
     def on_key(self, event: Key) -> None:
-        """The tour ends with the first key, which does what it does nevertheless; and a key that moves or only shows
-        something says that the operator has seen where the cursor is."""
+        """End the tour. Every key does; it does its own work as well.
+
+        A key that changes nothing shows that the operator has seen where the cursor is.
+        """
         if event.character not in CHANGING:
             self._fell_from = ""
         tour = self.host.triage.tour
@@ -104,7 +109,7 @@ class NowView(DetailsView[CauseRow]):
         self.host.start(partial(asyncio.to_thread, tour.end), group="tour", name="tour")
 
     def inputs(self) -> tuple[object, ...]:
-        """The verdict without its time, what is muted, what was looked at; before the first, what is known."""
+        """Return the verdict without its time, what is muted and unread; before the first verdict what is known."""
         watch = self.host.triage
         verdict, course = watch.verdict, watch.course
         if verdict is None or course is None:
@@ -113,59 +118,64 @@ class NowView(DetailsView[CauseRow]):
         return (*parts, course.last.unread, watch.muted, watch.lost)
 
     def known(self) -> bool:
-        """Whether there is a verdict."""
+        """Return whether there is a verdict."""
         return self.host.triage.verdict is not None
 
     async def read(self) -> None:
-        """Watch; it goes on when another view is shown. The first time, until there is a verdict; then whether brokers
-        answer, since a verdict stays when they do not."""
+        """Begin triage, which goes on when another view is shown, and wait for the first verdict.
+
+        Later it reads the cluster, because a verdict stays when brokers stop answering.
+
+        Raises:
+            AdminError: no broker answered.
+        """
         self.host.triage.begin()
         if self.known():
             await self.host.session.read_cluster()
         await self.host.triage.first()
 
     def rows(self) -> Sequence[CauseRow]:
-        """The causes, and below them those that are muted."""
+        """Return the causes, with the muted ones below."""
         watch = self.host.triage
         return cause_rows(watch.verdict, watch.muted, watch.seen) if watch.verdict is not None else ()
 
     def key(self, row: CauseRow) -> Hashable:
-        """The cause and its subject."""
+        """Return the cause and its subject."""
         return row.claim.cause, row.claim.subject
 
     def words(self, row: CauseRow) -> str:
-        """What it is, and what it is about."""
+        """Return the cause and its subject as text."""
         return f"{row.claim.cause} {row.claim.title} {subject_text(row.claim.subject)}"
 
     def in_trouble(self, row: CauseRow) -> bool:
-        """All but what is on its way, and what is muted."""
+        """Return whether the cause counts: it is not muted, and more than information."""
         from console.triage.cause import Severity
 
         return row.muted is None and row.claim.severity is not Severity.INFO
 
     def cells(self, row: CauseRow) -> list[Cell]:
-        """A row."""
+        """Return the cells of a row."""
         return CAUSES.cells(row)
 
     def nothing_yet(self) -> str:
-        """What is being looked at; or why it can't be."""
+        """Return what is being read, or why it can't be."""
         contact = self.host.contact
         return looking_text(self.snapshot) if contact.is_current else super().nothing_yet()
 
     def empty_text(self) -> str:
-        """That nothing is wrong, and what was looked at."""
+        """Return that nothing is wrong, and what was checked."""
         course = self.host.triage.course
         if course is None or self.filter_text:
             return super().empty_text()
         return wrapped(healthy_text(course), self.host.size.width)
 
     def crumbs(self) -> Line:
-        """How many troubles there are."""
+        """Return the number of causes."""
         watch = self.host.triage
         return counts(watch.verdict, watch.muted) if watch.verdict is not None else [("now", "strong")]
 
     def status(self) -> Line:
-        """How long was watched; or since when nothing is known any more."""
+        """Return for how long the cluster was observed, or since when it does not answer."""
         watch = self.host.triage
         if watch.course is None:
             return []
@@ -174,14 +184,14 @@ class NowView(DetailsView[CauseRow]):
         return watched(watch.course)
 
     def details(self, row: CauseRow) -> list[Line]:
-        """Evidence, what it explains, what to do."""
+        """Return the evidence, what the cause explains, and what to do."""
         verdict = self.host.triage.verdict
         width = max(20, self.below.size.width - 2)
         staging = self._staging_of(row) if not self._fell_from else None
         return details(row, verdict, staging, width) if verdict is not None else [[("", "")]]
 
     def _staging_of(self, row: CauseRow) -> Staging | None:
-        """What the key for the fix stages. It is worked out once for a claim: it may be an edit of each partition."""
+        """Return what the fix would stage, computed once for each cause: it may be an edit for each partition."""
         if self._staging[0] != row.claim.next:
             from console.session.staged_steps import staging_of
 
@@ -189,20 +199,23 @@ class NowView(DetailsView[CauseRow]):
         return self._staging[1]
 
     def target(self) -> ConfigResource | None:
-        """The topic that a cause is about."""
+        """Return the topic of the cause, None for another subject."""
         row = self.row()
         topic = row.claim.subject.topic if row is not None else None
         return topic_resource(topic) if topic is not None else None
 
     def copied(self) -> str:
-        """The report, as Markdown."""
+        """Return the report as Markdown."""
         from console.answers.triage import markdown
 
         verdict, course = self.host.triage.verdict, self.host.triage.course
         return markdown(verdict, course.watched.total_seconds()) if verdict is not None and course is not None else ""
 
     def _chosen(self) -> CauseRow | None:
-        """The row under the cursor, None where the cursor only fell there; said once."""
+        """Return the row under the cursor, None if the operator did not choose it.
+
+        That is said once; the next key applies to the row.
+        """
         row = self.row()
         if row is not None and self._fell_from:
             self.host.say(f"gone: {clean(self._fell_from, 100)}; the cursor is on another cause now", "pending")
@@ -212,7 +225,7 @@ class NowView(DetailsView[CauseRow]):
         return row
 
     async def do_mute(self) -> None:
-        """Do not count the cause for an hour; once more counts it again."""
+        """Mute the cause for an hour, or count it again."""
         row = self._chosen()
         if row is None:
             return
@@ -221,7 +234,7 @@ class NowView(DetailsView[CauseRow]):
         self.host.say(f"muted until {clock(until)}; m ends it" if until is not None else "counted again", "muted")
 
     async def do_events_of(self) -> None:
-        """The events of what the cause is about."""
+        """Show the events of the cause's subject."""
         from console.tui.panes.events import events_of
 
         row = self.row()
@@ -229,7 +242,7 @@ class NowView(DetailsView[CauseRow]):
             await self.host.navigator.goto(events_of(row.claim.subject))
 
     def do_fix(self) -> None:
-        """Stage the first step of the cause; what only shows something goes into the command bar."""
+        """Stage the first step of the fix; begin it in the command bar if it only shows something."""
         row = self._chosen()
         if row is None:
             return
@@ -245,8 +258,7 @@ class NowView(DetailsView[CauseRow]):
             self.host.start(partial(self._carry_out, step), group="command", name="command")
 
     async def _carry_out(self, step: Next) -> None:
-        """Stage what a command changes. One that only shows something, or that can't be read, is for the operator to
-        go on with."""
+        """Stage what a command changes. Leave to the operator one that only shows something or can't be parsed."""
         from console.language.errors import LanguageError
         from console.language.grammar import parse
         from console.language.statements import EditStatement, Where
@@ -261,7 +273,7 @@ class NowView(DetailsView[CauseRow]):
             self.host.say(str(error), "failed")
 
     async def on_line_view_selected(self, message: RowTable.Selected) -> None:
-        """Go to the evidence."""
+        """Show the evidence."""
         message.stop()
         row = self.row()
         if row is not None:
@@ -277,13 +289,13 @@ CHANGING = ("F", "m")
 
 
 def is_about(one: Subject, other: Subject) -> bool:
-    """Whether two causes are about the same broker, partition, group or whatever it is, whatever else they name."""
+    """Return whether two causes have the same broker, partition, group or other subject, whatever else they name."""
     places = [(s.broker, s.topic, s.partition, s.group, s.rack, s.dir, s.listener, s.entity) for s in (one, other)]
     return places[0] == places[1] and any(each is not None for each in places[0])
 
 
 def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
-    """Where the evidence of a cause is, and the key of its row there; None for the top."""
+    """Return the place of a cause's evidence, and the key of its row there; None for the top."""
     if cause == "access-changed":
         return pane_named(keymap.ACLS), None
     if subject.group is not None:

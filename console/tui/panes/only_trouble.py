@@ -15,10 +15,15 @@ if TYPE_CHECKING:
 
 
 class OnlyTrouble:
-    """What is in trouble; found out once for each state of the cluster."""
+    """What is in trouble; computed once for each state of the cluster."""
 
     def __init__(self, session: Session, contact: Contact, triage: Watch) -> None:
-        """contact: which brokers answer. triage: which throttles operations hold."""
+        """Create it with nothing computed.
+
+        Args:
+            contact: has the brokers that do not answer.
+            triage: has the throttles that open operations set, which are no trouble.
+        """
         self._session, self._contact, self._triage = session, contact, triage
         self._made_from: tuple[object, ...] = ()
         self._found: Troubles | None = None
@@ -53,6 +58,11 @@ class OnlyTrouble:
         return self._found
 
     def calm(self, calm: str, wanted: str) -> str:
-        """What stands in a view in which nothing is left. calm: that, in the view's words; wanted: the filter."""
+        """Return the text of a view in which nothing is in trouble.
+
+        Args:
+            calm: says so in the view's words.
+            wanted: the filter, ``""`` for none.
+        """
         passes = f" and passes /{clean(wanted, 60)}" if wanted else ""
         return f"{calm}{passes}; `!` shows all"

@@ -62,17 +62,17 @@ class PlanView(View):
         self._requests: int | None = None
 
     def compose(self) -> ComposeResult:
-        """Breadcrumbs and the edits."""
+        """Yield breadcrumbs and edits."""
         yield self.where
         yield self.list
 
     def inputs(self) -> tuple[object, ...]:
-        """The plan, and what is there now of what it changes."""
+        """Return the plan, and the present state of what it changes."""
         known = self.snapshot
         return self.plan, self.host.session.applied, known.configs, known.quotas, known.acls, known.topics
 
     async def read(self) -> None:
-        """What the plan changes, so that changes by other clients show."""
+        """Read what the plan changes, so that changes by other clients show. Raises AdminError."""
         resources = {t for s in self.plan.staged if isinstance(t := s.edit.target, ConfigResource)}
         if CLUSTER_DEFAULT in resources:  # whether they inherit it is shown
             resources |= set(map(broker_resource, self.answering()))
@@ -85,7 +85,7 @@ class PlanView(View):
             self._find_meaning()
 
     def _find_meaning(self) -> None:
-        """Find out what the plan means, beside the screen: with many quotas and topics it takes a while."""
+        """Compute what the plan means, in a worker: with many quotas and topics that takes seconds."""
         self._meant_at = time.monotonic()
         start(self, self._mean, group="meaning", name="meaning", exclusive=True)
 
@@ -101,6 +101,7 @@ class PlanView(View):
                 staged, snapshot, deletions, facts_so_far(session.risk_reading, session.context.kafka_principal)
             )
 
+        # At once by what is known, and again if the reads bring more.
         self._show_meaning(await asyncio.to_thread(mean))
         before = session.retention, session.risk_reading
         with suppress(AdminError):  # a lost cluster is said elsewhere; an apply reads it again
@@ -115,7 +116,7 @@ class PlanView(View):
             self.redraw()
 
     def draw(self) -> None:
-        """The list."""
+        """Draw the edits, and below them those that were applied last."""
         plan, known = self.plan, self.snapshot
         meant = (plan.staged, known.configs, known.quotas, known.topics, known.cluster)
         if plan.staged and [*map(id, meant)] != [*map(id, self._meant)]:
@@ -134,7 +135,7 @@ class PlanView(View):
         self.list.set_groups(shown)
 
     def _applied(self) -> list[DiffGroup]:
-        """What the last apply changed, until something new is staged."""
+        """Return the edits of the last apply; they are shown until something new is staged."""
         applied = self.host.session.applied
         if applied is None:
             return []
@@ -147,7 +148,7 @@ class PlanView(View):
         ]
 
     def status(self) -> Line:
-        """How many edits and requests, and how the check went."""
+        """Return the number of edits and requests, and the outcome of the check."""
         applied = self.host.session.applied
         if not self.plan.staged and applied is not None:
             back: Line = [] if applied.change is None else [(f":revert {applied.change} takes it back  ", "strong")]
@@ -155,17 +156,17 @@ class PlanView(View):
         return tally(self.plan, self._requests)
 
     def crumbs(self) -> Line:
-        """What this is."""
+        """Return the title."""
         return [("plan", "strong")]
 
     # -- what can be done ----------------------------------------------------------------------------------------------
 
     def take_focus(self) -> None:
-        """The list has the keys."""
+        """Give the focus to the list."""
         self.list.focus()
 
     def has_row(self) -> bool:
-        """Whether there is an edit or an entity under the cursor."""
+        """Return whether there is an edit or an entity under the cursor."""
         return self.list.cursor_key is not None
 
     @property
@@ -185,7 +186,7 @@ class PlanView(View):
         return key[1] if isinstance(key, tuple) else None
 
     def target(self) -> ConfigResource | QuotaEntity | None:
-        """The entity under the cursor, where it is one that a command may leave out."""
+        """Return the entity under the cursor if a command may leave it out, else None."""
         about = self.about
         return about if isinstance(about, ConfigResource | QuotaEntity) else None
 
@@ -203,12 +204,12 @@ class PlanView(View):
         self.host.say(f"taken out of the plan: {plural(count, 'edit')} of {target(about)}; `u` puts back")
 
     def do_drop_all(self) -> None:
-        """Empty the plan."""
+        """Discard the plan."""
         count = self.host.session.discard()
         self.host.say(f"taken out of the plan: {plural(count, 'edit')}; `u` puts back")
 
     def do_edit(self) -> None:
-        """Set the same key to another value, in the command bar."""
+        """Begin the command that sets the same key to another value."""
         about, slot = self.target(), self.slot
         if about is None:
             self.host.say("this is changed by taking it out and staging it again", "muted")
@@ -216,26 +217,26 @@ class PlanView(View):
         self.host.edit_entities([about], slot.key if slot else "")
 
     def do_go_to(self) -> None:
-        """Open the entity."""
+        """Show the entity."""
         self.host.navigator.open_target(self.about)
 
     def do_script(self) -> None:
-        """The same as a script."""
+        """Show the plan as a script of commands."""
         lines = script_lines(self.plan)
         self.host.show_text(SCRIPT, lambda _width: lines)
 
     def do_runbook(self) -> None:
-        """The same as commands of Kafka's own tools."""
+        """Show the plan as commands of Kafka's own tools."""
         lines = runbook_lines(self.plan, self.snapshot, self.host.session.context.settings)
         self.host.show_text(RUNBOOK, lambda _width: lines)
 
     def on_line_view_selected(self, message: LineView.Selected) -> None:
-        """Enter opens the entity."""
+        """Show the entity."""
         message.stop()
         self.do_go_to()
 
     def copied(self) -> str:
-        """The entity as the grammar writes it."""
+        """Return the entity as commands write it."""
         about = self.target()
         return subject_text(about) if about is not None else ""
 
@@ -245,7 +246,7 @@ def _line(row: PlanRow) -> DiffLine:
 
 
 def _failed(group: DiffGroup) -> DiffGroup:
-    """The group with those of its edits that were refused, or whose outcome is unknown."""
+    """Return the group with those of its edits that were refused, or whose outcome is unknown."""
     refused = [line for line in group.lines if isinstance(line.status, tuple) and line.status[1] == "failed"]
     return group._replace(lines=refused)
 

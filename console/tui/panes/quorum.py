@@ -24,48 +24,48 @@ class QuorumView(TableView[QuorumRow]):
     COLUMNS = QUORUM.layout
 
     def inputs(self) -> tuple[object, ...]:
-        """The quorum."""
+        """Return the quorum."""
         return (self.snapshot.quorum,)
 
     async def read(self) -> None:
-        """The quorum."""
+        """Read the quorum. Raises AdminError."""
         await self.host.session.read_quorum()
 
     def empty_text(self) -> str:
-        """Why there is no quorum."""
+        """Return why there is no quorum."""
         if not self.known() or self.filter_text or self.snapshot.quorum is not None:
             return super().empty_text()
         return no_quorum_text(self.snapshot)
 
     def rows(self) -> list[QuorumRow]:
-        """Voters and observers."""
+        """Return voters and observers, the leader first."""
         return quorum_rows(self.snapshot)
 
     def key(self, row: QuorumRow) -> Hashable:
-        """Id and directory: a node may have had another directory before."""
+        """Return id and directory id: a node may have had another directory before (KIP-853)."""
         return row.replica.id, row.replica.directory_id
 
     def words(self, row: QuorumRow) -> str:
-        """Role, id and endpoint."""
+        """Return role, id and endpoint."""
         return f"{row.role} {row.replica.id} {row.endpoint}"
 
     def in_trouble(self, row: QuorumRow) -> bool:
-        """A voter that is behind."""
+        """Return whether it is a voter that lags."""
         return row.role != "observer" and row.replica.id in self.trouble.found.brokers
 
     def cells(self, row: QuorumRow) -> list[Cell]:
-        """A row."""
+        """Return the cells of a row."""
         return QUORUM.cells(row)
 
     def sort_key(self, _column: str) -> Callable[[QuorumRow], Any]:
-        """The one that lags most first."""
+        """Return a key that puts the largest lag first."""
         return lambda row: (-row.replica.lag, row.replica.id)
 
     def status(self) -> Line:
-        """The leader and its epoch."""
+        """Return the leader and its epoch."""
         return quorum_line(self.snapshot)
 
     def copied(self) -> str:
-        """The directory's id, else the endpoint."""
+        """Return the directory's id, else the endpoint."""
         row = self.row()
         return row.replica.directory_id or row.endpoint if row is not None else ""

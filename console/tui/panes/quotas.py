@@ -90,17 +90,17 @@ class _Source:
         self._version = view.host.changed
 
     def places(self, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, int]:
-        """Where each stands; of the whole edge found out once."""
+        """Return the index of each entity; for all roots computed once."""
         if entities is self._tree.roots:
             return self._view.places_at_edge(entities)
         return {entity: index for index, entity in enumerate(entities)}
 
     def roots(self) -> _Branch:
-        """Users, clients, addresses."""
+        """Return users, clients and addresses."""
         return _Branch(self, self._tree.roots if self._kept is None else self._kept.edge, child=False)
 
     def children(self, key: Hashable) -> _Branch | None:
-        """A user's clients; None while they are not known."""
+        """Return a user's clients; None while they are unknown."""
         if not isinstance(key, QuotaEntity) or not self._view.looked_at(key):
             return None
         below, kept = self._tree.children(key), self._kept
@@ -109,7 +109,7 @@ class _Source:
         return _Branch(self, below, child=True)
 
     def node(self, entity: QuotaEntity, child: bool) -> Node:
-        """One node."""
+        """Return one node."""
         lines = self._lines.get(entity, {})
         values: QuotaValues = self._quotas.get(entity, {})
         failed, changed = self._view.failed(lines), self._version.when(entity) is not None
@@ -119,7 +119,7 @@ class _Source:
 
 
 class _Search:
-    """Finds the entities of a tree whose text passes; the texts are made once for all that is typed."""
+    """Finds the entities whose text matches; the texts are made once for all keystrokes."""
 
     def __init__(self, tree: QuotaTree) -> None:
         self.tree = tree
@@ -128,7 +128,7 @@ class _Search:
         self._texts = TextSearch(map(search_text, chain(self._edge, (child for _, child in self._below))))
 
     def kept(self, text: str) -> _Kept:
-        """What passes, and the users of the clients that do."""
+        """Return what matches, and the users of the clients that do."""
         hits, edge = self._texts.hits(text), self._edge
         end = bisect_left(hits, len(edge))
         below = [self._below[hit - len(edge)] for hit in hits[end:]]
@@ -162,18 +162,22 @@ class QuotasView(View):
         self._filter = ""
 
     def compose(self) -> ComposeResult:
-        """Breadcrumbs, tree, effective quota."""
+        """Yield breadcrumbs, tree and effective quota."""
         yield self.where
         yield self.entities
         yield self.below
 
     def inputs(self) -> tuple[object, ...]:
-        """The quotas, the plan, the marks."""
+        """Return the quotas and the plan."""
         known = self.snapshot
         return known.quotas, known.quotas_sparse, self.plan, self.host.changed.version, len(known.cluster.brokers)
 
     async def read(self) -> None:
-        """All quotas; where there are many, those of the entity under the cursor and of the users that are open."""
+        """Read all quotas; if there are many, those of the entity under the cursor and of open users.
+
+        Raises:
+            AdminError: no broker answered.
+        """
         session = self.host.session
         seen = self._seen()
         await session.look_at_quotas([filter_for_entity(e) if not e.has(USER) else _of_user(e) for e in seen])
@@ -184,7 +188,7 @@ class QuotasView(View):
             self.redraw()
 
     async def read_more(self) -> None:
-        """Where there are many, users, clients and addresses by themselves."""
+        """Read the quotas of users, clients and addresses without those of pairs, if there are too many to read all."""
         if self.snapshot.quotas_sparse and not self._is_surveyed():
             began, at = monotonic(), datetime.now(UTC)
             await self.host.session.survey_quotas()
@@ -192,27 +196,27 @@ class QuotasView(View):
             self.tell_where()
 
     def _is_surveyed(self) -> bool:
-        """Whether that was done within the last minute: going to and fro asks for no more."""
+        """Return whether `read_more` read them within the last minute: reopening the pane reads nothing then."""
         at = self.snapshot.read_at.get("quotas")
         # A clock that was set back since makes the last survey one of the future: it counts for nothing.
         return at is not None and timedelta() <= datetime.now(UTC) - at < SURVEY_EVERY
 
     def _seen(self) -> list[QuotaEntity]:
-        """The entity under the cursor and the open ones on the screen, each as it stands at the edge of the tree."""
+        """Return the entity under the cursor and the open ones on the screen, each as a root of the tree."""
         tree = self.entities
         keys = [tree.cursor_key, *(key for i in tree.visible_range if tree.is_open(key := tree.key_at(i)))]
         return list(dict.fromkeys(_edge(key) for key in keys if isinstance(key, QuotaEntity)))
 
     def looked_at(self, entity: QuotaEntity) -> bool:
-        """Whether all about an entity is known: a user's clients too."""
+        """Return whether all about an entity is known, a user's clients included."""
         return not self.snapshot.quotas_sparse or not entity.has(USER) or len(entity) > 1 or entity in self._looked
 
     def on_lazy_tree_children_wanted(self) -> None:
-        """A user is open whose clients are not known."""
+        """Read the clients of a user that was opened."""
         self.host.reading.live.now()
 
     def draw(self) -> None:
-        """The tree of what is there and what is staged."""
+        """Draw the tree of quotas and staged edits."""
         self.staged_lines = quota_lines(diff(self.plan, self.snapshot))
         self._of = QuotaTree(self.snapshot.quotas, self.staged_lines, self._of)
         self._sift()
@@ -234,25 +238,25 @@ class QuotasView(View):
             self.entities.set_source(_Source(self, self._of, kept))
 
     def _refused(self, kept: _Kept | None) -> _Kept:
-        """Of what a filter leaves, the entities whose staged edits were refused."""
+        """Return the entities whose staged edits were refused, of those that a filter leaves."""
         refused = frozenset(entity for entity, lines in self.staged_lines.items() if self.failed(lines))
         edges = {_edge(entity) for entity in refused}
         edge = self._of.roots if kept is None else kept.edge
         return _Kept([entity for entity in edge if entity in edges], frozenset(), refused)
 
     def places_at_edge(self, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, int]:
-        """Where each entity at the edge of the tree stands; the same while the edge is."""
+        """Return the index of each root of the tree; the same dict for the same roots."""
         if self._places[0] is not entities:
             self._places = (entities, {entity: index for index, entity in enumerate(entities)})
         return self._places[1]
 
     def failed(self, lines: Mapping[str, DiffLine]) -> bool:
-        """Whether the brokers refused one of the staged edits."""
+        """Return whether brokers refused one of the staged edits."""
         outcomes = (self.plan.outcome(line.staged.edit) for line in lines.values())
         return any(outcome is not None and not outcome.ok for outcome in outcomes)
 
     def status(self) -> Line:
-        """How many entities; limits are per broker."""
+        """Return the number of entities, and that limits hold per broker."""
         brokers = len(self.snapshot.cluster.brokers)
         each = f"  limits hold per broker, ×{brokers}" if brokers > 1 else ""
         if not self.known():
@@ -265,7 +269,7 @@ class QuotasView(View):
     # -- the effective quota -------------------------------------------------------------------------------------------
 
     def on_line_view_highlighted(self) -> None:
-        """What holds for the entity under the cursor; where it is not known yet, it is read when the cursor rests."""
+        """Show the effective quota of the entity under the cursor; read it once the cursor rests, if it is unknown."""
         self._show_effective()
         if self._timer is not None:
             self._timer.stop()
@@ -275,7 +279,7 @@ class QuotasView(View):
             self._timer = self.set_timer(LOOK_AFTER, self.host.reading.live.now)
 
     def on_below_resized(self) -> None:
-        """The panel has another height."""
+        """Fit the effective quota into its new size."""
         self._show_effective()
 
     def _show_effective(self) -> None:
@@ -303,20 +307,20 @@ class QuotasView(View):
     # -- what can be done ----------------------------------------------------------------------------------------------
 
     def take_focus(self) -> None:
-        """The tree has the keys."""
+        """Give the focus to the tree."""
         self.entities.focus()
 
     def has_row(self) -> bool:
-        """Whether there is an entity under the cursor."""
+        """Return whether there is an entity under the cursor."""
         return self.target() is not None
 
     def target(self) -> QuotaEntity | None:
-        """The entity under the cursor."""
+        """Return the entity under the cursor."""
         key = self.entities.cursor_key
         return key if isinstance(key, QuotaEntity) else None
 
     def copied(self) -> str:
-        """The entity as the grammar writes it."""
+        """Return the entity as commands write it."""
         entity = self.target()
         return subject_text(entity) if entity else ""
 
@@ -326,18 +330,20 @@ class QuotasView(View):
         return self._filter
 
     def take_filter(self, text: str) -> None:
-        """Show only entities that pass, with the users that they belong to."""
+        """Show only entities that match, with the users that they belong to. Raises BadQuery."""
         parse_query(text.strip())
         self._filter = text.strip()
         self._sift()
         self.tell_where()
 
     def do_edit(self) -> None:
-        """Set a quota of the entity, in the command bar."""
+        """Begin the command that sets a quota of the entity."""
         self.host.edit_entities(self.targets())
 
     def do_unset(self) -> None:
-        """Take back what is staged for the entity, or stage the removal of its quota; of several, one is named."""
+        """Take back what is staged for the entity, or stage the removal of its quota. Begin the command if it has
+        several.
+        """
         entity = self.target()
         if entity is None:
             return
@@ -354,18 +360,18 @@ class QuotasView(View):
             self.host.prefill(f"unset {subject_text(entity)} {keys}")
 
     def do_add_quota(self) -> None:
-        """Set a quota of another entity, in the command bar."""
+        """Begin the command that sets a quota of another entity."""
         self.host.prefill("set user ")
 
     def do_effective(self) -> None:
-        """What holds for a user and a client, in the command bar."""
+        """Begin the command that shows the effective quota of a user and a client."""
         entity = self.target()
         user, client = whose(entity) if entity is not None else (OTHER, OTHER)
         text = "effective user " + ("" if user == OTHER else f"{quote(user)} client ")
         self.host.prefill(text + (quote(client) if user != OTHER and client != OTHER else ""))
 
     def do_details(self) -> None:
-        """The effective quota, with room to read."""
+        """Show the effective quota on a screen of its own."""
         entity = self.target()
         if entity is not None:
             self.host.show_text(
@@ -374,22 +380,22 @@ class QuotasView(View):
 
 
 def _wrapped(lines: Sequence[Line], width: int) -> list[Line]:
-    """Each line in as many as it takes."""
+    """Return the lines, wrapped to a width in cells."""
     return [part for line in lines for part in wrap(line, width, indent=22)]
 
 
 def _edge(entity: QuotaEntity) -> QuotaEntity:
-    """The user that an entity belongs to in the tree, else the entity itself."""
+    """Return the root of the tree that an entity belongs to: its user, else the entity itself."""
     return QuotaEntity.of({USER: entity.name_of(USER)}) if entity.has(USER) else entity
 
 
 def _of_user(entity: QuotaEntity) -> QuotaFilter:
-    """The filter that finds a user, and all about the user's clients."""
+    """Return the filter that matches a user and all the user's clients."""
     return filter_for_name(USER, entity.name_of(USER))
 
 
 def _who(entity: QuotaEntity) -> str:
-    """For whom the effective quota of an entity is shown."""
+    """Return as text for whom the effective quota is shown."""
     if entity.has(IP):
         name = entity.name_of(IP)
         return "any other address" if name is None else f"address {clean(name)}"

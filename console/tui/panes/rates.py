@@ -20,7 +20,10 @@ log = logging.getLogger(__name__)
 
 
 def read_rates(view: View, topics: Iterable[Topic] = ()) -> None:
-    """Read the ends of the partitions of these topics, and what is next in turn."""
+    """Read the log end offsets of these topics' partitions and of the next others in turn, in a worker.
+
+    Not within `View.read`: a broker that is slow to answer must not hold up the view.
+    """
     places = [(topic.name, each.number) for topic in topics for each in topic.partitions]
     start(view, partial(_read, view.host.session.rates, places, view.host.contact.silent), group="rates", name="rates")
 
@@ -33,25 +36,25 @@ async def _read(reader: RateReader, places: Sequence[Place], silent: Collection[
 
 
 class ShownRates:
-    """Rates by topic and by leader, made once for each look; the same mapping while no rate has changed."""
+    """Rates by topic and by leader, computed once for each read; the same mapping while no rate has changed."""
 
     def __init__(self) -> None:
         self._totals = RateTotals()
         self._leaders: Mapping[int, Rate] = {}
 
     def by_topic(self, snapshot: Snapshot) -> Mapping[str, Rate]:
-        """Topic -> its rate, where that is known."""
+        """Return the rate of each topic whose rate is known."""
         self._look_at(snapshot)
         return self._totals.topics
 
     def by_leader(self, snapshot: Snapshot) -> Mapping[int, Rate]:
-        """Broker -> what is written to the partitions that it leads, where that is known."""
+        """Return broker id -> rate of writes to the partitions that it leads, where known."""
         if self._look_at(snapshot) and (found := self._totals.leaders()) != self._leaders:
             self._leaders = found
         return self._leaders
 
     def _look_at(self, snapshot: Snapshot) -> bool:
-        """Whether there is something new in it."""
+        """Return whether the snapshot has other rates or topics than before, and take them."""
         known = self._totals
         if snapshot.rates is known.rates and snapshot.topics is known.made_of:
             return False

@@ -36,8 +36,11 @@ from widgets.row_table import RowTable
 
 
 class RecordsView(TableView[RecordRow]):
-    """The records that a statement asks for. They are read once, and again only by a key: rows that move away under the
-    cursor would be of no use. Contents stay in this view."""
+    """The records that a statement asks for.
+
+    They are read once, and again only by a key: rows that move away under the cursor would be of no use. Their contents
+    stay in this view.
+    """
 
     NAME = keymap.RECORDS
     ENTER = "whole record"
@@ -68,18 +71,18 @@ class RecordsView(TableView[RecordRow]):
         return not self._revealed and is_masked(self.host.session.context, self.wanted)
 
     def begin(self) -> None:
-        """Other records: nothing of the former ones stays, nor that they were shown."""
+        """Discard the former records, and that hidden contents were shown."""
         super().begin()
         self._read, self._problem, self._further = None, None, None
         self._read_for = ()
         self._form, self._revealed = self.wanted.form, False
 
     def known(self) -> bool:
-        """Whether they have been read."""
+        """Return whether the records have been read, or refused."""
         return self._read is not None or self._problem is not None
 
     async def read(self) -> None:
-        """Read them, once."""
+        """Read the records, once for each statement."""
         asked = (self.host.session, self.wanted, self._further)
         if asked == self._read_for:
             return
@@ -101,11 +104,11 @@ class RecordsView(TableView[RecordRow]):
         self.host.reading.now()
 
     def inputs(self) -> tuple[object, ...]:
-        """The answer, and how it is shown."""
+        """Return the records, and how they are shown."""
         return self._read, self._problem, self._form, self.masked
 
     def rows(self) -> Sequence[RecordRow]:
-        """The records, with what can't be decoded."""
+        """Return the records, and batches that can't be decoded."""
         made_from = (self._read, self._form, self.masked)
         if self._rows[0] != made_from or self._rows[0][0] is not self._read:
             rows = record_rows(self._read, self._form, masked=self.masked) if self._read else []
@@ -113,37 +116,37 @@ class RecordsView(TableView[RecordRow]):
         return self._rows[1]
 
     def do_delete_records(self) -> None:
-        """Delete the records before this one, in the command bar."""
+        """Begin the command that deletes the records before this one."""
         row = self.row()
         if row is not None:
             place = f"topic {quote(self.wanted.topic)} partition {row.item.partition}"
             self.host.prefill(f"delete records {place} before {row.offset}")
 
     def key(self, row: RecordRow) -> Hashable:
-        """Partition and offset."""
+        """Return partition, offset and whether it can't be decoded."""
         return row.item.partition, row.offset, isinstance(row.item, Undecodable)
 
     def words(self, row: RecordRow) -> str:
-        """Key and value as they are shown; nothing hidden."""
+        """Return key and value as they are shown; of hidden ones only partition and offset."""
         if row.masked or isinstance(row.item, Undecodable):
             return f"{row.item.partition} {row.offset}"
         contents = (in_a_line(part, row.form) for part in (row.item.key, row.item.value))
         return f"{row.item.partition} {row.offset} {' '.join(contents)}"
 
     def in_trouble(self, row: RecordRow) -> bool:
-        """One that looks different from the others, or can't be decoded."""
+        """Return whether the record looks different from the others, or can't be decoded."""
         return row.is_odd
 
     def cells(self, row: RecordRow) -> list[Cell]:
-        """A row."""
+        """Return the cells of a row."""
         return RECORDS.cells(row)
 
     def sort_key(self, column: str) -> Callable[[RecordRow], Any]:
-        """In the order of the answer."""
+        """Raise NotImplementedError: records stay in the order of the answer."""
         raise NotImplementedError(column)
 
     def empty_text(self) -> str:
-        """Why there are none."""
+        """Return why there are no records."""
         if self._problem is not None:
             return f"{clean(str(self._problem), 600)}\n\n{clean(self._problem.remedy, 600)}"
         if self._read is not None and self._is_filtered and not self._filter:
@@ -156,7 +159,7 @@ class RecordsView(TableView[RecordRow]):
         return bool(self.wanted.text or self.wanted.key or self.wanted.json)
 
     def status(self) -> Line:
-        """How many, how far, and how they are shown."""
+        """Return how many records were read, how far, and how they are shown."""
         if self._read is None:
             return []
         line: Line = [(summary(self._read, filtered=self._is_filtered), "muted")]
@@ -169,7 +172,7 @@ class RecordsView(TableView[RecordRow]):
         return line
 
     def note(self) -> Line:
-        """What could not be read; what is odd about the row; which limit ended the look; that there is more."""
+        """Return what could not be read, what is odd about the row, or which limit ended the read."""
         if self._read is None:
             return super().note()
         if self._read.problems:
@@ -190,11 +193,11 @@ class RecordsView(TableView[RecordRow]):
         return [("; ".join(notes), "pending" if self._read.stopped else "muted")] if notes else []
 
     def target(self) -> ConfigResource | None:
-        """The topic's configs."""
+        """Return the resource of the topic's configs."""
         return topic_resource(self.wanted.topic) if self.wanted.topic else None
 
     def copied(self) -> str:
-        """The value in its form; of what is hidden or damaged only the place."""
+        """Return the value in its form; of a hidden or damaged record only partition and offset."""
         row = self.row()
         if row is None:
             return ""
@@ -203,7 +206,7 @@ class RecordsView(TableView[RecordRow]):
         return in_full(row.item.value, row.form)
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
-        """Show one whole."""
+        """Show the whole record."""
         message.stop()
         row = self.row()
         if row is not None:
@@ -214,21 +217,21 @@ class RecordsView(TableView[RecordRow]):
         await self.host.navigator.goto(records_in(self.place, wanted))
 
     async def do_newest(self) -> None:
-        """The newest records."""
+        """Show the newest records."""
         await self._show(replace(self.wanted, start="last", at=""))
 
     async def do_oldest(self) -> None:
-        """The oldest records."""
+        """Show the oldest records."""
         await self._show(replace(self.wanted, start="first", at=""))
 
     def do_start_at(self) -> None:
-        """From an offset or a time on, in the command bar."""
+        """Begin the command that shows records from an offset or a time on."""
         partition = "" if self.wanted.partition is None else f"partition {self.wanted.partition} "
         start = "from time " if self.wanted.partition is None else "from offset "
         self.host.prefill(f"records topic {quote(self.wanted.topic)} {partition}{start}")
 
     def do_further(self) -> None:
-        """Look further."""
+        """Read on from where a limit ended the read."""
         if self._read is None or self._read.more is None:
             self.host.say("there is nothing further: r reads again", "muted")
             return
@@ -236,11 +239,11 @@ class RecordsView(TableView[RecordRow]):
         self._again()
 
     def do_ask(self) -> None:
-        """Change what is asked for, in the command bar."""
+        """Edit the statement in the command bar."""
         self.host.prefill(f"{unparse(self.wanted)} ")
 
     def do_skip_record(self) -> None:
-        """Let the group go on behind the record under the cursor, in the command bar."""
+        """Begin the command that moves the group's offset behind the record under the cursor."""
         row = self.row()
         if row is None or self._read is None:
             return
@@ -253,13 +256,13 @@ class RecordsView(TableView[RecordRow]):
         self.host.prefill(f"skip group {group} topic {topic} partition {self.wanted.partition} {count}")
 
     def do_form(self) -> None:
-        """The next form."""
+        """Show contents in the next form."""
         self._form = FORMS[(FORMS.index(self._form) + 1) % len(FORMS)]
         self.redraw()
         self.host.say(f"as {self._form}" if self._form else "each by what it looks like", "muted")
 
     async def do_isolation(self) -> None:
-        """With or without open and aborted transactions."""
+        """Show records of open and aborted transactions as well, or only committed ones."""
         await self._show(replace(self.wanted, committed=not self.wanted.committed))
 
     def do_reveal(self) -> None:
@@ -271,6 +274,6 @@ class RecordsView(TableView[RecordRow]):
         self.redraw()
 
     def do_refresh(self) -> None:
-        """Read again, from the statement's own place."""
+        """Read again, from the statement's own start."""
         self._further = None
         self._again()

@@ -79,16 +79,20 @@ class TopicsView(TableView[Topic]):
         return self._rates.by_topic(known) if known.rates is not NOT_LOOKED else NO_RATES
 
     def concerns(self, failure: ReadFailure) -> bool:
-        """Configs of topics, not those of brokers and loggers."""
+        """Return whether a failure is about topics: configs of brokers and loggers are not shown."""
         return failure.part != "configs" or failure.entity.startswith("topic ")
 
     def inputs(self) -> tuple[object, ...]:
-        """Topics, their configs, sizes and rates, the plan, the marks."""
+        """Return topics, their configs, sizes and rates, and the plan."""
         snapshot, rates = self.snapshot, self._by_topic()
         return snapshot.topics, snapshot.configs, snapshot.log_dirs, rates, self.plan.staged, self.host.changed.version
 
     async def read(self) -> None:
-        """All topics, or those on the screen where all are not due; and the configs of these. The rates beside it."""
+        """Read all topics if that is due, else those on the screen; their configs; and rates in a worker.
+
+        Raises:
+            AdminError: no broker answered.
+        """
         from console.tui.panes.rates import read_rates
 
         session = self.host.session
@@ -98,19 +102,19 @@ class TopicsView(TableView[Topic]):
         await session.read_configs([topic_resource(name) for name in self._seen()])
 
     def _seen(self) -> list[str]:
-        """The topics on the screen; before any are, those that will be."""
+        """Return the topics on the screen; before there are any, those that will be."""
         if visible := self.visible_rows():
             return [topic.name for topic in visible]
         return nsmallest(self.host.size.height, (t.name for t in self.snapshot.topics.values() if not t.internal))
 
     async def read_more(self) -> None:
-        """Overrides of all topics; sizes come with the rates."""
+        """Read the overrides of all topics. Sizes are read with the rates."""
         names = self.snapshot.topics
         self._swept = await self.host.reading.sweep([topic_resource(name) for name in names])
         self.tell_where()
 
     def rows(self) -> list[Topic]:
-        """Topics by name, with those staged to be created; internal ones where they are asked for."""
+        """Return topics by name, with those that staged edits create; internal ones if they are switched on."""
         if self.snapshot.log_dirs is not self._sizes[0]:
             self._sizes = (self.snapshot.log_dirs, topic_sizes(self.snapshot.log_dirs))
         self._unread = unread_count(self.snapshot)
@@ -128,15 +132,15 @@ class TopicsView(TableView[Topic]):
         return self._rows
 
     def key(self, row: Topic) -> Hashable:
-        """The name."""
+        """Return the name."""
         return row.name
 
     def words(self, row: Topic) -> str:
-        """The name."""
+        """Return the name."""
         return row.name
 
     def facts(self, topic: Topic) -> TopicFacts:
-        """What is known beside the topic itself."""
+        """Return what is known beside the topic itself."""
         return TopicFacts(
             override_count(self.snapshot, topic.name),
             self._sizes[1].get(topic.name, -1),
@@ -145,15 +149,15 @@ class TopicsView(TableView[Topic]):
         )
 
     def in_trouble(self, row: Topic) -> bool:
-        """One with a symptom."""
+        """Return whether it has a symptom."""
         return row.name in self.trouble.found.topics
 
     def cells(self, row: Topic) -> list[Cell]:
-        """A row."""
+        """Return the cells of a row."""
         return TOPICS.cells(TopicRow(row, self.facts(row), self._marks))
 
     def sort_key(self, column: str) -> Callable[[Topic], Any]:
-        """By the topic itself, or by what stands beside it; most first."""
+        """Return a key of the topic itself, or one that puts the largest value first."""
         if column in SORTS:
             return SORTS[column]
         # Asked 100,000 times: what they look at is looked up before. Equal ones stay in the order of their names.
@@ -172,7 +176,7 @@ class TopicsView(TableView[Topic]):
                 return lambda topic: -at.timestamp() if (at := when(topic_resource(topic.name))) else 0
 
     def status(self) -> Line:
-        """How many are shown, and how many internal ones are not."""
+        """Return how many topics are shown, and how many internal ones are not."""
         reading = self.age("overrides", self._swept)
         if self.known() and self._unread > 0:
             reading = [(f"overrides of {plural(self._unread, 'topic')} still to be read  ", "muted")]
@@ -180,22 +184,22 @@ class TopicsView(TableView[Topic]):
         return [*reading, *hidden, *super().status()]
 
     def note(self) -> Line:
-        """What is wrong with the topic under the cursor, else what could not be read."""
+        """Return what is wrong with the topic under the cursor, else what could not be read."""
         topic = self.row()
         wrong = trouble(topic, min_isr(self.snapshot.configs, topic.name)) if topic else []
         return wrong or super().note()
 
     def target_of(self, row: Topic) -> ConfigResource:
-        """The topic's configs."""
+        """Return the resource of the topic's configs."""
         return topic_resource(row.name)
 
     def copied(self) -> str:
-        """The name under the cursor."""
+        """Return the name under the cursor."""
         topic = self.row()
         return topic.name if topic else ""
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
-        """Open a topic."""
+        """Open the topic."""
         message.stop()
         self.host.navigator.open_resource(topic_resource(str(message.key)))
 
@@ -205,11 +209,11 @@ class TopicsView(TableView[Topic]):
         self.redraw()
 
     def do_edit(self) -> None:
-        """Set a config of the topics meant, in the command bar."""
+        """Begin the command that sets a config of the topics meant."""
         self.host.edit_entities(self.targets())
 
     def do_grow(self) -> None:
-        """Give the topic more partitions, in the command bar."""
+        """Begin the command that adds partitions."""
         from console.language.quoting import quote
 
         topic = self.row()
@@ -217,11 +221,11 @@ class TopicsView(TableView[Topic]):
             self.host.prefill(f"grow topic {quote(topic.name)} partitions=")
 
     def do_delete(self) -> None:
-        """Stage the topic's deletion; its name is typed."""
+        """Begin the command that deletes a topic, whose name has to be typed."""
         self.host.prefill("delete topic ")
 
     async def do_records(self) -> None:
-        """The newest records of the topic."""
+        """Show the newest records of the topic."""
         from console.language.verbs.records import Records
 
         topic = self.row()
@@ -229,18 +233,18 @@ class TopicsView(TableView[Topic]):
             await self.host.navigator.goto(records_in(self.place, Records(topic.name)))
 
     def do_elect(self) -> None:
-        """Stage the elections of preferred leaders in these topics."""
+        """Stage the elections of preferred leaders in the topics meant."""
         from console.tui.electing import elect_in
 
         elect_in(self.host, {topic.name: topic for topic in self.rows_meant()}, self.left_out())
 
     def do_create(self) -> None:
-        """Create a topic, in the command bar."""
+        """Begin the command that creates a topic."""
         self.host.prefill("create topic ")
 
 
 def _or_unknown(count: int | None) -> int:
-    """A count that stands behind all others where it is not known."""
+    """Return a count, or -1 if it is unknown, so that it sorts last."""
     return -1 if count is None else count
 
 
@@ -261,20 +265,20 @@ class PartitionsView(TableView[PartitionRow]):
         return self.snapshot.topics.get(self.place.topic or "")
 
     def concerns(self, failure: ReadFailure) -> bool:
-        """This topic, or all of them."""
+        """Return whether a failure is about this topic, or about all."""
         return failure.entity in ("", self.place.topic)
 
     def inputs(self) -> tuple[object, ...]:
-        """The topic, what moves, what is written."""
+        """Return the topic, its moves and the rates."""
         return self.topic, self.snapshot.reassignments, self.snapshot.rates
 
     async def read(self) -> None:
-        """The topic."""
+        """Read the topic. Raises AdminError."""
         if self.place.topic is not None:
             await self.host.session.read_topics([self.place.topic])
 
     async def read_more(self) -> None:
-        """What moves, what is written."""
+        """Read moves and rates."""
         from console.tui.panes.rates import read_rates
 
         if self.topic is not None:
@@ -282,56 +286,56 @@ class PartitionsView(TableView[PartitionRow]):
         await self.host.session.read_reassignments()
 
     def rows(self) -> list[PartitionRow]:
-        """By number."""
+        """Return the partitions by number."""
         known, topic = self.snapshot, self.topic
         return rows_of_partitions(topic, known.reassignments, known.rates) if topic is not None else []
 
     def key(self, row: PartitionRow) -> Hashable:
-        """The number."""
+        """Return the partition's number."""
         return row.partition.number
 
     def sort_key(self, column: str) -> Callable[[PartitionRow], Any]:
-        """Most first."""
+        """Return a key that puts the largest value first."""
         if column == "bytes":
             return lambda row: rate_order(row.rate.bytes)
         return lambda row: rate_order(row.rate.records)
 
     def words(self, row: PartitionRow) -> str:
-        """The number, the brokers."""
+        """Return the number and the brokers."""
         partition = row.partition
         moves = " moves" if row.move is not None else ""
         return f"{partition.number} leader={partition.leader} {' '.join(map(str, partition.replicas))}{moves}"
 
     def in_trouble(self, row: PartitionRow) -> bool:
-        """One with a symptom."""
+        """Return whether it has a symptom."""
         return self.trouble.found.has_partition(self.place.topic or "", row.partition.number)
 
     def cells(self, row: PartitionRow) -> list[Cell]:
-        """A row."""
+        """Return the cells of a row."""
         return PARTITIONS.cells(row)
 
     def status(self) -> Line:
-        """How many, and the replication factor."""
+        """Return the number of partitions, and the replication factor."""
         topic = self.topic
         return [(f"{plural(len(topic.partitions), 'partition')} × {topic.replication}", "muted")] if topic else []
 
     def note(self) -> Line:
-        """What is wrong with the topic."""
+        """Return what is wrong with the topic."""
         topic = self.topic
         return (trouble(topic, min_isr(self.snapshot.configs, topic.name)) if topic else []) or super().note()
 
     def target(self) -> ConfigResource | None:
-        """The topic."""
+        """Return the topic."""
         about = self.place.about
         return about if isinstance(about, ConfigResource) else None
 
     def targets(self) -> list[ConfigResource | QuotaEntity]:
-        """The entity, whatever is marked."""
+        """Return the entity: marked rows are parts of it."""
         target = self.target()
         return [] if target is None else [target]
 
     async def do_records(self) -> None:
-        """The newest records of the partition."""
+        """Show the newest records of the partition."""
         from console.language.verbs.records import Records
 
         row = self.row()
@@ -341,7 +345,7 @@ class PartitionsView(TableView[PartitionRow]):
             )
 
     def copied(self) -> str:
-        """Topic and partition."""
+        """Return ``topic-partition``."""
         row = self.row()
         return f"{self.place.topic}-{row.partition.number}" if row is not None else ""
 
@@ -354,7 +358,7 @@ class PartitionsView(TableView[PartitionRow]):
             elect_one(self.host, topic, row.partition)
 
     def do_cancel_move(self) -> None:
-        """Stage the end of the partition's move."""
+        """Stage the cancellation of the partition's move."""
         row = self.row()
         if row is None or self.place.topic is None:
             return
@@ -366,17 +370,17 @@ class PartitionsView(TableView[PartitionRow]):
         self.host.stage([CancelMove(self.place.topic, row.partition.number)])
 
     def do_move(self) -> None:
-        """Move the partition, in the command bar."""
+        """Begin the command that moves the partition."""
         row = self.row()
         if row is not None:
             self.host.prefill(f"move topic {quote(self.place.topic or '')} partition {row.partition.number} to ")
 
     def do_grow(self) -> None:
-        """Give the topic more partitions, in the command bar."""
+        """Begin the command that adds partitions."""
         self.host.prefill(f"grow topic {quote(self.place.topic or '')} partitions=")
 
     def do_delete_records(self) -> None:
-        """Delete the partition's records before an offset, in the command bar."""
+        """Begin the command that deletes the partition's records before an offset."""
         row = self.row()
         if row is not None:
             self.host.prefill(

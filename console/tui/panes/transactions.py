@@ -27,7 +27,7 @@ WHOLE_EVERY = 30.0
 
 
 class TransactionsView(TableView[TransactionRow]):
-    """One row for each open transaction in a partition. Brokers are asked only while this is shown."""
+    """One row for each open transaction in a partition. Brokers are asked only while it is shown."""
 
     NAME = keymap.TRANSACTIONS
     PARTS = frozenset({"transactions"})
@@ -44,20 +44,24 @@ class TransactionsView(TableView[TransactionRow]):
         self._left_out = 0
 
     def begin(self) -> None:
-        """Another topic."""
+        """Discard what belonged to another topic."""
         super().begin()
         self._looked_for = ()
 
     def known(self) -> bool:
-        """Whether its partitions were looked at."""
+        """Return whether the partitions of this place were read."""
         return self._looked_for == (self.host.session, self.place.topic)
 
     def inputs(self) -> tuple[object, ...]:
-        """The looks."""
+        """Return the transactions and the topic."""
         return self.snapshot.transactions, self.place.topic
 
     async def read(self) -> None:
-        """Look at all partitions, where that is due; else at those in which something waits."""
+        """Read the open transactions of all partitions if that is due, else of those in which records wait.
+
+        Raises:
+            AdminError: no broker answered.
+        """
         session = self.host.session
         wanted = session, self.place.topic
         if self.place.topic is not None or "topics" not in self.snapshot.read_at:
@@ -88,28 +92,28 @@ class TransactionsView(TableView[TransactionRow]):
         ]
 
     def rows(self) -> list[TransactionRow]:
-        """What hangs comes first."""
+        """Return the transactions, those that hang first."""
         return transaction_rows(self.snapshot, self.place.topic)
 
     def key(self, row: TransactionRow) -> Hashable:
-        """Partition and producer."""
+        """Return partition and producer id."""
         return row.place, row.producer_id
 
     def words(self, row: TransactionRow) -> str:
-        """Topic, partition, producer, verdict, transactional id, state."""
+        """Return topic, partition, producer id, verdict, transactional id and state."""
         state = row.transaction.state if row.transaction is not None else ""
         return f"{row.place[0]}/{row.place[1]} {row.producer_id} {row.word} {row.transactional_id} {state}"
 
     def in_trouble(self, row: TransactionRow) -> bool:
-        """One that hangs."""
+        """Return whether the transaction hangs."""
         return row.hangs
 
     def cells(self, row: TransactionRow) -> list[Cell]:
-        """A row."""
+        """Return the cells of a row."""
         return TRANSACTIONS.cells(row)
 
     def sort_key(self, column: str) -> Callable[[TransactionRow], Any]:
-        """The oldest, and what most waits behind, first; the rest by their words."""
+        """Return a key that puts the oldest, or the one that blocks most records, first; for other columns by text."""
         keys: dict[str, Callable[[TransactionRow], Any]] = {
             "topic": lambda row: row.place,
             "verdict": lambda row: row.order,
@@ -120,12 +124,12 @@ class TransactionsView(TableView[TransactionRow]):
         return keys[column]
 
     def crumbs(self) -> Line:
-        """Where this is."""
+        """Return the title and the topic."""
         line: Line = [("transactions", "strong")]
         return [*line, (f"  topic {clean(self.place.topic)}", "strong")] if self.place.topic is not None else line
 
     def status(self) -> Line:
-        """How many hang; when it was looked."""
+        """Return how many transactions hang, and when they were read."""
         if not self.known():
             return []
         counts = Counter(row.word for row in self.rows())
@@ -138,12 +142,12 @@ class TransactionsView(TableView[TransactionRow]):
         return [*line, *super().status(), (f"  at {clock(at)}" if at is not None else "", "muted")]
 
     def target(self) -> ConfigResource | None:
-        """The topic under the cursor."""
+        """Return the topic under the cursor."""
         row = self.row()
         return topic_resource(row.place[0]) if row is not None else None
 
     def copied(self) -> str:
-        """The command that ends it, of one that hangs; else the partition."""
+        """Return the command that ends a hanging transaction; for others ``topic-partition``."""
         row = self.row()
         if row is None:
             return ""
@@ -154,7 +158,7 @@ class TransactionsView(TableView[TransactionRow]):
         return f"{row.place[0]}-{row.place[1]}"
 
     def do_abort_transaction(self) -> None:
-        """Stage the end of the transaction; why not, where it is not shown to hang."""
+        """Stage the abort of the transaction; say why not if it can't be known whether it hangs."""
         row = self.row()
         if row is None:
             return
@@ -164,7 +168,7 @@ class TransactionsView(TableView[TransactionRow]):
         self.host.stage([EndTransaction(*row.place, row.producer_id)])
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
-        """Show all about it."""
+        """Show all details."""
         message.stop()
         row = self.row()
         if row is not None:

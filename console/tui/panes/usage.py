@@ -34,7 +34,7 @@ AT_LIMIT = 0.95
 
 
 class UsageView(LakeView[Usage]):
-    """One row for each pair and quota, the nearest to its limit first. Enter stages what is suggested."""
+    """One row for each pair and quota, the nearest to its limit first. Enter stages the suggested quota."""
 
     NAME = keymap.USAGE
     TABLE = "quota_usage"
@@ -63,15 +63,15 @@ class UsageView(LakeView[Usage]):
         self._entities: Mapping[Usage, QuotaEntity] = {}
 
     def question(self) -> Hashable:
-        """The window."""
+        """Return the window of time."""
         return self._wanted._replace(text="")
 
     def find(self, tables: Tables) -> Sequence[Usage]:
-        """The hottest pairs."""
+        """Return the pairs that are nearest to their limits. Raises LakeError."""
         return hottest(tables, self._window())
 
     async def without(self) -> None:
-        """The quotas of users and clients, whose use is unknown."""
+        """Show the quotas of users and clients, whose usage is unknown."""
         if "quotas" not in self.snapshot.read_at:
             await self.host.session.look_at_quotas()
         if self._quotas is not self.snapshot.quotas or not self.is_without:
@@ -80,7 +80,7 @@ class UsageView(LakeView[Usage]):
             self.take(LakeAnswer(tuple(self._entities), None, (), ()), "")
 
     def empty_text(self) -> str:
-        """That there are no quotas, where only these are known."""
+        """Return that there are no quotas, if only these are known; else as every pane of a lake."""
         text = super().empty_text()
         return (
             "no user and no client has a quota of bytes/s or time" if self.is_without and text == self.EMPTY else text
@@ -91,28 +91,28 @@ class UsageView(LakeView[Usage]):
         return Window(self.cluster_id, asked.since, asked.until, asked.key, asked.principal)
 
     def rows(self) -> Sequence[Usage]:
-        """The answer."""
+        """Return the answer."""
         rows: Sequence[Usage] = self._told.rows  # type: ignore[assignment]
         return rows
 
     def key(self, row: Usage) -> Hashable:
-        """The pair and the quota."""
+        """Return the pair and the quota."""
         return row.pair
 
     def words(self, row: Usage) -> str:
-        """The pair, the quota, its level."""
+        """Return the pair, the quota and its level."""
         return f"{pair_text(row.pair)} {row.pair.quota_key} {level_text(row.level)}"
 
     def in_trouble(self, row: Usage) -> bool:
-        """One that sits at its limit."""
+        """Return whether it was throttled, or is at `AT_LIMIT` of its quota."""
         return row.throttle_ms > 0 or (row.utilisation is not None and row.utilisation >= AT_LIMIT)
 
     def cells(self, row: Usage) -> list[Cell]:
-        """A row."""
+        """Return the cells of a row."""
         return usage_cells(row, BARS)
 
     def sort_key(self, column: str) -> Callable[[Usage], Any]:
-        """By name; most first."""
+        """Return a key by name, or one that puts the largest value first."""
         keys: dict[str, Callable[[Usage], Any]] = {
             "pair": lambda row: pair_text(row.pair),
             "used": lambda row: -(row.utilisation or 0.0),
@@ -122,7 +122,7 @@ class UsageView(LakeView[Usage]):
         return keys[column]
 
     def crumbs(self) -> Line:
-        """What this is, and that it is an estimate."""
+        """Return the title, and that usage is an estimate."""
         if self.is_without:
             return [("usage", "strong"), ("  quotas now; their use is not known", "muted")]
         asked = self._wanted
@@ -130,14 +130,21 @@ class UsageView(LakeView[Usage]):
         return [("usage", "strong"), (f"  {when}, estimated", "muted")]
 
     def details(self, row: Usage) -> list[Line]:
-        """The quota, what was used, what Enter does."""
+        """Return the quota, its usage, and what Enter stages."""
         if self.is_without:
             return [[(pair_text(row.pair), "")], *usage_lines(row)]
         does: Line = [("⏎ ", "strong"), (edit_text(suggested(row)), "muted"), ("   d ", "strong"), ("plot", "muted")]
         return [[(pair_text(row.pair), "")], *usage_lines(row), does]
 
     def take_filter(self, text: str) -> None:
-        """``since=2h by=alice`` and words; raises BadQuery for an invalid filter."""
+        """Show only pairs that match a filter.
+
+        Args:
+            text: words, and ``since=2h by=alice``, which the lake applies.
+
+        Raises:
+            BadQuery: the filter is invalid.
+        """
         wanted = self.parsed(text)
         before, self._wanted = self._wanted, wanted
         super().take_filter(text)
@@ -145,13 +152,13 @@ class UsageView(LakeView[Usage]):
             self.ask_again()
 
     def _sift(self) -> None:
-        """The words of the filter; its window is the lake's."""
+        """Show the rows that match the filter's words; the lake has applied the rest."""
         shown, self._filter = self._filter, self._wanted.text
         super()._sift()
         self._filter = shown
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
-        """Stage what is suggested for the pairs meant."""
+        """Stage the suggested quotas of the pairs meant."""
         message.stop()
         if self.is_without:
             self.host.say("what to suggest is not known without a lake; 4 edits quotas", "muted")
@@ -160,7 +167,7 @@ class UsageView(LakeView[Usage]):
         self.table.set_marks(())
 
     def do_plot(self) -> None:
-        """The pair over time."""
+        """Plot the pair's usage over time."""
         row = self.row()
         if self.is_without:
             self.host.say("no rates over time are known without a lake", "muted")
@@ -184,7 +191,7 @@ class UsageView(LakeView[Usage]):
         self.host.show_text(title, lambda width: [*plot(row, found, width, height), [], *usage_lines(row)])
 
     def target_of(self, row: Usage) -> QuotaEntity | None:
-        """The pair's own quota."""
+        """Return the pair's own quota entity."""
         if self.is_without:
             return self._entities.get(row)
         edit = suggested(row._replace(suggested_value=1.0))
@@ -192,13 +199,13 @@ class UsageView(LakeView[Usage]):
         return target if isinstance(target, QuotaEntity) else None
 
     def copied(self) -> str:
-        """The pair."""
+        """Return the pair."""
         row = self.row()
         return pair_text(row.pair) if row else ""
 
 
 def _wish(row: Usage) -> Wish:
-    """The suggested quota. Where the pair's own one counts now, the lake says which it is."""
+    """Return the suggested quota, with the present value if the pair's own quota is in effect."""
     pair = row.pair
     own = {1: {USER, CLIENT_ID}, 3: {USER}, 7: {CLIENT_ID}}.get(row.level or 0)
     named = {part for part, name in ((USER, pair.scope_user), (CLIENT_ID, pair.scope_client)) if name is not None}

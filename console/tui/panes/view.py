@@ -47,15 +47,22 @@ SIDE_BY_SIDE = 150
 
 
 def bindings(view: str) -> list[BindingType]:
-    """Textual's bindings for the keys of a view: each runs the app's one dispatcher."""
+    """Return Textual's bindings for the keys of a view. All run one action of the app, `action_do`, with the
+    key's id.
+    """
     return [Binding(key.keys, f"app.do('{key.id}')", key.label, show=False, id=key.id) for key in keys_of(view)]
 
 
 class Navigation(Protocol):
-    """Going from view to view (`console.tui.navigator`)."""
+    """Go from view to view, as `console.tui.navigator` does."""
 
     async def goto(self, place: Place, *, aside: bool = False, row: Hashable | None = None) -> None:
-        """Show a place, with the cursor on a row."""
+        """Show a place.
+
+        Args:
+            aside: the place is another section of the same entity; the stack of places to go back to stays as it is.
+            row: the key of the row that gets the cursor, where the view has it.
+        """
         ...
 
     def open_resource(self, resource: ConfigResource) -> None:
@@ -63,7 +70,7 @@ class Navigation(Protocol):
         ...
 
     def open_target(self, target: Target | None) -> None:
-        """Show what an edit is about."""
+        """Show the entity that an edit changes; nothing if it is None."""
         ...
 
 
@@ -116,11 +123,19 @@ class PaneHost(Protocol):
         ...
 
     def say(self, text: str, meaning: str = "") -> None:
-        """Put a line on the message line."""
+        """Put a text on the message line.
+
+        Args:
+            meaning: of the text, which gives it its colour: ``failed``, ``pending``, ``muted``, or ``""`` for plain.
+        """
         ...
 
     def show_text(self, title: str, make: Callable[[int], Sequence[Line]]) -> None:
-        """Show a text above the panes; `make` returns its lines for a width."""
+        """Show a text on a screen above the panes.
+
+        Args:
+            make: returns the lines for a width in cells; called again when the width changes.
+        """
         ...
 
     def prefill(self, text: str) -> None:
@@ -128,22 +143,41 @@ class PaneHost(Protocol):
         ...
 
     def edit_entities(self, entities: Sequence[Subject], key: str = "") -> None:
-        """Open the command bar to set a key of entities."""
+        """Open the command bar with ``set`` for these entities.
+
+        Args:
+            key: the config or quota to set, if there is only one entity; ``""`` leaves it to the operator.
+        """
         ...
 
     def stage(self, edits: Sequence[Edit], lasts_ms: int | None = None, left_out: Sequence[str] = ()) -> None:
-        """Put edits into the plan and report it on the message line."""
+        """Stage edits, and report on the message line what was staged or why it was refused.
+
+        Args:
+            lasts_ms: milliseconds from the apply until the edits are taken back; None: they stay.
+            left_out: names of marked rows that are hidden, and so not edited.
+        """
         ...
 
     def start(
         self, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, name: str, exclusive: bool = False
     ) -> Worker[None]:
-        """Run a coroutine function as a worker of the app."""
+        """Run a coroutine function as a worker of the app.
+
+        Args:
+            name: a key that was typed ahead waits for a worker of a name in `key_order.PASSING`.
+            exclusive: cancels the other workers of the group.
+        """
         ...
 
 
 class View(Widget):
-    """A view of the session. The app asks it to read, to show, and to carry out its keys: `do_ID` for an id."""
+    """A view of the session. Its keys call the method ``do_ID``, for an action's id.
+
+    The app calls `show` when a place is visited, `read` on every tick, `read_more` less often, and `update` whenever
+    the snapshot, the plan or the contact changed. Subclasses override `inputs` and `draw`; `update` draws only when one
+    of the inputs is another object.
+    """
 
     NAME: ClassVar[str] = ""
     """Its name in places and in the keymap."""
@@ -179,12 +213,16 @@ class View(Widget):
         return self.host.session.plan
 
     def answering(self) -> list[int]:
-        """The ids of the brokers, without those that do not answer: a read would wait for them."""
+        """Return the ids of the brokers that answer. A read from a silent one would last until its timeout."""
         silent = self.host.contact.silent
         return [broker.id for broker in self.snapshot.cluster.brokers if broker.id not in silent]
 
     def show(self, place: Place) -> None:
-        """Show a place; another entity than before starts at its top."""
+        """Show a place. If it is about another entity than the last one, the view starts at its top.
+
+        Args:
+            place: of this view's name. The cluster need not have been read for it yet.
+        """
         moved = place.about != self.place.about
         self.place = place
         if moved:
@@ -192,31 +230,50 @@ class View(Widget):
         self.update()
 
     def begin(self) -> None:
-        """Forget what belonged to another entity."""
+        """Discard the state of the entity shown before: its filter, marks, rows kept for painting."""
 
     async def read(self) -> None:
-        """Read what this view shows, once. Raises AdminError where the cluster is out of reach."""
+        """Read from the brokers what this view shows. Called on every tick while the view is visible.
+
+        Results go into the session's snapshot, which leads to `update`; nothing is drawn here.
+
+        Raises:
+            AdminError: no broker answered, or the request failed.
+        """
 
     async def read_more(self) -> None:
-        """Read what a view shows but need not wait for; at most a tenth of the time goes into it."""
+        """Read what the view shows but does not wait for, such as the overrides of all topics.
+
+        Called every `MORE_EVERY` ticks while the view is visible, but pauses so that it takes at most a tenth of the
+        time.
+
+        Raises:
+            AdminError: as `read`; it is only logged.
+        """
 
     def known(self) -> bool:
-        """Whether what it shows has been read at all."""
+        """Return whether what the view shows has been read at least once."""
         return not self.NEEDS or self.NEEDS in self.snapshot.read_at
 
     def inputs(self) -> tuple[object, ...]:
-        """What the view is made of: where all are the very same objects, nothing is drawn again."""
+        """Return the values that the view is drawn from.
+
+        Returns:
+            The same number of objects each time. They are compared by identity: if all are the same objects, nothing is
+            drawn.
+        """
         raise NotImplementedError
 
     def draw(self) -> None:
-        """Make the view from what is known."""
+        """Draw the view from what is known. Called by `update` only, and without reads."""
         raise NotImplementedError
 
     def update(self) -> None:
-        """Draw again if anything that the view is made of is another object."""
+        """Draw again if one of the inputs is another object, and write the breadcrumbs."""
         # An empty answer changes no data, and yet "reading…" has to go.
         contact = self.host.contact
         inputs = (*self.inputs(), self.known(), contact.lost, contact.unread, contact.silent, self.snapshot.failures)
+        # By identity: a snapshot may be large, and the parts that a read did not change are the same objects.
         if len(inputs) != len(self._inputs) or any(a is not b for a, b in zip(inputs, self._inputs, strict=True)):
             self._inputs = inputs
             self.draw()
@@ -224,16 +281,16 @@ class View(Widget):
         self.tell_where()
 
     def on_mount(self) -> None:
-        """What it is made of is there now."""
+        """Apply colours and layout, now that the widgets exist."""
         self._dim()
         self.on_resize()
 
     def on_resize(self) -> None:
-        """Where it is wide, what is below the table stands beside it."""
+        """Put the details beside the table on a wide screen, below it on a narrow one."""
         self.set_class(self.host.size.width >= SIDE_BY_SIDE, "wide")
 
     def _dim(self) -> None:
-        """Without colours while no answer says that it is so."""
+        """Take the colours away while the cluster does not answer, and give them back when it does."""
         dimmed = self.OF_CLUSTER and not self.host.contact.is_current
         for text in self.query(TextLines):
             text.dim(dimmed)
@@ -253,68 +310,80 @@ class View(Widget):
         return OnlyTrouble(self.host.session, self.host.contact, self.host.triage)
 
     def do_trouble(self) -> None:
-        """Show only what is in trouble, or all."""
+        """Show only what is in trouble, or all again."""
         self.only_trouble = not self.only_trouble
         self.redraw()
 
     def nothing_yet(self) -> str:
-        """What stands in a view that has nothing to show."""
+        """Return the text of a view that has nothing to show yet: that it is being read, or why it can't be."""
         return unread_text(self.host.contact, bool(self.note()), self.host.size.width, self.host.session.door)
 
     def status(self) -> Line:
-        """What stands right of the breadcrumbs: counts, the filter."""
+        """Return the text to the right of the breadcrumbs: counts, ages."""
         return []
 
     def age(self, what: str, swept: Swept | None) -> Line:
-        """``overrides as of 09:41:07``, see `Reading.age`."""
+        """Return ``overrides as of 09:41:07`` for a sweep that is old, as `Reading.age` decides; else an empty line.
+
+        Args:
+            what: the name of what was swept.
+        """
         text = self.host.reading.age(swept, each_tick=self.MORE_EVERY == 1)
         return [(f"{what} {text}  ".lstrip(), "muted")] if text else []
 
     def note(self) -> Line:
-        """What the message line says while there is no message: what could not be read."""
+        """Return the text of the message line while there is no message: what could not be read."""
         return unread(self.snapshot, self.PARTS, self.concerns)
 
     def concerns(self, _failure: ReadFailure) -> bool:
-        """Whether what could not be read of one of `PARTS` is something that this view shows."""
+        """Return whether a failure to read one of `PARTS` affects what this view shows."""
         return True
 
     def target(self) -> ConfigResource | QuotaEntity | None:
-        """The entity that a command may leave out."""
+        """Return the entity that a command without one applies to, None if there is none."""
         return None
 
     def targets(self) -> list[ConfigResource | QuotaEntity]:
-        """The entities that a command may leave out: all that are marked, or the one under the cursor."""
+        """Return the entities that a command without one applies to: all marked ones, or the one under the cursor."""
         target = self.target()
         return [] if target is None else [target]
 
     def left_out(self) -> list[str]:
-        """What is marked and not meant, because it is not shown, by name."""
+        """Return the names of marked rows that a command does not apply to, because they are hidden."""
         return []
 
     def clear_marks(self) -> None:
-        """Mark nothing any more."""
+        """Clear all marks. Called after an apply, for which they were made."""
 
     def take_focus(self) -> None:
-        """Give the keys to what the view is about."""
+        """Give the focus to the widget that shows the view's rows."""
 
     def has_row(self) -> bool:
-        """Whether there is something under the cursor."""
+        """Return whether there is a row under the cursor."""
         return False
 
     def on_list_key(self) -> bool:
-        """Whether the key under the cursor holds a list."""
+        """Return whether the config key under the cursor has a list as its value, to which items can be added."""
         return False
 
     def sorts(self) -> list[tuple[str, str]]:
-        """The keys that sort, and the columns that they sort by."""
+        """Return pairs of a key that sorts and the label of its column."""
         return []
 
     def copied(self) -> str:
-        """What `y` copies, ``""`` for nothing."""
+        """Return the text that `y` copies, ``""`` for nothing."""
         return ""
 
     def take_filter(self, text: str) -> None:
-        """Show only rows that pass; raises ValueError for an invalid filter."""
+        """Show only the rows that match a filter.
+
+        Args:
+            text: words that all have to occur, ``/regex``, or either negated by ``!`` (`widgets.row_table`); ``""``
+                shows all.
+
+        Raises:
+            ValueError: the filter is invalid; the message says where.
+        """
 
     @property
     def filter_text(self) -> str:
@@ -322,7 +391,7 @@ class View(Widget):
         return ""
 
     def crumbs(self) -> Line:
-        """Where this is."""
+        """Return the breadcrumbs: the entity, and the sections between which the tab key goes."""
         line: Line = [(about, "strong")] if (about := title_of(self.place)) else []
         for title, is_here in parts_of(self.place):
             line += [("  " if line else "", ""), (title, "strong" if is_here else "muted")]
@@ -339,7 +408,11 @@ class View(Widget):
 
 
 class TableView(View, Generic[Row]):
-    """A view that is one table: what its rows are, in which order, and which of them a filter leaves."""
+    """A view that is one table. Subclasses say what its rows, their keys and their cells are.
+
+    A refresh keeps the cursor and marks on their keys. `rows` may be called often; `cells` only for the rows on the
+    screen, `words` for all rows once a filter is typed.
+    """
 
     COLUMNS: ClassVar[Sequence[Column]] = ()
     EMPTY: ClassVar[str] = "nothing here"
@@ -361,45 +434,54 @@ class TableView(View, Generic[Row]):
         """Whether another row came under the cursor by itself, since it was moved last."""
 
     def compose(self) -> ComposeResult:
-        """The breadcrumbs and the table."""
+        """Yield the breadcrumbs and the table."""
         yield self.where
         yield self.table
 
     def rows(self) -> Sequence[Row]:
-        """All rows, before filter and order; the very same sequence where only cells differ, which spares much work."""
+        """Return all rows, before filter and order.
+
+        Returns:
+            The same sequence object as the last time if only cells changed: then keys are not indexed and texts not
+            joined again for the filter, which takes long with 100,000 topics.
+        """
         raise NotImplementedError
 
     def key(self, row: Row) -> Hashable:
-        """What identifies a row, also after a refresh."""
+        """Return what identifies a row: unique in the table, and the same after a refresh."""
         raise NotImplementedError
 
     def words(self, row: Row) -> str:
-        """What the filter looks at."""
+        """Return the text that the filter searches."""
         raise NotImplementedError
 
     def cells(self, row: Row) -> Sequence[Cell]:
-        """A row's cells, in the order of the columns."""
+        """Return the cells of a row, one for each of `COLUMNS`."""
         raise NotImplementedError
 
     def sort_key(self, column: str) -> Callable[[Row], Any]:
-        """What the rows are ordered by where a column is asked for."""
+        """Return the function that gives a row's sort key.
+
+        Args:
+            column: the id of a column that has a `sort_key`.
+        """
         raise NotImplementedError
 
     def draw(self) -> None:
-        """Order the rows, filter them, and give them to the table, which paints the lines that differ."""
+        """Sort and filter the rows, and give them to the table, which paints the lines that differ."""
         rows = self.rows()
         if self._sort is not None:
             column, down = self._sort
             rows = sorted(rows, key=self.sort_key(column), reverse=down)
         if rows is self._all.rows:
-            self._all = self._all.again()
+            self._all = self._all.again()  # keeps the index of the keys; the search keeps its texts
         else:
             self._all = ListRows(rows, self.key, self.cells)
             self._search = None
         self._sift()
 
     def _sift(self) -> None:
-        """Show the rows that pass the filter; the texts that it searches are made once for each set of rows."""
+        """Show the rows that match the filter. The texts that it searches are made once for each set of rows."""
         places: Sequence[int] = range(len(self._all.rows))
         if self._filter:
             if self._search is None:
@@ -419,12 +501,12 @@ class TableView(View, Generic[Row]):
         self._look_at_newest()
 
     def _look_at_newest(self) -> None:
-        """Where the first row is on the screen, the newest has been seen."""
+        """Remember the first row as seen if it is on the screen, in a table that has the newest on top."""
         if self.NEWEST_FIRST and len(self.table.rows) and not self.table.visible_range.start:
             self._newest = self.table.key_at(0)
 
     def newer(self) -> Line:
-        """``17 newer ↑``: rows above the screen that came in since its first one was seen."""
+        """Return ``17 newer ↑``: the number of rows above the screen that are newer than the last seen first row."""
         hidden = self.table.visible_range.start
         if not self.NEWEST_FIRST or not hidden or self._sort is not None:
             return []
@@ -433,48 +515,53 @@ class TableView(View, Generic[Row]):
         return [(f"{count:,} newer ↑  ", "pending")] if count else []
 
     def on_line_view_highlighted(self) -> None:
-        """Going up sees what is newer."""
+        """Count the newest rows as seen once the operator moves up to them."""
         if self.NEWEST_FIRST:
             self._has_followed &= self.table.cursor_index == 0
             self._look_at_newest()
             self.tell_where()
 
     def in_trouble(self, _row: Row) -> bool:
-        """Whether `!` leaves a row."""
+        """Return whether a row stays when only trouble is shown (`!`)."""
         return False
 
     def empty_text(self) -> str:
-        """What stands in an empty table."""
+        """Return the text of a table without rows."""
         filtered = f"no row passes /{clean(self._filter, 60)}  (Esc shows all)" if self._filter else ""
         empty = filtered or nothing_text(self.snapshot, self.NEEDS, self.EMPTY, self.host.size.width)
         return empty if self.known() else self.nothing_yet()
 
     def status(self) -> Line:
-        """How many rows are shown, of how many."""
+        """Return the number of rows shown, and of all rows if a filter hides some."""
         if not self.known():
             return []
         shown, total = len(self.table.rows), len(self._all)
         return [*self.newer(), (f"{shown:,} of {total:,}" if shown != total else f"{shown:,}", "muted")]
 
     def row(self) -> Row | None:
-        """The row under the cursor."""
+        """Return the row under the cursor, None if there is none."""
         return self._row_of(self.table.cursor_key)
 
     def target_of(self, _row: Row) -> ConfigResource | QuotaEntity | None:
-        """The entity that a row stands for."""
+        """Return the entity of a row, None if its rows have none."""
         return None
 
     def target(self) -> ConfigResource | QuotaEntity | None:
-        """The entity under the cursor."""
+        """Return the entity under the cursor."""
         row = self.row()
         return None if row is None else self.target_of(row)
 
     def targets(self) -> list[ConfigResource | QuotaEntity]:
-        """The entities that are marked, or the one under the cursor."""
+        """Return the entities of the marked rows, or the one under the cursor."""
         return [target for row in self.rows_meant() if (target := self.target_of(row)) is not None]
 
     def rows_meant(self) -> list[Row]:
-        """The marked rows that are shown; without any marks the one under the cursor. See `left_out`."""
+        """Return the rows that a key applies to.
+
+        Returns:
+            The marked rows that are shown, in the table's order; without any marks, the row under the cursor.
+            `left_out` has the hidden ones.
+        """
         if not self.table.marks:
             row = self.row()
             return [] if row is None else [row]
@@ -482,20 +569,20 @@ class TableView(View, Generic[Row]):
         return [row for index in places if (row := self._row_of(self.table.key_at(index))) is not None]
 
     def left_out(self) -> list[str]:
-        """The names of the marked rows that a filter, or the choice of what is listed, hides."""
+        """Return the names of the marked rows that a filter, or the choice of what is listed, hides."""
         hidden = [key for key in self.table.marks if self.table.index_of(key) is None]
         return sorted(self.key_text(key) for key in hidden)
 
     def key_text(self, key: Hashable) -> str:
-        """A row's key for people."""
+        """Return a row's key as text for messages."""
         return clean(str(key), 120)
 
     def clear_marks(self) -> None:
-        """What they were made for is done."""
+        """Clear all marks."""
         self.table.set_marks(())
 
     def visible_rows(self) -> list[Row]:
-        """The rows on the screen."""
+        """Return the rows on the screen."""
         keys = [self.table.key_at(index) for index in self.table.visible_range]
         return [row for key in keys if (row := self._row_of(key)) is not None]
 
@@ -504,15 +591,15 @@ class TableView(View, Generic[Row]):
         return None if index is None else self._all.rows[index]
 
     def sorts(self) -> list[tuple[str, str]]:
-        """The keys that sort, and the columns that they sort by."""
+        """Return pairs of a key that sorts and the label of its column."""
         return [(column.sort_key, column.label) for column in self.table.columns if column.sort_key]
 
     def has_row(self) -> bool:
-        """Whether there is a row under the cursor."""
+        """Return whether there is a row under the cursor."""
         return self.table.cursor_index >= 0
 
     def take_focus(self) -> None:
-        """The table has the keys."""
+        """Give the focus to the table."""
         self.table.focus()
 
     @property
@@ -521,7 +608,7 @@ class TableView(View, Generic[Row]):
         return self._filter
 
     def take_filter(self, text: str) -> None:
-        """Show only rows that pass; raises ValueError for an invalid filter."""
+        """Show only the rows that match a filter. Raises ValueError if it is invalid."""
         wanted = text.strip()
         parse_query(wanted)
         self._filter = wanted
@@ -531,7 +618,7 @@ class TableView(View, Generic[Row]):
         self.tell_where()
 
     def begin(self) -> None:
-        """Another entity begins at its top, without the filter and the marks of the one before."""
+        """Show another entity from its top, without the filter and marks of the one before."""
         self._filter = ""
         self._newest = None
         self.table.set_marks(())
@@ -539,7 +626,7 @@ class TableView(View, Generic[Row]):
 
     @on(RowTable.SortRequested)
     def _sort_requested(self, message: RowTable.SortRequested) -> None:
-        """Order by a column; once more turns it round, a third time goes back to the view's own order."""
+        """Sort by a column; again reverses the order, a third time restores the view's own."""
         message.stop()
         column = message.column
         self._sort = None if self._sort == (column, True) else (column, self._sort == (column, False))
