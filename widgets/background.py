@@ -17,18 +17,18 @@ _LIGHT = frozenset({"7", *map(str, range(9, 16))})
 
 
 def of_environment(environ: Mapping[str, str]) -> bool | None:
-    """Whether ``COLORFGBG`` (rxvt and Konsole set it: ``0;15``) says that it is light; None where it says nothing."""
+    """Return whether ``COLORFGBG`` (rxvt and Konsole set it: ``0;15``) has a light background; None if it has none."""
     last = environ.get("COLORFGBG", "").rpartition(";")[2].strip()
     return last in _LIGHT if last.isdecimal() and int(last) < 16 else None
 
 
 def may_be_asked(environ: Mapping[str, str]) -> bool:
-    """Whether a terminal of this type keeps a question that it does not know to itself: a Linux console prints it."""
+    """Return whether a terminal of this type ignores a query that it does not know: a Linux console prints it."""
     return environ.get("TERM", "").startswith(_ANSWERS) or "TMUX" in environ
 
 
 def is_light(answer: str) -> bool | None:
-    """Whether a colour as the terminal reports it is nearer to white than to black; None for another answer."""
+    """Return whether a colour as the terminal reports it is nearer to white than to black; None for another answer."""
     found = _RGB.match(answer)
     if found is None:
         return None
@@ -45,7 +45,7 @@ class Listener:
         self.is_done = False
 
     def feed(self, data: str) -> str:
-        """What is not of the answer; what may begin it is held back until more comes."""
+        """Return the data without the answer. What may be its beginning is held back until more comes."""
         if self.is_done:  # a late answer, or a second one, is no key either
             return _ANSWER.sub("", data) if _BEGINNING in data else data
         data, self._held = self._held + data, ""
@@ -58,8 +58,9 @@ class Listener:
         return data
 
     def rest(self) -> str:
-        """What was held back, and is a key: nothing came behind it. Of an answer that has begun the rest is waited
-        for."""
+        """Return what was held back, which is a key because nothing followed. An answer that has begun is still waited
+        for.
+        """
         if self._held.startswith(_BEGINNING) and not self.is_done:
             return ""
         held, self._held = self._held, ""

@@ -31,8 +31,10 @@ _MARKS_IN_A_ROW = 2
 
 @cache
 def _narrow() -> re.Pattern[str]:
-    """Texts of one cell a character: Latin letters, punctuation, arrows, signs, frames. Compiled when first asked for:
-    a command that writes ASCII never does."""
+    """Return the pattern of texts with one cell a character: Latin letters, punctuation, arrows, signs, frames.
+
+    Compiled when first used: a command that writes ASCII never needs it.
+    """
     return re.compile("[ -~\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027\u2190-\u22ff\u2500-\u25fc]*")
 
 
@@ -40,13 +42,16 @@ _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def is_visible(char: str) -> bool:
-    """Whether a character shows itself and moves nothing else: no control, formatting, bidirectional, zero-width,
-    private or unassigned character, no lone surrogate, and no separator but the plain space."""
+    """Return whether a character shows itself and moves nothing else.
+
+    No control, formatting, bidirectional, zero-width, private or unassigned character does, no lone surrogate, and no
+    separator but the plain space.
+    """
     return char.isprintable() and char not in _UNSEEN
 
 
 def escaped(char: str) -> str:
-    """A character as an escape: ``\\n``, ``\\x1b``, ``\\u202e``, ``\\U000e0041``."""
+    """Return a character as an escape: ``\\n``, ``\\x1b``, ``\\u202e``, ``\\U000e0041``."""
     code = ord(char)
     if char in _NAMED:
         return _NAMED[char]
@@ -56,7 +61,9 @@ def escaped(char: str) -> str:
 
 
 def _joins(char: str) -> bool:
-    """Whether a character is drawn into the cell before it: combining marks, and the vowels and tails of Hangul."""
+    """Return whether a character is drawn into the cell before it: combining marks, and the vowels and tails of
+    Hangul.
+    """
     return (
         unicodedata.category(char) in ("Mn", "Me", "Mc") or "\u1160" <= char <= "\u11ff" or "\ud7b0" <= char <= "\ud7ff"
     )
@@ -179,8 +186,12 @@ def fit(text: str, width: int, align: Align = "left") -> str:
 
 
 def wrapped(line: Sequence[tuple[str, str]], width: int, below: int) -> list[list[tuple[str, str]]]:
-    """Fold styled texts at their blanks, but not between a number and what it counts: pieces of which the first has
-    `width` cells and all others `below`, two at least, so that any character fits."""
+    """Return styled texts in pieces, broken at blanks, but not between a number and what it counts.
+
+    Args:
+        width: cells of the first piece, two at least, so that any character fits.
+        below: cells of all other pieces, two at least.
+    """
     lines: list[list[tuple[str, str]]] = [[]]
     room = width
     for text, meaning in line:
@@ -219,8 +230,9 @@ def _words(text: str, width: int) -> Iterator[str]:
 
 
 def _head(text: str, width: int) -> str:
-    """The longest beginning of a word that takes at most `width` cells; of a name one of its parts, where that is not
-    much shorter."""
+    """Return the longest beginning of a word that takes at most `width` cells; of a name one of its parts, if that is
+    not much shorter.
+    """
     used = 0
     for place, char in enumerate(text):
         used += cell_width(char)

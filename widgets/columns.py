@@ -98,7 +98,7 @@ def _least(column: Column, natural: int) -> int:
 
 
 def _gaps(columns: Sequence[Column], shown: Sequence[int]) -> list[int]:
-    """No gap before the first column nor between a gutter and what it belongs to."""
+    """Return the blank cells before each column: none before the first, nor between a gutter and what it belongs to."""
     return [0 if position == 0 or columns[shown[position - 1]].gutter else GAP for position in range(len(shown))]
 
 
@@ -233,7 +233,7 @@ class ColumnView(LineView):
         return 0
 
     def is_cut(self, width: int) -> bool:
-        """Tell whether a column of texts is narrower than what was measured of them."""
+        """Return whether a column of texts is narrower than what was measured of them."""
         placed = self._layout_for(width).placed
         return any(
             place.width < self._natural[place.column]
@@ -272,7 +272,7 @@ class ColumnView(LineView):
         self._fitted: tuple[int, Layout] | None = None
 
     def _sample(self) -> None:
-        """Widen columns to what a sample of the lines needs. They never narrow, so that refreshes don't jitter."""
+        """Widen columns to fit a sample of the lines. They never narrow, so that refreshes don't jitter."""
         count = self.line_count()
         measured = [i for i, column in enumerate(self._columns) if column.width is None]
         self._fitted = None
@@ -332,8 +332,12 @@ def natural_width(cell: Cell) -> int:
 
 
 def _folded(cell: Cell, width: int, column: Column, most: int, hang: int) -> list[Cell]:
-    """A cell in at most so many parts that fit its column; what is left over is in the last one, which is cut. hang:
-    the cells of its first span, beside which the rest is folded."""
+    """Return a cell in parts that fit its column; the last one has the remainder, and is cut.
+
+    Args:
+        most: number of parts, at most.
+        hang: cells of its first span; the other parts are indented by them.
+    """
     if column.align == "right" or width - hang < FOLDED_FROM or natural_width(cell) <= width or most < 2:
         return [cell]
     cleaned = [(clean(text), name) for text, name in as_spans(cell)]

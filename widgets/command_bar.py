@@ -115,7 +115,11 @@ Completer = Callable[[str, int], Sequence[Candidate]]
 
 
 class CommandBar(Widget, can_focus=True):
-    """Hidden until `open`; hands the text over with `Submitted` and stays, so that an error can be shown in it."""
+    """A line for commands, filters and secrets, hidden until `open`.
+
+    It posts `Changed` with every change, `Submitted` on Enter and `Closed` on Esc. After Enter it stays open, so that
+    its owner can show an error in it, or closes it.
+    """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         *(f"bar--{name}" for name in HIGHLIGHTS),
@@ -200,7 +204,7 @@ class CommandBar(Widget, can_focus=True):
         """The text changed (never sent for a masked one)."""
 
         def can_replace(self, message: Message) -> bool:
-            """Only the last of several in a row counts."""
+            """Return whether the message before may be dropped: only the last of several counts."""
             return isinstance(message, CommandBar.Changed) and message.bar is self.bar
 
     class Closed(BarMessage):
@@ -218,9 +222,15 @@ class CommandBar(Widget, can_focus=True):
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
-        """Create a closed bar; `histories` are entries by mode's name, `upward` puts candidates above the line.
+        """Create a closed bar.
 
-        `remember` gives what is kept of an entry in the history: what must not be kept is taken out there.
+        Args:
+            highlight: returns start, end (exclusive, in characters) and a name of `HIGHLIGHTS` for each coloured piece
+                of a text.
+            complete: returns the candidates for a text and the cursor's index in it.
+            histories: mode's name -> its entries, the oldest first.
+            remember: returns the form of an entry that goes into the history, without secrets.
+            upward: draw the candidates above the line.
         """
         super().__init__(name=name, id=id, classes=classes)
         self._highlight = highlight
@@ -256,11 +266,16 @@ class CommandBar(Widget, can_focus=True):
         return self._editor.text
 
     def history(self, mode: str) -> tuple[str, ...]:
-        """Return what was entered in a mode, the oldest first."""
+        """Return the entries of a mode, the oldest first."""
         return self._histories[mode].entries if mode in self._histories else ()
 
     def open(self, mode: BarMode = COMMAND, text: str = "", *, prompt: str | None = None) -> None:
-        """Show the line with `text` in it, and take the focus."""
+        """Show the line, and take the focus.
+
+        Args:
+            text: of the line; the cursor is at its end.
+            prompt: instead of the mode's own.
+        """
         self._mode = mode
         self._prompt = clean(mode.prompt if prompt is None else prompt)
         self._shift = 0
@@ -271,7 +286,7 @@ class CommandBar(Widget, can_focus=True):
         self.focus(scroll_visible=False)
 
     def close(self) -> None:
-        """Hide the line, forget its text, and give the focus back to who had it."""
+        """Hide the line, discard its text, and give the focus back to the widget that had it."""
         had_focus = self.has_focus
         self.display = False
         self._put(LineEditor(), tell=False)
@@ -280,12 +295,16 @@ class CommandBar(Widget, can_focus=True):
             before.focus(scroll_visible=False)
 
     def show_error(self, message: str, column: int | None = None) -> None:
-        """Show `message` below the line, a caret under `column` (an index into the text), until the text changes."""
+        """Show an error below the line until the text changes.
+
+        Args:
+            column: index into the text, under which there is a caret; None for no caret.
+        """
         self._error = (message, column)
         self._redraw()
 
     def recomplete(self) -> None:
-        """Ask for candidates again: what they come from is known better now."""
+        """Compute the candidates again, unless one is inserted: what they come from has been read."""
         if self.is_open and self._completion.chosen < 0:
             self._completion = Completion(self._editor, self._candidates())
             self._redraw()
@@ -293,7 +312,7 @@ class CommandBar(Widget, can_focus=True):
     # -- editing --------------------------------------------------------------------------------------------------
 
     def _put(self, editor: LineEditor, *, tell: bool = True, complete: bool = True) -> None:
-        """Take over an edited line, and everything that follows from it."""
+        """Show an edited line, with its candidates and colours."""
         changed = editor.text != self._editor.text
         self._editor = editor
         if changed or not tell:
@@ -312,24 +331,24 @@ class CommandBar(Widget, can_focus=True):
         return self._complete(self._editor.text, self._editor.cursor)
 
     def action_edit(self, what: str) -> None:
-        """Do one of LineEditor's moves or deletions, by its name."""
+        """Run a move or deletion of `LineEditor`, by its name."""
         move: Callable[[], LineEditor] = getattr(self._editor, what)
         self._put(move())
 
     def on_key(self, event: events.Key) -> None:
-        """Take in what is typed."""
+        """Insert a printable character."""
         if event.is_printable and event.character is not None:
             event.stop()
             event.prevent_default()
             self._put(self._editor.insert(event.character))
 
     def on_paste(self, event: events.Paste) -> None:
-        """Take in what is pasted, as one line."""
+        """Insert a pasted text as one line."""
         event.stop()
         self._put(self._editor.insert(_one_line(event.text, "; " if self._mode.completes else " ")))
 
     def action_submit(self) -> None:
-        """Hand the text over."""
+        """Post the text, and add it to the history."""
         text = self._editor.text
         if self._mode.remembers:
             self._histories.setdefault(self._mode.name, LineHistory()).add(self._remember(text))
@@ -341,7 +360,7 @@ class CommandBar(Widget, can_focus=True):
         self.post_message(self.Submitted(self, self._mode.name, text))
 
     def action_dismiss(self) -> None:
-        """Take a completion back, or close."""
+        """Undo a completion; without one close the bar."""
         if self._completion.chosen >= 0:
             self._put(self._completion.base)
             return
@@ -352,7 +371,7 @@ class CommandBar(Widget, can_focus=True):
     # -- completing and recalling ---------------------------------------------------------------------------------
 
     def action_complete(self, step: int) -> None:
-        """Put in the next candidate; a single one is taken at once."""
+        """Insert the next candidate, with step -1 the previous one; a single one is accepted at once."""
         base, candidates, chosen = self._completion
         if not candidates:
             return
@@ -365,7 +384,7 @@ class CommandBar(Widget, can_focus=True):
         self._put(_completed(base, candidates[chosen]), complete=False)
 
     def action_right_or_accept(self) -> None:
-        """Go right; at the end, take the candidate that is put in, or else the first."""
+        """Move right; at the end accept the candidate that is inserted, or else the first."""
         if self._editor.cursor < len(self._editor.text):
             self._put(self._editor.right())
         elif self._completion.candidates:
@@ -373,7 +392,7 @@ class CommandBar(Widget, can_focus=True):
             self._put(_completed(base, candidates[max(0, chosen)]))
 
     def action_recall(self, direction: int) -> None:
-        """Look back, or forth again, through what was entered, by how it starts."""
+        """Insert an older (-1) or newer (1) entry that begins as the line does."""
         history = self._histories.get(self._mode.name)
         if history is None or not self._mode.remembers:
             return

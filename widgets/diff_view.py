@@ -125,7 +125,7 @@ class DiffView(LineView):
         return self._first(number) + (0 if position == 0 else 1 + self._line_starts(number)[position - 1])
 
     def can_rest(self, index: int) -> bool:
-        """Tell whether a line is a title or a change, not a text below one."""
+        """Return whether a line is a title or a change, not a text below one."""
         return self._spot(index).below is None
 
     def lines_below(self, index: int) -> int:
@@ -169,7 +169,7 @@ class DiffView(LineView):
         return [whole, *_beside(start, rest)]
 
     def is_cut(self, width: int) -> bool:
-        """Tell whether a name or a title is longer than its room."""
+        """Return whether a name or a title is longer than its room."""
         return any(len(self.pieces(index, width, MOST_LINES)) > 1 for index in range(self.line_count()))
 
     # -- places ---------------------------------------------------------------------------------------------------

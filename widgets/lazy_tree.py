@@ -276,7 +276,7 @@ class LazyTree(ColumnView):
         self._restore(held)
 
     def is_open(self, key: Hashable) -> bool:
-        """Tell whether a node that is on a line is open."""
+        """Return whether a node that is on a line is open."""
         index = self._flat.index_of(key)
         return index is not None and self._flat[index].open
 
@@ -346,7 +346,7 @@ class LazyTree(ColumnView):
             self.post_message(self.ChildrenWanted(self, place.key))
 
     def _is_inside(self, key: Hashable) -> bool:
-        """Tell whether the cursor is on a node below `key`."""
+        """Return whether the cursor is on a node below `key`."""
         here = self._place
         while here is not None and here.parent is not None:
             if here.parent == key:
@@ -390,7 +390,7 @@ class LazyTree(ColumnView):
             super().action_select()
 
     def on_click(self, event: events.Click) -> None:
-        """Besides moving the cursor, open or close where the sign was hit."""
+        """Move the cursor, and open or close the node if its sign was hit."""
         offset = event.get_content_offset(self)
         super().on_click(event)
         if offset is None or event.chain > 1 or (index := self._index_at(offset.y)) is None:

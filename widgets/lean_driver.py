@@ -42,7 +42,7 @@ class EscapeKeys(XTermParser):
     _pasting = False
 
     def feed(self, data: str) -> Iterable[Message]:
-        """The keys in what was read. Raises ParseError."""
+        """Yield the keys in what was read. Raises ParseError."""
         if not data:
             yield from super().feed(data)
             return
@@ -73,12 +73,12 @@ class EscapeKeys(XTermParser):
         return super().feed(data) if data else ()
 
     def _is_pasting_after(self, data: str) -> bool:
-        """Whether what follows `data` belongs to a paste."""
+        """Return whether what follows `data` belongs to a paste."""
         marks = _PASTE.findall(data)
         return marks[-1].endswith("0~") if marks else self._pasting
 
     def _end_sequence(self) -> Iterable[Message]:
-        """Nothing belongs to the Esc that came last: what the parser finds by itself after a while."""
+        """Yield the last Esc as a key of its own, as the parser does by itself after a timeout."""
         if self._timeout_time is None:
             return
         self._timeout_time = None
@@ -104,7 +104,7 @@ _NO_COLOR_ERASE = ("screen", "linux", "vt", "ansi", "dumb", "cons", "sun")
 
 
 def erases_in_color(term: str) -> bool:
-    """Tell whether a terminal of this type erases to the current background (terminfo's `bce`)."""
+    """Return whether a terminal of this type erases to the current background (terminfo's `bce`)."""
     return bool(term) and (not term.startswith(_NO_COLOR_ERASE) or term.endswith("-bce"))
 
 
@@ -243,7 +243,7 @@ class LeanDriver(LinuxDriver):
                 self._process(parser.tick())
 
     def _heard(self, data: str) -> str:
-        """What was typed, without the terminal's answer."""
+        """Return what was typed, without the terminal's answer."""
         if self.listener is None:
             return data
         if not self.listener.is_done and time.monotonic() - self._asked_at > ANSWERED_WITHIN:
@@ -267,7 +267,7 @@ class LeanDriver(LinuxDriver):
 
 
 def _is_frame(data: str) -> bool:
-    """Tell whether `data` draws: Textual's frames begin with a cursor position."""
+    """Return whether `data` draws: Textual's frames begin with a cursor position."""
     head = data[:12].partition("H")[0]
     return head.startswith("\x1b[") and head[2:].replace(";", "").isdigit() and "H" in data[:12]
 

@@ -128,7 +128,7 @@ def differing(old: Line, new: Line, width: int) -> tuple[int, int]:
 
 
 def _same_ground(first: Style, second: Style) -> bool:
-    """Tell whether blanks look the same in both styles."""
+    """Return whether blanks look the same in both styles."""
     return first.bgcolor == second.bgcolor and not (
         first.underline or second.underline or first.reverse or second.reverse or first.strike or second.strike
     )

@@ -38,7 +38,7 @@ class Highlighted(LineMessage, namespace="line_view"):
     """The cursor came to rest on another key."""
 
     def can_replace(self, message: Message) -> bool:
-        """Only the last of several in a row counts."""
+        """Return whether the message before may be dropped: only the last of several counts."""
         return isinstance(message, Highlighted) and message.view is self.view
 
 
@@ -83,7 +83,11 @@ STYLE_NAMES = (
 
 
 class LineView(ScrollView, can_focus=True, inherit_bindings=False):
-    """A window over many lines. Subclasses say what the lines are; this class moves, marks and paints."""
+    """A window over many lines. Subclasses say what the lines are; this class moves, marks and paints.
+
+    A subclass implements `line_count`, `key_at`, `index_of` and `spans`, which are called for visible lines only. When
+    its lines change it calls `_hold` before and `_restore` after, which keep the cursor on its key.
+    """
 
     HEADER_LINES: ClassVar[int] = 0
     CURSOR_MARK: ClassVar[str] = "▸"
@@ -183,19 +187,31 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         raise NotImplementedError
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return where `key` stands, or None."""
+        """Return the index of the line with a key, None if there is none."""
         raise NotImplementedError
 
     def spans(self, index: int, width: int) -> Sequence[Span]:
-        """Return a line's content, `width` cells or less, clean of control characters."""
+        """Return a line's content.
+
+        Args:
+            width: in cells; the spans take no more.
+
+        Returns:
+            Texts without control characters, each with a name of `STYLE_NAMES` or ``""``.
+        """
         raise NotImplementedError
 
     def pieces(self, index: int, width: int, most: int) -> Sequence[Sequence[Span]]:  # noqa: ARG002
-        """Return a line's content in at most so many pieces, one below the other, where there are lines to spare."""
+        """Return a line's content in pieces, one below the other. Called only if there is space below the lines.
+
+        Args:
+            width: of a piece, in cells.
+            most: number of pieces, at most.
+        """
         return (self.spans(index, width),)
 
     def is_cut(self, width: int) -> bool:  # noqa: ARG002
-        """Tell whether some line has more than `width` cells show, which `pieces` would."""
+        """Return whether some line has more than `width` cells show, which `pieces` would."""
         return False
 
     def header(self, width: int) -> Sequence[Span] | None:  # noqa: ARG002
@@ -203,15 +219,15 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return None
 
     def can_rest(self, index: int) -> bool:  # noqa: ARG002
-        """Tell whether the cursor may stand on this line."""
+        """Return whether the cursor may be on this line."""
         return True
 
     def lines_below(self, index: int) -> int:  # noqa: ARG002
-        """Return how many lines below this one belong to it, and are to be seen with it."""
+        """Return how many lines below this one belong to it, and are scrolled into view with it."""
         return 0
 
     def is_gone(self, key: Hashable) -> bool:  # noqa: ARG002
-        """Tell whether a line is gone for good, not just out of sight: the cursor does not wait for it then."""
+        """Return whether a line is gone for good, not just filtered away: the cursor does not return to it then."""
         return False
 
     # -- what an owner sees ---------------------------------------------------------------------------------------
@@ -255,7 +271,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             self.post_message(self.MarksChanged(self, marks))
 
     def move_cursor(self, key: Hashable) -> bool:
-        """Put the cursor on `key`; return False where there is no such line."""
+        """Put the cursor on `key`. Return False if there is no such line."""
         index = self.index_of(key)
         if index is None:
             return False
@@ -263,7 +279,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return True
 
     def dim(self, dimmed: bool) -> None:
-        """Take the colours away, or give them back: what the lines say may be so no longer."""
+        """Take the colours away, or give them back: without them what is shown may be out of date."""
         self._painter.dim(dimmed)
 
     def refresh_row(self, key: Hashable) -> None:
@@ -304,7 +320,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return tuple(places) if len(places) > count else ()
 
     def _unfold(self) -> None:
-        """Other lines, another width: find out again which of them take more than one line of the screen."""
+        """Compute again which lines take more than one line of the screen: the lines or the width changed."""
         self._folded = None
 
     def _measure(self) -> None:
@@ -333,7 +349,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return hold(self, self._cursor, self.visible_range, self._wanted_key)
 
     def begin_anew(self) -> None:
-        """The lines that come next are about something else: show the first of them, with the cursor on it."""
+        """Show the first line, with the cursor on it: the lines that come next are about something else."""
         self._wanted_key = None
         self._anew = True
 
@@ -478,7 +494,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             self.action_select()
 
     def _header_clicked(self, x: int) -> None:
-        """Act on a click in the header, `x` cells from the left."""
+        """Handle a click in the header, `x` cells from the left."""
 
     def _on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()

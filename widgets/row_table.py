@@ -29,7 +29,7 @@ class Query(NamedTuple):
     negated: bool = False
 
     def extends(self, other: Query) -> bool:
-        """Tell whether whatever matches this query matches `other` too, as far as the words tell."""
+        """Return whether every text that matches this query matches `other` too, as far as their words show."""
         if self.pattern or other.pattern or self.negated or other.negated:
             return False
         return all(any(old in new for new in self.words) for old in other.words)
@@ -155,7 +155,11 @@ class RowTable(ColumnView):
         return self._rows
 
     def set_rows(self, rows: RowSource) -> None:
-        """Show other rows: after a refresh, a sort, a filter."""
+        """Show other rows: after a refresh, a sort, a filter.
+
+        Args:
+            rows: the cursor and the marks stay on their keys, if it has them.
+        """
         held = self._hold()
         self._rows = rows
         self._sample()
@@ -182,7 +186,7 @@ class RowTable(ColumnView):
         return self._rows.index_of(key)
 
     def is_gone(self, key: Hashable) -> bool:
-        """Tell whether a row is neither here nor filtered away."""
+        """Return whether a row is neither shown nor filtered away."""
         rows = self._rows
         while isinstance(rows, RowView):
             rows = rows.source

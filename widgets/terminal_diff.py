@@ -172,7 +172,9 @@ class TerminalDiff:
         self._unsure = True
 
     def forget(self) -> None:
-        """Something else may have written to the terminal: the next update clears it and writes everything."""
+        """Forget what is shown, because another program may have written: the next update clears the terminal and
+        writes everything.
+        """
         self._unsure = True
 
     def update(self, frame: str) -> str:
