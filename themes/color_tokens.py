@@ -170,8 +170,12 @@ CONTEXTS: Final[Mapping[str, str]] = {
 def suitable(wanted: str | None, *, color_system: str | None, no_color: bool, is_light: bool | None = None) -> str:
     """Return the name of the theme to use.
 
-    `wanted` is "dark", "light", "ansi" or None: by the terminal's background, whether that `is_light`. Without
-    colours, or with 16 of them, only ansi looks right, since the others would be rounded to the nearest of the sixteen.
+    With 16 colours, or none, that is always ansi: those of the others would be rounded to the nearest of the sixteen.
+
+    Args:
+        wanted: ``dark``, ``light`` or ``ansi``; None: the one for the terminal's background.
+        color_system: as Rich names it, None for a terminal without colours.
+        is_light: whether the background is light, None if that is unknown.
     """
     if no_color or color_system in (None, "standard", "windows"):
         return ANSI.name
@@ -179,9 +183,9 @@ def suitable(wanted: str | None, *, color_system: str | None, no_color: bool, is
 
 
 def native_ansi(environ: Mapping[str, str]) -> bool | None:
-    """Return what to give `App` as `ansi_color`.
+    """Return the argument `ansi_color` of `App`.
 
-    Under NO_COLOR (https://no-color.org) Textual takes colours out only of an app that is native ANSI from the
-    start; of others it makes them grey.
+    Under NO_COLOR (https://no-color.org) Textual removes colours only from an app that is native ANSI from the start;
+    in others it turns them grey.
     """
     return True if "NO_COLOR" in environ else None

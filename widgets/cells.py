@@ -116,7 +116,7 @@ def _char_width(char: str) -> int:
 
 
 def truncate(text: str, width: int) -> str:
-    """Cut `text` to at most `width` cells, the last one an ellipsis where something was cut.
+    """Cut `text` to at most `width` cells; the last one is an ellipsis if something was cut.
 
     A wide character is never halved, so the result may be one cell short.
     """
@@ -133,7 +133,7 @@ def truncate(text: str, width: int) -> str:
 
 
 def truncate_middle(text: str, width: int) -> str:
-    """Cut the middle out of `text` for at most `width` cells, for names whose ends tell them apart."""
+    """Cut the middle out of `text` for at most `width` cells, for names that differ at their ends."""
     if cell_width(text) <= width or width < 5:
         return truncate(text, width)
     tail_width = (width - 1) // 2
@@ -152,8 +152,11 @@ _THOUSANDS = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
 
 
 def fit_number(text: str, width: int) -> str:
-    """Return a text of numbers in at most `width` cells. A number is never cut, which would make it another one: where
-    it does not fit it is rounded (``12,345`` to ``12k``), and where that does not fit either, there are ``#``."""
+    """Return a text of numbers in at most `width` cells.
+
+    A number is never cut, which would make it another one: if it does not fit it is rounded (``12,345`` to ``12k``),
+    and if that does not fit either, it becomes ``#``.
+    """
     if cell_width(text) <= width:
         return text
     for digits in (3, 2, 1):
@@ -219,7 +222,7 @@ _WORDS = re.compile(r" +|(?P<counted>\(?\d[\d.,]*+ [^\W\d][^ ]*+)|[^ ]++")
 
 
 def _words(text: str, width: int) -> Iterator[str]:
-    """Yield words and the blanks between them; a number with its noun or its unit is one, where it fits."""
+    """Yield words and the blanks between them. A number with its noun or unit is one word, if it fits."""
     for found in _WORDS.finditer(text):
         word = found[0]
         if found["counted"] and cell_width(word) > width:

@@ -50,11 +50,14 @@ def lay_out(
     pan: int = 0,
     usual: Sequence[int] | None = None,
 ) -> Layout:
-    """Choose and size the columns for `width` cells.
+    """Choose and size the columns for a width.
 
-    `natural` gives each column's measured width, `usual` what most of its cells take: no column gets more than that
-    before all have it. `pan` skips that many of the columns that may move (all but gutters
-    and the first one) and then shows what follows in order, so that columns dropped at rest can be reached.
+    Args:
+        natural: each column's measured width.
+        usual: the width of most cells of each column. No column gets more before all have that.
+        width: in cells.
+        pan: number of columns to skip, of those that may move (all but gutters and the first one), so that columns that
+            do not fit can be reached.
     """
     always = _frozen(columns)
     moving = [index for index in range(len(columns)) if index not in always]
@@ -147,7 +150,7 @@ SAMPLE = 200
 
 
 class ColumnView(LineView):
-    """Ground of table and tree: subclasses say what stands in the cells of a line."""
+    """The base of table and tree. Subclasses say what the cells of a line are."""
 
     HEADER_LINES = 1
 
@@ -229,11 +232,11 @@ class ColumnView(LineView):
         return spans
 
     def hang(self, index: int, column: int) -> int:  # noqa: ARG002
-        """Return how many cells of a line's cell, its first span, stand before the text that is folded beside them."""
+        """Return the cells of the first span of a cell, beside which the rest of its text is folded."""
         return 0
 
     def is_cut(self, width: int) -> bool:
-        """Return whether a column of texts is narrower than what was measured of them."""
+        """Return whether a column of texts is narrower than its texts."""
         placed = self._layout_for(width).placed
         return any(
             place.width < self._natural[place.column]
@@ -242,8 +245,7 @@ class ColumnView(LineView):
         )
 
     def pieces(self, index: int, width: int, most: int) -> list[Sequence[Span]]:
-        """Return a line's cells with the texts that are cut in `spans` folded, in at most so many pieces; one below the
-        other they show as much of it as fits."""
+        """Return a line's cells in at most `most` pieces, one below the other, with texts folded that `spans` cuts."""
         cells = self.cells_at(index)
         placed = self._layout_for(width).placed
         most = min(most, MOST_LINES)
@@ -290,7 +292,7 @@ class ColumnView(LineView):
         return self._fitted[1]
 
     def action_pan(self, direction: int) -> None:
-        """Skip or bring back a column, where not all of them fit."""
+        """Skip a column or bring it back, if not all of them fit."""
         if direction > 0 and not self._layout_for(self.size.width - 1).more_right:
             return
         self._pan = max(0, self._pan + direction)
@@ -301,7 +303,7 @@ class ColumnView(LineView):
     # -- sorting --------------------------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
-        """Ask for the order that belongs to a sort key."""
+        """Post that a sort key was pressed."""
         if event.character is None:
             return
         column = next((column for column in self._columns if column.sort_key == event.character), None)
@@ -349,8 +351,9 @@ def _folded(cell: Cell, width: int, column: Column, most: int, hang: int) -> lis
 
 
 def fold(spans: Sequence[Span], width: int, most: int) -> list[list[Span]]:
-    """Return clean texts in at most so many parts of `width` cells; what is left over is in the last one, which is
-    too long then."""
+    """Return clean texts in at most `most` parts of `width` cells. The last one has the remainder, and may be
+    longer.
+    """
     parts = wrapped(spans, width, width)
     if len(parts) <= most:
         return parts

@@ -28,7 +28,7 @@ ROWS = 6
 
 
 class Candidate(NamedTuple):
-    """One way to go on: `text` goes where `start` to `end` stands. `meta` stands beside it, `help` on a line below."""
+    """One completion: `text` replaces `start` to `end`. `meta` is shown beside it, `help` on a line below."""
 
     start: int
     end: int
@@ -76,7 +76,7 @@ def candidate_lines(completion: Completion, column: int, width: int) -> list[Lin
 
 
 def error_lines(message: str, column: int | None, width: int) -> list[Line]:
-    """Return `message` with a caret at cell `column`: beside the caret where it fits, or else on a line below."""
+    """Return `message` with a caret at cell `column`: beside the caret if it fits, else on a line below."""
     text = clean(message)
     told = Line(((" " + truncate(text, width - 2), "error"),))
     if column is None:
@@ -96,7 +96,7 @@ MASK = "•"
 
 
 class BarMode(NamedTuple):
-    """What the line is for."""
+    """The purpose of the line."""
 
     name: str
     prompt: str
@@ -257,12 +257,12 @@ class CommandBar(Widget, can_focus=True):
 
     @property
     def mode(self) -> BarMode:
-        """What the line is for."""
+        """The purpose of the line."""
         return self._mode
 
     @property
     def text(self) -> str:
-        """What stands in the line."""
+        """The text of the line."""
         return self._editor.text
 
     def history(self, mode: str) -> tuple[str, ...]:
@@ -408,7 +408,7 @@ class CommandBar(Widget, can_focus=True):
         return self._height
 
     def notify_style_update(self) -> None:
-        """Forget the styles: the theme changed."""
+        """Forget the computed styles: the theme changed."""
         super().notify_style_update()
         self._painter.forget_styles()
 
@@ -460,7 +460,7 @@ class CommandBar(Widget, can_focus=True):
         return Line(tuple(spans))
 
     def _column(self, index: int) -> int:
-        """Return the cell at which a character of the text stands."""
+        """Return the cell of a character of the text."""
         prompt = f" {self._prompt} " if self._prompt else " "
         return cell_width(prompt) + cell_width(self._editor.text[self._shift : index])
 
@@ -478,7 +478,7 @@ def _completed(base: LineEditor, candidate: Candidate) -> LineEditor:
 
 
 def _one_line(text: str, between: str) -> str:
-    """Return `text` without what can't stand in a line, its own line ends replaced."""
+    """Return `text` as one line, with line ends replaced and unprintable characters removed."""
     first, *others = re.split(r"[\r\n]++", text.strip("\r\n"))
     if others:
         *within, last = others

@@ -21,14 +21,14 @@ class KeyedLines(Protocol):
         ...
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return where `key` stands, or None."""
+        """Return the index of `key`, or None."""
         ...
 
 
 class CursorAnchor(NamedTuple):
-    """A place by keys: the cursor's and its neighbours', nearest first, and where it was on the screen.
+    """A position by keys: the cursor's and its neighbours', nearest first, and its row on the screen.
 
-    `top_key` is the first line on the screen, where the cursor itself was scrolled out of sight.
+    `top_key` is the first line on the screen if the cursor was scrolled out of sight.
     """
 
     keys: tuple[Hashable, ...]
@@ -38,7 +38,12 @@ class CursorAnchor(NamedTuple):
 
 
 def hold(lines: KeyedLines, cursor: int, screen: range, wanted: Hashable | None) -> CursorAnchor:
-    """Remember the place of `cursor`; `screen` are the lines seen, `wanted` is the key the user went to last."""
+    """Return the position of the cursor before the lines change.
+
+    Args:
+        screen: the indexes of the lines on the screen.
+        wanted: the key that the user moved to last, which may be filtered away now.
+    """
     count = lines.line_count()
     if not count:
         return CursorAnchor(() if wanted is None else (wanted,), 0, 0, None)
@@ -52,7 +57,9 @@ def hold(lines: KeyedLines, cursor: int, screen: range, wanted: Hashable | None)
 
 
 def find_again(place: CursorAnchor, lines: KeyedLines) -> tuple[int, int]:
-    """Return the cursor's index in `lines`, and the line on top of the screen (which may lie outside)."""
+    """Return the cursor's index among the new lines, and the line on top of the screen, which may be outside of
+    them.
+    """
     count = lines.line_count()
     if not count:
         return 0, 0

@@ -24,10 +24,10 @@ BELOW_INDENT = 7
 
 
 class DiffLine(NamedTuple):
-    """One change: `status` is a letter, `note` stands at the right edge, `below` stands underneath, wrapped.
+    """One change: `status` is a letter, `note` is at the right edge, `below` is the text underneath, wrapped.
 
-    With `arrow` False there is no old value: the line says what is added or taken away. Where the two sides do not fit
-    beside the name, they are told underneath too, in full.
+    Without `arrow` there is no old value: the line says what is added or removed. If the two sides do not fit beside
+    the name, they are shown underneath as well, in full.
     """
 
     key: Hashable
@@ -58,7 +58,7 @@ class _Spot(NamedTuple):
 
 
 class DiffView(LineView):
-    """A scrolling list of changes with a cursor over groups and changes; what to do with them is the owner's matter."""
+    """A scrolling list of changes, with a cursor over groups and changes."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class DiffView(LineView):
         return 0 if line is None else self._height_below(line)
 
     def _below(self, line: DiffLine) -> Sequence[Span]:
-        """Return the texts below a change: both sides where the line has no room for them, then what it was given."""
+        """Return the texts below a change: both sides if the line is too short for them, then its `below`."""
         if not line.arrow:
             return line.below
         if natural_width(line.old) <= self._old_width and natural_width(line.new) <= self._new_width:
@@ -147,7 +147,7 @@ class DiffView(LineView):
         return self.pieces(index, width, 1)[0]
 
     def pieces(self, index: int, width: int, most: int) -> Sequence[Sequence[Span]]:
-        """Return them with a name or a title that is too long folded beside what stands before it."""
+        """Return the spans in pieces, with a name or title folded that is too long."""
         spot, most = self._spot(index), min(most, MOST_LINES)
         if spot.below is not None:
             return [[(" " * BELOW_INDENT, ""), (truncate(spot.below[0], width - BELOW_INDENT), spot.below[1])]]
@@ -169,7 +169,7 @@ class DiffView(LineView):
         return [whole, *_beside(start, rest)]
 
     def is_cut(self, width: int) -> bool:
-        """Return whether a name or a title is longer than its room."""
+        """Return whether a name or title is too long for the line."""
         return any(len(self.pieces(index, width, MOST_LINES)) > 1 for index in range(self.line_count()))
 
     # -- places ---------------------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ class DiffView(LineView):
         return _Spot(group, line, below[left - 1])
 
     def _line_starts(self, number: int) -> list[int]:
-        """Return where the changes of a group start, counted from below its title."""
+        """Return the first line of each change of a group, counted from below its title."""
         starts = self._starts.get(number)
         if starts is None:
             heights = (1 + self._height_below(line) for line in self._groups[number].lines)
@@ -239,7 +239,7 @@ class DiffView(LineView):
 
 
 def _best_width(sides: Mapping[tuple[int, int], int], room: int) -> int:
-    """Return the width for old values with which most changes fit into the room; where none does, half of it."""
+    """Return the width of old values with which most changes fit; if none fits, half of the space."""
 
     def fitting(width: int) -> int:
         return sum(count for (old, new), count in sides.items() if old <= width and new <= room - width)
@@ -250,7 +250,7 @@ def _best_width(sides: Mapping[tuple[int, int], int], room: int) -> int:
 
 @lru_cache(4096)
 def _wrapped(text: str, width: int) -> tuple[str, ...]:
-    """Return the lines of `text`, one broken at blanks to at most `width` characters; the same words come often."""
+    """Return the lines of a text, wrapped to at most `width` characters. Cached, because the same texts come often."""
     lines = [part for line in text.splitlines() for part in textwrap.wrap(clean(line), width) or [""]]
     return tuple(lines) or ("",)
 
@@ -269,20 +269,20 @@ def _cut(spans: Sequence[Span], width: int, *, pad: bool = False, right: bool = 
 
 
 def _fold(spans: Sequence[Span], width: int, most: int) -> list[list[Span]]:
-    """Return texts in at most so many parts of `width` cells, the last one cut where it is too long."""
+    """Return texts in at most `most` parts of `width` cells, the last one cut if it is too long."""
     cleaned = [(clean(text), name) for text, name in spans]
     parts = fold(cleaned, width, most) if most > 1 and width >= FOLDED_FROM else [cleaned]
     return [_cut(part, width) for part in parts]
 
 
 def _beside(start: Sequence[Span], parts: Sequence[Sequence[Span]]) -> list[list[Span]]:
-    """Return what goes on below a line, beside what its first part begins with."""
+    """Return the parts, each indented by the width of `start`."""
     blank = " " * sum(cell_width(text) for text, _ in start)
     return [[(blank, ""), *part] for part in parts]
 
 
 def _with_note(spans: list[Span], note: Cell, width: int) -> list[Span]:
-    """Put `note` at the right edge, where it fits."""
+    """Add `note` at the right edge, if it fits."""
     if not note:
         return spans
     used = sum(cell_width(text) for text, _ in spans)

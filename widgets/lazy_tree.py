@@ -37,11 +37,11 @@ class Branch(Protocol):
         ...
 
     def node(self, index: int) -> Node:
-        """Return what is drawn of a child."""
+        """Return a child as it is drawn."""
         ...
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return where the child with this key stands, or None. Should not search."""
+        """Return the index of the child with this key, or None. Should not search."""
         ...
 
 
@@ -53,7 +53,7 @@ class TreeSource(Protocol):
         ...
 
     def children(self, key: Hashable) -> Branch | None:
-        """Return the children of a node, or None where they have to be fetched first."""
+        """Return the children of a node, None if they have to be fetched first."""
         ...
 
 
@@ -76,18 +76,18 @@ class ListBranch:
         return self._nodes[index][1]
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return a child's place."""
+        """Return a child's index."""
         return self._places.get(key)
 
 
 class Waiting(NamedTuple):
-    """The key of the line that stands for children still to come."""
+    """The key of a line in place of children that are still missing."""
 
     parent: Hashable
 
 
 class Place(NamedTuple):
-    """What a line shows: the node, how deep it stands, whether it is open; no node while children are awaited."""
+    """The content of a line: the node, its depth, whether it is open; no node while children are missing."""
 
     key: Hashable
     node: Node | None
@@ -142,8 +142,8 @@ class _Block:
 class FlatTree:
     """The lines of a tree with some of its nodes open.
 
-    `opened` holds for each node (None for the left edge) the keys of its children that are open; what is open
-    inside a closed node is remembered by the owner of that mapping.
+    `opened` has for each node (None for the root) the keys of its children that are open. What is open inside a closed
+    node stays in that mapping, which is the caller's.
     """
 
     def __init__(self, source: TreeSource, opened: Mapping[Hashable | None, Set[Hashable]]) -> None:
@@ -180,7 +180,7 @@ class FlatTree:
         return self._root.place(line)
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the line of `key`, or None where it is not in an open branch. Asks every open branch."""
+        """Return the line of `key`, None if it is not in an open branch. Asks every open branch."""
         if isinstance(key, Waiting):
             found = self._blocks.get(key.parent)
             return found[0] if found is not None and found[1].branch is None else None
@@ -190,7 +190,7 @@ class FlatTree:
         return None
 
     def waiting(self) -> Iterator[Hashable]:
-        """Yield the open nodes whose children are not there yet."""
+        """Yield the open nodes whose children are still missing."""
         return (block.key for _, block in self._blocks.values() if block.branch is None)
 
 
@@ -265,7 +265,7 @@ class LazyTree(ColumnView):
 
     @property
     def source(self) -> TreeSource:
-        """Where the nodes come from."""
+        """The source of the nodes."""
         return self._source
 
     def set_source(self, source: TreeSource) -> None:
@@ -289,7 +289,7 @@ class LazyTree(ColumnView):
                 self._toggle(place)
 
     def close_node(self, key: Hashable) -> None:
-        """Close a node; what was open inside it opens with it again."""
+        """Close a node; what is open inside it opens with it again."""
         index = self._flat.index_of(key)
         if index is not None and (place := self._flat[index]).open:
             self._toggle(place)

@@ -109,7 +109,7 @@ def erases_in_color(term: str) -> bool:
 
 
 class Background(Message):
-    """The terminal said what is behind its text."""
+    """The terminal reported its background."""
 
     def __init__(self, *, is_light: bool) -> None:
         self.is_light = is_light
@@ -117,10 +117,10 @@ class Background(Message):
 
 
 class MayGoAway:
-    """A terminal that may go away: what is written afterwards is lost.
+    """A terminal that may go away. What is written afterwards is lost.
 
-    Textual's thread that writes would end by the error, and what it no longer takes would stop the program for ever, at
-    its thirtieth write or at its end.
+    Otherwise the error would end Textual's thread that writes, and the program would block for ever once that thread's
+    queue is full (30 writes), or at its end.
     """
 
     def __init__(self, file: TextIO) -> None:
@@ -128,12 +128,12 @@ class MayGoAway:
         self._is_gone = False
 
     def write(self, text: str) -> int:
-        """Write it, while the terminal is there."""
+        """Write text; ignored once the terminal is gone."""
         self._tried(lambda: self._file.write(text))
         return len(text)
 
     def flush(self) -> None:
-        """Send what was written, while the terminal is there."""
+        """Flush what was written; ignored once the terminal is gone."""
         self._tried(self._file.flush)
 
     def fileno(self) -> int:
@@ -151,7 +151,7 @@ class MayGoAway:
 
 
 class LeanDriver(LinuxDriver):
-    """Keeps what the terminal shows, and writes what differs."""
+    """Keeps what the terminal shows, and writes only the differences."""
 
     listener: Listener | None = None
     """Hears the answer to the question for the background, None where it is not asked."""
@@ -166,7 +166,7 @@ class LeanDriver(LinuxDriver):
         self._asked_at = 0.0
 
     def redraw(self) -> None:
-        """Repaint everything: something else has written to the terminal."""
+        """Repaint everything, because another program has written to the terminal."""
         self._stale = True
         self._app.refresh(layout=True)
 
@@ -205,7 +205,7 @@ class LeanDriver(LinuxDriver):
             return "\x1b[m" + frame
 
     def start_application_mode(self) -> None:
-        """Start, and hear of resizes: what a terminal shows after one is its own affair."""
+        """Start, and repaint after resizes, because terminals differ in what they show then."""
         self._asked_at = time.monotonic()  # from now on the input is read
         super().start_application_mode()  # type: ignore[no-untyped-call]
         if self.listener is not None and not self.listener.is_done:
@@ -220,7 +220,7 @@ class LeanDriver(LinuxDriver):
         signal.signal(signal.SIGWINCH, resized)
 
     def run_input_thread(self) -> None:
-        """Read keys, until the end, as `EscapeKeys` has them."""
+        """Read keys with `EscapeKeys` until the end."""
         parser = EscapeKeys(self._debug)
         decoder = getincrementaldecoder("utf-8")()
         with selectors.SelectSelector() as selector:
@@ -260,7 +260,7 @@ class LeanDriver(LinuxDriver):
             self.process_message(message)
 
     def process_message(self, message: Message) -> None:
-        """Take note of resizes that come as messages."""
+        """Handle resizes that the terminal reports as messages."""
         if isinstance(message, InBandWindowResize):
             self._stale = True
         super().process_message(message)
@@ -273,7 +273,7 @@ def _is_frame(data: str) -> bool:
 
 
 class AskingDriver(LeanDriver):
-    """The same, which asks the terminal for its background once it draws."""
+    """A `LeanDriver` that asks the terminal for its background once it draws."""
 
     def __init__(self, app: Any, **options: Any) -> None:
         super().__init__(app, **options)

@@ -12,9 +12,11 @@ PALETTE = "textual.command"
 
 
 def import_app() -> None:
-    """Import `textual.app`, where nothing has yet. Its names of the palette stay empty classes in it and in
-    `textual.theme`: an app that sets `ENABLE_COMMAND_PALETTE` reaches them nowhere. What imports the palette later
-    gets the real one."""
+    """Import `textual.app` without the command palette, unless either was imported before.
+
+    The palette's names stay empty classes in it and in `textual.theme`, so an app must not set
+    `ENABLE_COMMAND_PALETTE`. A later import of the palette gets the real one.
+    """
     if "textual.app" in sys.modules or PALETTE in sys.modules:
         return
     stand_in = ModuleType(PALETTE)

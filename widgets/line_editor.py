@@ -16,7 +16,7 @@ _BLANK_WORD_LEFT = re.compile(r"\S+\s*$")
 
 
 class LineEditor(NamedTuple):
-    """A text, and the index of the character that the cursor stands on (its length: behind the last one)."""
+    """A text and the index of the character under the cursor (the text's length: behind the last one)."""
 
     text: str = ""
     cursor: int = 0
@@ -28,12 +28,12 @@ class LineEditor(NamedTuple):
 
     @property
     def before(self) -> str:
-        """What stands left of the cursor."""
+        """The text to the left of the cursor."""
         return self.text[: self.cursor]
 
     @property
     def after(self) -> str:
-        """What stands at the cursor and right of it."""
+        """The text from the cursor on."""
         return self.text[self.cursor :]
 
     def insert(self, text: str) -> LineEditor:
@@ -41,7 +41,7 @@ class LineEditor(NamedTuple):
         return LineEditor(self.before + text + self.after, self.cursor + len(text))
 
     def replace(self, start: int, end: int, text: str) -> LineEditor:
-        """Put `text` for what stands from `start` to `end`, and the cursor behind it."""
+        """Replace the text from `start` to `end`, and put the cursor behind it."""
         return LineEditor(self.text[:start] + text + self.text[end:], start + len(text))
 
     def left(self) -> LineEditor:
@@ -114,7 +114,7 @@ LIMIT = 1000
 
 
 class LineHistory:
-    """Entries, the oldest first, and a place among them while the user looks back."""
+    """Entries, the oldest first, and the current one while the user recalls them."""
 
     def __init__(self, entries: Sequence[str] = ()) -> None:
         self._entries = list(entries[-LIMIT:])
@@ -134,11 +134,11 @@ class LineHistory:
             del self._entries[:-LIMIT]
 
     def stop(self) -> None:
-        """Stop looking back: the next look starts from the newest entry."""
+        """Stop recalling: the next recall starts from the newest entry."""
         self._typed = None
 
     def older(self, typed: str) -> str | None:
-        """Return the next older entry that starts with what was typed when the looking back began, or None."""
+        """Return the next older entry that starts with what was typed when recalling began, or None."""
         if self._typed is None:
             self._typed, self._place = typed, len(self._entries)
         for place in range(self._place - 1, -1, -1):
@@ -148,7 +148,7 @@ class LineHistory:
         return None
 
     def newer(self, typed: str) -> str | None:
-        """Return the next newer such entry, then what was typed, then None."""
+        """Return the next newer entry with that beginning, then what was typed, then None."""
         if self._typed is None:
             return None
         for place in range(self._place + 1, len(self._entries)):

@@ -26,10 +26,10 @@ class Line(NamedTuple):
 
 
 class LinePainter:
-    """Paints a widget's lines, and asks for a repaint of those only that look different from what was painted.
+    """Paints a widget's lines, and asks for a repaint of only those that differ from what was painted.
 
-    `line_at(y)` says what stands at row `y` of the widget. Styles are the component classes `PREFIX--NAME`;
-    on a line in the state `covering`, spans have no styles of their own.
+    `line_at(y)` returns the content of row `y` of the widget. Styles are the component classes `PREFIX--NAME`; on a
+    line in the state `covering`, spans have no styles of their own.
     """
 
     def __init__(self, widget: Widget, line_at: Callable[[int], Line], prefix: str, covering: str = "") -> None:
@@ -48,7 +48,7 @@ class LinePainter:
         return to_strip(line, self._style, self._widget.size.width)
 
     def repaint(self, rows: Iterable[int] | None = None) -> None:
-        """Ask for a repaint of those rows (all, without `rows`) that look different now."""
+        """Ask for a repaint of the rows that look different now. rows: those to compare, all without it."""
         widget = self._widget
         if not widget.is_mounted:
             return
@@ -71,7 +71,7 @@ class LinePainter:
             self._widget.refresh()
 
     def forget_styles(self) -> None:
-        """Look styles up again: theme or focus changed."""
+        """Discard the computed styles: theme or focus changed."""
         self._styles.clear()
 
     def _style(self, name: str, state: str) -> Style:

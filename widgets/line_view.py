@@ -164,7 +164,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
-        """Create a view; `empty` is shown where there are no lines."""
+        """Create a view. empty: the text shown if there are no lines."""
         super().__init__(name=name, id=id, classes=classes)
         self._empty = empty
         self._markable = markable
@@ -179,7 +179,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     # -- what a subclass says -------------------------------------------------------------------------------------
 
     def line_count(self) -> int:
-        """Return how many lines there are."""
+        """Return the number of lines."""
         raise NotImplementedError
 
     def key_at(self, index: int) -> Hashable:
@@ -215,7 +215,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return False
 
     def header(self, width: int) -> Sequence[Span] | None:  # noqa: ARG002
-        """Return the line that stays on top, where the class has HEADER_LINES."""
+        """Return the line that stays on top, if the class has HEADER_LINES."""
         return None
 
     def can_rest(self, index: int) -> bool:  # noqa: ARG002
@@ -234,7 +234,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def cursor_index(self) -> int:
-        """Where the cursor stands, or -1 when there are no lines."""
+        """The index of the line under the cursor, -1 if there are no lines."""
         return self._cursor if self.line_count() else -1
 
     @property
@@ -254,7 +254,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def empty(self) -> str:
-        """What is shown where there are no lines."""
+        """The text shown if there are no lines."""
         return self._empty
 
     @empty.setter
@@ -324,7 +324,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._folded = None
 
     def _measure(self) -> None:
-        """Tell Textual the extent without asking for a new layout: the place on screen stays the same."""
+        """Set Textual's virtual size without a new layout: the view's place on the screen stays the same."""
         self._unfold()
         size = Size(self.size.width, self.line_count() + self.HEADER_LINES)
         self.set_reactive(Widget.virtual_size, size)
@@ -333,14 +333,14 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self.scroll_y = max(0, min(top, self.line_count() - self._page))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Paint what differs at the new place."""
+        """Paint the lines that differ at the new position."""
         if int(old_value) != int(new_value):
             self._painter.repaint()
 
     # -- changing the lines ---------------------------------------------------------------------------------------
 
     def _hold(self) -> CursorAnchor:
-        """Remember the place before the lines change."""
+        """Return the cursor's position by keys, before the lines change."""
         if self._anew:
             self._anew = False
             return CursorAnchor((), 0, 0, None)
@@ -354,7 +354,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._anew = True
 
     def _restore(self, place: CursorAnchor) -> None:
-        """Go back to the place in the lines that are there now."""
+        """Restore the cursor's position among the new lines."""
         self._measure()
         cursor, top = find_again(place, self)
         self._cursor = self._nearest_rest(cursor, 1)
@@ -391,7 +391,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     # -- moving ---------------------------------------------------------------------------------------------------
 
     def _nearest_rest(self, index: int, direction: int) -> int:
-        """Return the line nearest to `index` where the cursor may stand, looking in `direction` first."""
+        """Return the line nearest to `index` where the cursor may be, trying `direction` first."""
         count = self.line_count()
         for step in (direction, -direction):
             place = index
@@ -418,7 +418,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._painter.repaint(None if self._on_screen else [index + first for index in indexes])
 
     def _scroll_into_view(self) -> None:
-        """Scroll so far that the cursor is seen, and what belongs to its line."""
+        """Scroll until the cursor is visible, with the lines that belong to it."""
         top, page = self._top, self._page
         last = self._cursor + min(page - 1, self.lines_below(self._cursor) if self.line_count() else 0)
         if self._cursor < top:
@@ -431,7 +431,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._move_to(self._cursor + step)
 
     def action_page(self, direction: int) -> None:
-        """Move by a window; the cursor stays at its place on the screen."""
+        """Move by a window; the cursor keeps its row on the screen."""
         self._move_window(direction * self._page)
 
     def action_half_page(self, direction: int) -> None:
@@ -451,7 +451,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._move_to(self.line_count() - 1)
 
     def action_pan(self, direction: int) -> None:
-        """Move sideways, where there is more than fits."""
+        """Scroll sideways if not everything fits."""
 
     def action_mark(self) -> None:
         """Mark or unmark the line under the cursor, and go on to the next."""
@@ -478,7 +478,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return index if line >= 0 and index < self.line_count() else None
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor where the mouse is; a double click opens."""
+        """Move the cursor to the mouse; a double click opens the line."""
         offset = event.get_content_offset(self)
         if offset is None:
             return
@@ -507,7 +507,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     # -- painting -------------------------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
-        """Tell where the cursor stands at first."""
+        """Post the first position of the cursor."""
         self._tell_highlighted()
 
     def on_resize(self) -> None:
@@ -522,7 +522,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._painter.forget_styles()
 
     def _line_at(self, y: int) -> Line:
-        """Return what stands at screen row `y` of this view."""
+        """Return the content of row `y` of the screen."""
         width = self.size.width
         header_height = self.HEADER_LINES
         if y < header_height:

@@ -59,15 +59,15 @@ class RowSource(Protocol):
         ...
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return where the row with this key stands, or None. Should not search."""
+        """Return the index of the row with this key, or None. Should not search."""
         ...
 
 
 class ListRows(Generic[Row]):
     """A source over any sequence of values, with a function for the key and one for the cells.
 
-    The places of all keys are found out on first demand, so that mounting costs nothing per row. Those of keys that
-    were asked for lately are known: enough to find the cursor again after a filter's keystroke.
+    The index of keys is computed when first asked for, so that mounting costs nothing per row. Before that the keys
+    asked for lately are remembered, which is enough to find the cursor again after a keystroke in a filter.
     """
 
     def __init__(
@@ -80,8 +80,7 @@ class ListRows(Generic[Row]):
         self._lately: dict[Hashable, int] = {}
 
     def again(self) -> ListRows[Row]:
-        """Return the very same rows as a source of its own, for cells that have changed: what is known of places stays
-        known."""
+        """Return a new source of the same rows, whose cells have changed. It keeps the index of the keys."""
         source = ListRows(self.rows, self._key, self._cells)
         source._places, source._lately = self._places, self._lately
         return source
@@ -103,7 +102,7 @@ class ListRows(Generic[Row]):
         return self._cells(self.rows[index])
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the place of `key`, or None."""
+        """Return the index of `key`, or None."""
         if self._places is None:
             if key in self._lately:
                 return self._lately[key]

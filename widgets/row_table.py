@@ -56,7 +56,7 @@ def parse_query(text: str) -> Query:
 
 
 class TextSearch:
-    """Searches texts that stand ready in lower case; a query that only grew looks through the last hits alone."""
+    """Searches texts prepared in lower case. A query that only grew searches the last hits alone."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = [text.lower() for text in texts]
@@ -90,7 +90,9 @@ class TextSearch:
 
 
 class RowView:
-    """Rows of another source, those at `places`, in that order. Makes nothing per row before it is asked for."""
+    """Those rows of another source that are at `places`, in that order. Nothing is made for a row before it is asked
+    for.
+    """
 
     def __init__(self, source: RowSource, places: Sequence[int], *, ascending: bool = True) -> None:
         self.source = source
@@ -110,7 +112,7 @@ class RowView:
         return self.source.cells(self._places[index])
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the place of `key` in this view, or None where it is not part of it."""
+        """Return the index of `key` in this view, None if it is not part of it."""
         place = self.source.index_of(key)
         if place is None:
             return None
@@ -123,7 +125,7 @@ class RowView:
 
 
 def in_order(order: Sequence[int], hits: Sequence[int]) -> list[int]:
-    """Return `hits` in the order in which they stand in `order`, a permutation of all indexes."""
+    """Return `hits` in the order that they have in `order`, a permutation of all indexes."""
     chosen = bytearray(len(order))
     for index in hits:
         chosen[index] = 1
@@ -131,7 +133,9 @@ def in_order(order: Sequence[int], hits: Sequence[int]) -> list[int]:
 
 
 class RowTable(ColumnView):
-    """A table of rows by key: `set_rows` gives it another source, and cursor, marks and place stay on their keys."""
+    """A table of rows by key: `set_rows` gives it another source; cursor, marks and scroll position stay on
+    their keys.
+    """
 
     def __init__(
         self,
@@ -182,7 +186,7 @@ class RowTable(ColumnView):
         return self._rows.key(index)
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the place of a row."""
+        """Return the index of a row."""
         return self._rows.index_of(key)
 
     def is_gone(self, key: Hashable) -> bool:

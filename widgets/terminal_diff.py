@@ -99,7 +99,7 @@ class PenTable:
 
 
 def on_blank(pen: Pen) -> Pen:
-    """Return what of `pen` can be seen on a blank."""
+    """Return the part of `pen` that is visible on a blank."""
     return pen if pen.attributes & VISIBLE_ON_BLANKS else Pen(background=pen.background)
 
 
@@ -178,10 +178,13 @@ class TerminalDiff:
         self._unsure = True
 
     def update(self, frame: str) -> str:
-        """Return what to send so that the terminal shows what `frame` draws; often nothing.
+        """Return the text to send so that the terminal shows what a frame draws; often ``""``.
 
-        A frame is text with cursor positions, SGR sequences and line feeds; hyperlinks in it are left out. Raises
-        UnreadableFrame for anything else, and then knows no longer what the terminal shows.
+        Args:
+            frame: text with cursor positions, SGR sequences and line feeds. Hyperlinks in it are left out.
+
+        Raises:
+            UnreadableFrame: the frame has anything else. What the terminal shows is unknown then.
         """
         drawn, at = self._read(frame)
         before = self._rows
@@ -200,7 +203,7 @@ class TerminalDiff:
         return output
 
     def _shortest(self, changed: dict[int, Row], before: list[Row]) -> _Written:
-        """Return the shorter of writing what changed, and scrolling what only moved before that."""
+        """Return the shorter of two ways: writing the changes, or first scrolling the rows that only moved."""
         written = self._write(changed, before, self._pen, self._at)
         scroll = _moved(changed, before) if len(changed) > FEW_ROWS else None
         if scroll is None:
@@ -217,7 +220,7 @@ class TerminalDiff:
     # -- reading frames -------------------------------------------------------------------------------------------
 
     def _read(self, frame: str) -> tuple[dict[int, Row], tuple[int, int]]:
-        """Return the rows that `frame` touches, as they are after it, and where it leaves the cursor."""
+        """Return the rows that a frame touches, as they are afterwards, and the cursor's position afterwards."""
         rows: dict[int, Row] = {}
         x = y = 0
         ink = blank = self._pens.plain
@@ -271,14 +274,14 @@ class TerminalDiff:
         return end
 
     def _halve(self, row: Row, x: int) -> None:
-        """Leave a blank where the other half of a wide character was written over."""
+        """Leave a blank in place of half a wide character whose other half was overwritten."""
         row.chars[x] = " "
         row.pens[x] = self._pens.code(on_blank(self._pens.pen(row.pens[x])))
 
     # -- writing differences --------------------------------------------------------------------------------------
 
     def _write(self, targets: dict[int, Row], rows: list[Row], pen: Pen, at: tuple[int, int] | None) -> _Written:
-        """Return what turns `rows` into `targets`, with the pen and the place that it ends with."""
+        """Return the text that turns `rows` into `targets`, with the pen and position at its end."""
         output: list[str] = []
         for y in sorted(targets):
             new = targets[y]
@@ -291,7 +294,7 @@ class TerminalDiff:
         return _Written("".join(output), pen, at)
 
     def _write_run(self, output: list[str], row: Row, start: int, end: int, pen: Pen) -> Pen:
-        """Write the cells from `start` to `end`, the cursor being there, and return the pen used last."""
+        """Write the cells from `start` to `end`, at the cursor. Return the pen used last."""
         chars, codes = row
         x = start
         while x < end:
@@ -342,7 +345,7 @@ def _moved(changed: dict[int, Row], before: list[Row]) -> _Scroll | None:
 
 
 def _scrolled(rows: list[Row], scroll: _Scroll, freed: Row) -> list[Row]:
-    """Return the rows after a scroll, with `freed` in the places that nothing moved to."""
+    """Return the rows after a scroll, with `freed` in the rows that nothing moved to."""
     top, bottom, lines = scroll
     region = rows[top : bottom + 1]
     new = [freed] * abs(lines)
@@ -350,17 +353,19 @@ def _scrolled(rows: list[Row], scroll: _Scroll, freed: Row) -> list[Row]:
 
 
 def _scroll_sequence(scroll: _Scroll) -> str:
-    """Set margins, delete or insert lines at the top of them, unset the margins (VT102; the cursor goes home)."""
+    """Return the sequences that set margins, delete or insert lines at the top of them, and unset the margins (VT102;
+    the cursor goes home).
+    """
     top, bottom, lines = scroll
     act = f"{lines}M" if lines > 0 else f"{-lines}L"
     return f"\x1b[{top + 1};{bottom + 1}r\x1b[{top + 1};1H\x1b[{act}\x1b[r"
 
 
 def _runs(old: Row, new: Row, width: int) -> Iterable[tuple[int, int]]:
-    """Return the stretches of cells to write, first and last-plus-one.
+    """Yield the cells to write, as first and last-plus-one.
 
-    Terminals do not agree on the width of every character: a row with one that is not surely one cell wide is
-    written from there (or from the first difference) to its end.
+    Terminals do not agree on the width of every character: a row with a doubtful one is written from there (or from the
+    first difference) to its end.
     """
     if old == new:
         return []
@@ -383,7 +388,7 @@ def _runs(old: Row, new: Row, width: int) -> Iterable[tuple[int, int]]:
 
 
 def _first_doubtful(chars: list[str]) -> int:
-    """Return the place of the first character that a terminal may draw wider or narrower than one cell."""
+    """Return the index of the first character that a terminal may draw wider or narrower than one cell."""
     if "".join(chars).isascii() and "" not in chars:
         return len(chars)
     for x, char in enumerate(chars):
