@@ -197,7 +197,7 @@ class Console(KeysInOrder["Context"]):
 
     @property
     def place(self) -> Place:
-        """Where the operator is."""
+        """The place that is shown."""
         return self.navigator.stack.place
 
     @property
@@ -212,7 +212,7 @@ class Console(KeysInOrder["Context"]):
 
     @property
     def due(self) -> str:
-        """What the journal adds to the header."""
+        """The text that the journal adds to the header."""
         return self.journal.due
 
     def leaving(self) -> None:
@@ -353,7 +353,7 @@ class Console(KeysInOrder["Context"]):
         return ",".join(remap.keys) if remap else BY_ID[action].keys
 
     def do_command(self) -> None:
-        """Type a command."""
+        """Open the command bar for a command."""
         self.prefill("")
 
     def prefill(self, text: str) -> None:
@@ -361,7 +361,7 @@ class Console(KeysInOrder["Context"]):
         self.bar.command(text)
 
     def do_filter(self) -> None:
-        """Type a filter; it holds while it is typed."""
+        """Open the command bar for a filter, which is applied while it is typed."""
         self.bar.filter(self.view.filter_text)
 
     def edit_entities(self, entities: Sequence[Subject], key: str = "") -> None:
@@ -383,7 +383,7 @@ class Console(KeysInOrder["Context"]):
 
     @cached_property
     def applying(self) -> Applying:
-        """The way from the plan to the brokers."""
+        """Checks and applies the plan."""
         from console.tui.applying import Applying
 
         return Applying(self)
@@ -404,7 +404,7 @@ class Console(KeysInOrder["Context"]):
 
     @cached_property
     def bar(self) -> Bar:
-        """The command bar, created after the first rows are on the screen."""
+        """The command bar. Created after the first rows are on the screen."""
         from console.tui.bar import Bar
 
         return Bar(self, self._history)

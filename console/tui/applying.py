@@ -57,7 +57,7 @@ MOST_CONFLICTS = 3
 
 
 class ApplyHost(Protocol):
-    """What `Applying` needs of the app."""
+    """The parts of the app that `Applying` uses."""
 
     @property
     def session(self) -> Session:
@@ -66,7 +66,7 @@ class ApplyHost(Protocol):
 
     @property
     def reading(self) -> Reading:
-        """When the screen reads what."""
+        """The reads of the screen."""
         ...
 
     @property
@@ -86,7 +86,7 @@ class ApplyHost(Protocol):
 
     @property
     def operating(self) -> Operating:
-        """Operations that are worked on here."""
+        """The operations, and the one that this console works on."""
         ...
 
     def say(self, text: str, meaning: str = "") -> None:
@@ -185,7 +185,7 @@ class Applying:
 
     @property
     def can_ask(self) -> bool:
-        """The operator who pressed the key is there."""
+        """True: the operator who pressed the key can be asked."""
         return True
 
     async def confirm(self, question: Question) -> str:
@@ -399,7 +399,7 @@ class Applying:
             self._app.reading.held = False
 
     def _dismiss(self) -> None:
-        """Take the question away where nothing can be sent any more."""
+        """Dismiss the question, because nothing can be sent any more."""
         screen, self._question = self._question, None
         if screen is not None and screen.is_current:
             screen.dismiss(False)

@@ -65,7 +65,7 @@ def palette_choice(keys: Sequence[Key], text: str, reason: Callable[[Key], str])
 
 
 class BarHost(Protocol):
-    """What `Bar` needs of the app."""
+    """The parts of the app that `Bar` uses."""
 
     @property
     def session(self) -> Session:

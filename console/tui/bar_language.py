@@ -62,7 +62,7 @@ class BarLanguage:
     def highlight(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield the coloured pieces of a command.
 
-        Returns:
+        Yields:
             Start, end (exclusive, in characters) and the bar's style name of each piece, in their order.
         """
         for offset, token, piece in self._lexer.get_tokens_unprocessed(text):

@@ -28,7 +28,7 @@ AGES_EVERY = timedelta(seconds=5)
 
 
 class EventWatch:
-    """Begins when the cluster first answers, and goes on beside all views."""
+    """Records events from the cluster's first answer on, whatever view is shown."""
 
     def __init__(self, app: App[Any], session: Session, reading: Reading, redraw: Callable[[], None]) -> None:
         """Create it; `begin` starts its worker.
@@ -51,7 +51,7 @@ class EventWatch:
 
     @property
     def problem(self) -> str:
-        """Why it is not known who made a change, ``""`` where it is."""
+        """Why the authors of changes are unknown, ``""`` if they are known."""
         return self._feed.problem if self._feed is not None else ""
 
     def gaps(self) -> list[str]:

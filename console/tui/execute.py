@@ -59,7 +59,7 @@ class Cancelled(Exception):
 
 
 class ExecutorHost(PaneHost, Protocol):
-    """What `Executor` needs of the app, beside what views need."""
+    """The parts of the app that `Executor` uses, beside those that views use."""
 
     @property
     def view(self) -> PaneView:
@@ -68,17 +68,17 @@ class ExecutorHost(PaneHost, Protocol):
 
     @property
     def navigator(self) -> Navigator:
-        """Going to other views."""
+        """Goes to other views."""
         ...
 
     @property
     def applying(self) -> Applying:
-        """Checking and applying the plan."""
+        """Checks and applies the plan."""
         ...
 
     @property
     def operating(self) -> Operating:
-        """Operations that begin here."""
+        """The operations that begin here."""
         ...
 
     def choose_theme(self, name: str) -> None:

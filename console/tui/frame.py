@@ -179,7 +179,7 @@ _ON_COLOR = {"strong": "strong", "failed": "strong", "danger": "strong", "stale"
 
 
 class FrameHost(Protocol):
-    """What `Frame` shows of the app."""
+    """The parts of the app that `Frame` shows."""
 
     @property
     def session(self) -> Session:
@@ -193,7 +193,7 @@ class FrameHost(Protocol):
 
     @property
     def triage(self) -> Watch:
-        """What is wrong with the cluster."""
+        """Triage: the causes of what is wrong with the cluster."""
         ...
 
     @property
@@ -203,7 +203,7 @@ class FrameHost(Protocol):
 
     @property
     def due(self) -> str:
-        """What the journal adds to the header."""
+        """The text that the journal adds to the header."""
         ...
 
     @property
@@ -213,12 +213,12 @@ class FrameHost(Protocol):
 
     @property
     def place(self) -> Place:
-        """Where the operator is."""
+        """The place that is shown."""
         ...
 
     @property
     def size(self) -> Size:
-        """Of the terminal, in cells."""
+        """The terminal's size in cells."""
         ...
 
     @property
@@ -228,7 +228,7 @@ class FrameHost(Protocol):
 
     @property
     def keys_seen(self) -> int:
-        """How many keys were handled."""
+        """The number of keys that were handled."""
         ...
 
     def state(self) -> KeyState:

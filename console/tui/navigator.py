@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class NavigatorHost(PaneHost, Protocol):
-    """What `Navigator` needs of the app, beside what views need."""
+    """The parts of the app that `Navigator` uses, beside those that views use."""
 
     @property
     def body(self) -> Container:
@@ -35,7 +35,7 @@ class NavigatorHost(PaneHost, Protocol):
 
     @property
     def operating(self) -> Operating:
-        """Operations that are worked on here."""
+        """The operations, and the one that this console works on."""
         ...
 
     def batch_update(self) -> AbstractContextManager[None]:
@@ -102,7 +102,7 @@ class Navigator:
         self._host.arrived()
 
     def clear_marks(self) -> None:
-        """Clear the marks of all views: what was marked has been changed."""
+        """Clear the marks of all views, after an apply."""
         for view in self._views.values():
             view.clear_marks()
 

@@ -31,7 +31,7 @@ LAST_ANSWER = 5.0
 
 
 class OperatingHost(Protocol):
-    """What `Operating` needs of the app."""
+    """The parts of the app that `Operating` uses."""
 
     @property
     def session(self) -> Session:

@@ -56,7 +56,7 @@ def progress_text(number: int, progress: Progress) -> str:
 
 
 class Journal:
-    """What the journal says of unfinished and expiring changes, and taking a change back."""
+    """This host's journal of the cluster: unfinished and expiring changes, and reverting a change."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Journal:
             self._changed()
 
     def read(self) -> None:
-        """Read in the background what is due, for the header."""
+        """Read the journal in the background for the header."""
         start(self._app, partial(self._read, say=False), group="past", name="past")
 
     def snapshot_changed(self, snapshot: Snapshot) -> None:
@@ -156,7 +156,7 @@ class Journal:
             self._app.set_timer(min(*waits, LONGEST_WAIT) + 0.1, self._update)
 
     def _look_again(self) -> None:
-        """Read how an operation stands by now: another process works on it."""
+        """Read the state of an operation that another process works on."""
         self._watches = False
         self.read()
 

@@ -46,7 +46,7 @@ def start(
 
 
 class ReadView(Protocol):
-    """What `Reading` needs of the view that is visible (`console.tui.panes.view`)."""
+    """The parts of the visible view (`console.tui.panes.view`) that `Reading` uses."""
 
     NAME: ClassVar[str]
     MORE_EVERY: ClassVar[int]
@@ -82,7 +82,7 @@ class Contact(Struct, frozen=True):
 
     @property
     def is_current(self) -> bool:
-        """Whether what is shown can be taken for what is so now."""
+        """Whether what is shown is up to date."""
         return self.lost is None and self.unread is None
 
 
@@ -510,7 +510,7 @@ class Reading:
 
     @property
     def rests(self) -> bool:
-        """Whether all that the view wants has been read, until the next tick."""
+        """Whether everything that the view shows has been read, until the next tick."""
         return self.live.resting and self._slow_rests
 
     async def slowly(self) -> None:

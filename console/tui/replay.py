@@ -161,7 +161,7 @@ class ReplayFrame(Frame):
 
 
 class ReplayConsole(Console):
-    """Shows a record: at first the first look that brokers answered, or the time that is given."""
+    """Shows a record: first the first poll that brokers answered, or a given time."""
 
     def __init__(
         self,
@@ -308,7 +308,7 @@ class ReplayConsole(Console):
         self._write_time()
 
     def _show(self, found: Moment, *, playing: bool = False) -> None:
-        """Show the cluster as it was. What the panes read besides is read again, as of then."""
+        """Show the cluster as it was at a moment. What the panes read beside the snapshot is read again, as of then."""
         self._shown = found
         self.record.client.at_ms = found.at_ms
         if not playing:

@@ -51,7 +51,7 @@ class TextLines(Widget):
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """What it shows."""
+        """The lines."""
         return self._lines
 
     def set(self, *lines: Line) -> None:
@@ -83,7 +83,7 @@ class TextLines(Widget):
         self.post_message(self.Pressed(self, event.x, event.y))
 
     def notify_style_update(self) -> None:
-        """Forget the looks: the theme changed."""
+        """Forget the computed styles: the theme changed."""
         super().notify_style_update()
         self._painter.forget_styles()
 
@@ -116,10 +116,10 @@ class TextLines(Widget):
 
 
 class Below(TextLines):
-    """What is to know of the line under a table's cursor: below the table, beside it where it is wide."""
+    """The details of the line under a table's cursor: below the table, on a wide screen beside it."""
 
     class Resized(Message):
-        """There is another room for it."""
+        """It has another size."""
 
     def __init__(self) -> None:
         """Create it empty."""

@@ -83,7 +83,7 @@ class Watch:
 
     @property
     def alarm(self) -> int:
-        """How many troubles there are that are not muted."""
+        """The number of causes that are not muted."""
         from console.present.triage import alarms
 
         return alarms(self.verdict, self.muted) if self.verdict is not None else 0

@@ -26,7 +26,7 @@ CALM = "what is found is in no trouble by itself"
 
 
 class FindHost(PaneHost, Protocol):
-    """What this view needs of the app, beside what all need."""
+    """The parts of the app that this view uses, beside those that all use."""
 
     @property
     def view(self) -> View:
@@ -60,7 +60,7 @@ class FindView(TableView[Hit]):
 
     @property
     def text(self) -> str:
-        """What is looked for."""
+        """The text that is searched for."""
         about = self.place.about
         return about if isinstance(about, str) else ""
 

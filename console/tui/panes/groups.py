@@ -181,7 +181,7 @@ class GroupView(TableView[PartitionLag]):
 
     @property
     def lag(self) -> GroupLag | None:
-        """What is known of its lag."""
+        """The group's lag, None if it was not read."""
         return self.snapshot.lags.get(self.group)
 
     def known(self) -> bool:

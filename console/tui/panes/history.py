@@ -140,7 +140,7 @@ class HistoryView(LakeView[PastRow]):
 
     @property
     def is_journal(self) -> bool:
-        """Whether what is shown is this host's journal, and no lake's timeline."""
+        """Whether this host's journal is shown, not a lake's timeline."""
         return self._journal or self.is_without
 
     def rows(self) -> Sequence[PastRow]:

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 class LakeAnswer(NamedTuple):
-    """What a lake answered. clusters: those that it knows of."""
+    """The answer of a lake. clusters: all clusters that the lake has."""
 
     rows: Sequence[object]
     fresh: Freshness | None
@@ -87,7 +87,7 @@ class LakeView(DetailsView[Row]):
 
     @property
     def is_without(self) -> bool:
-        """Whether what is shown is not of a lake: there is none, or it can't be read."""
+        """Whether there is no lake, or it can't be read."""
         return self._is_known and bool(self.host.lake.problem)
 
     def note(self) -> Line:
@@ -101,7 +101,7 @@ class LakeView(DetailsView[Row]):
 
     @property
     def cluster_id(self) -> str:
-        """The cluster that is shown, also while it is out of reach, where its context knows its id."""
+        """The cluster's id; while it does not answer, that of its context. ``""`` if unknown."""
         return self.snapshot.cluster.cluster_id or self.host.session.context.cluster_id or ""
 
     def known(self) -> bool:

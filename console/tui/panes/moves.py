@@ -33,11 +33,11 @@ NONE: Mapping[Replica, Copy] = {}
 
 
 class MovesHost(PaneHost, Protocol):
-    """What this view needs of the app, beside what all need."""
+    """The parts of the app that this view uses, beside those that all use."""
 
     @property
     def operating(self) -> Operating:
-        """Operations that are worked on here."""
+        """The operations, and the one that this console works on."""
         ...
 
 

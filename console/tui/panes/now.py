@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class NowHost(PaneHost, Protocol):
-    """What this view needs of the app, beside what all need."""
+    """The parts of the app that this view uses, beside those that all use."""
 
     async def execute(self, statements: Sequence[Statement]) -> LanguageError | None:
         """Carry out commands. Return an error of the language, None if there is none."""

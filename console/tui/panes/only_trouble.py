@@ -30,7 +30,7 @@ class OnlyTrouble:
 
     @property
     def found(self) -> Troubles:
-        """What is in trouble in the cluster."""
+        """Everything in the cluster that is in trouble."""
         from console.triage.symptoms import Look
         from console.triage.trouble import troubles
 

@@ -177,7 +177,7 @@ class PlanView(View):
 
     @property
     def about(self) -> Target | None:
-        """What the line under the cursor is about."""
+        """The entity of the line under the cursor."""
         key = self.list.cursor_key
         if isinstance(key, AppliedKey):
             key = key.staged

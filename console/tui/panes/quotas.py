@@ -45,7 +45,7 @@ SURVEY_EVERY = timedelta(seconds=50)
 
 
 class _Kept(NamedTuple):
-    """What a filter leaves: entities at the edge, those of them that pass themselves, users' clients that pass."""
+    """The matches of a filter: roots of the tree, those of them that match themselves, users' clients that match."""
 
     edge: Sequence[QuotaEntity]
     whole: frozenset[QuotaEntity]
@@ -326,7 +326,7 @@ class QuotasView(View):
 
     @property
     def filter_text(self) -> str:
-        """The filter that holds now."""
+        """The current filter."""
         return self._filter
 
     def take_filter(self, text: str) -> None:

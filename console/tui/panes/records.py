@@ -61,7 +61,7 @@ class RecordsView(TableView[RecordRow]):
 
     @property
     def wanted(self) -> Records:
-        """What was asked for."""
+        """The statement that asks for the records."""
         about = self.place.about
         return about if isinstance(about, Records) else Records("")
 

@@ -69,7 +69,7 @@ class TopicsView(TableView[Topic]):
 
     @cached_property
     def _rates(self) -> ShownRates:
-        """Created once there are some."""
+        """Created when there are rates."""
         from console.tui.panes.rates import ShownRates
 
         return ShownRates()
@@ -261,7 +261,7 @@ class PartitionsView(TableView[PartitionRow]):
 
     @property
     def topic(self) -> Topic | None:
-        """The topic, None where it is gone or was not read."""
+        """The topic, None if it is gone or was not read."""
         return self.snapshot.topics.get(self.place.topic or "")
 
     def concerns(self, failure: ReadFailure) -> bool:

@@ -75,7 +75,7 @@ class Navigation(Protocol):
 
 
 class PaneHost(Protocol):
-    """What views need of the app (`console.tui.app.Console`)."""
+    """The parts of the app (`console.tui.app.Console`) that views use."""
 
     @property
     def session(self) -> Session:
@@ -89,17 +89,17 @@ class PaneHost(Protocol):
 
     @property
     def reading(self) -> Reading:
-        """When the screen reads what."""
+        """The reads of the screen."""
         ...
 
     @property
     def changed(self) -> Changed:
-        """What changed since it was last looked at."""
+        """Marks of what changed since the operator last refreshed."""
         ...
 
     @property
     def navigator(self) -> Navigation:
-        """Going to other views."""
+        """Goes to other views."""
         ...
 
     @property
@@ -114,12 +114,12 @@ class PaneHost(Protocol):
 
     @property
     def triage(self) -> Watch:
-        """What is wrong with the cluster."""
+        """Triage: the causes of what is wrong with the cluster."""
         ...
 
     @property
     def size(self) -> Size:
-        """Of the terminal, in cells."""
+        """The terminal's size in cells."""
         ...
 
     def say(self, text: str, meaning: str = "") -> None:
@@ -204,12 +204,12 @@ class View(Widget):
 
     @property
     def snapshot(self) -> Snapshot:
-        """What is known of the cluster."""
+        """The snapshot of the cluster."""
         return self.host.session.snapshot
 
     @property
     def plan(self) -> Plan:
-        """What is staged."""
+        """The plan of staged edits."""
         return self.host.session.plan
 
     def answering(self) -> list[int]:
@@ -304,7 +304,7 @@ class View(Widget):
 
     @cached_property
     def trouble(self) -> OnlyTrouble:
-        """What is in trouble; needed once only that is shown."""
+        """What is in trouble, for `do_trouble`. Created when that is first used."""
         from console.tui.panes.only_trouble import OnlyTrouble
 
         return OnlyTrouble(self.host.session, self.host.contact, self.host.triage)
@@ -387,7 +387,7 @@ class View(Widget):
 
     @property
     def filter_text(self) -> str:
-        """The filter that holds now."""
+        """The current filter."""
         return ""
 
     def crumbs(self) -> Line:
@@ -604,7 +604,7 @@ class TableView(View, Generic[Row]):
 
     @property
     def filter_text(self) -> str:
-        """The filter that holds now."""
+        """The current filter."""
         return self._filter
 
     def take_filter(self, text: str) -> None:
