@@ -44,8 +44,8 @@ _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 def is_visible(char: str) -> bool:
     """Return whether a character shows itself and moves nothing else.
 
-    No control, formatting, bidirectional, zero-width, private or unassigned character does, no lone surrogate, and no
-    separator but the plain space.
+    False for control, formatting, bidirectional, zero-width, private and unassigned characters, for lone surrogates,
+    and for separators but the plain space.
     """
     return char.isprintable() and char not in _UNSEEN
 

@@ -19,12 +19,11 @@ MORE_SIGN = 2
 
 
 MOST_BLANK = 24
-"""Blank cells that a column which takes what is left over gets behind its longest text: across more of them the eye
-loses the line."""
+"""Blank cells at most behind the longest text of a flexible column: across more of them the eye loses the line."""
 FOLDED_FROM = 8
-"""Cells of a column from which on its texts are folded: in fewer they would fall to pieces."""
+"""Width in cells from which on a column's texts are folded: below it they would be broken too often to read."""
 MOST_LINES = 4
-"""Lines that a row takes at most."""
+"""Lines of a row at most."""
 
 
 class Placed(NamedTuple):
@@ -146,7 +145,7 @@ def _place(
 
 
 SAMPLE = 200
-"""How many lines are measured for a column's width."""
+"""Number of lines that are measured for a column's width."""
 
 
 class ColumnView(LineView):

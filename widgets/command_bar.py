@@ -24,7 +24,7 @@ from widgets.line_painting import Line, LinePainter
 from widgets.row_source import Span
 
 ROWS = 6
-"""How many candidates are shown at once."""
+"""Number of candidates that are shown at once."""
 
 
 class Candidate(NamedTuple):

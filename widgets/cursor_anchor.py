@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import NamedTuple, Protocol
 
 NEIGHBOURS = 32
-"""How far from a line that has gone a line that is still there is looked for."""
+"""Number of neighbours on each side that the cursor may move to if its line is gone."""
 
 
 class KeyedLines(Protocol):

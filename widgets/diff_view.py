@@ -18,7 +18,7 @@ from widgets.row_source import Cell, Span
 SAMPLE = 200
 NAME_MAX = 40
 MEASURED = 1_000
-"""Changes whose sides are measured."""
+"""Number of changes whose sides are measured."""
 ARROW = "  →  "
 BELOW_INDENT = 7
 

@@ -25,7 +25,7 @@ from widgets.terminal_diff import TerminalDiff, UnreadableFrame
 
 ESC: Final = "\x1b"
 _NO_KEY = "[]OPNX^_\\" + ESC
-"""What other sequences begin with, behind Esc."""
+"""The characters behind Esc with which other sequences begin."""
 WITH_ALT: Final[Mapping[str, str]] = {"b": "alt+b", "f": "alt+f", "d": "alt+d", "\x7f": "alt+backspace"}
 """The keys that stay keys with Alt, as in every line editor; elsewhere an app takes them apart."""
 _KEY_BEHIND = re.compile(rf"\x1b([^{re.escape(_NO_KEY)}])")
@@ -95,10 +95,10 @@ ALTERNATE_SCREEN = "\x1b[?1049"
 LOOK_EVERY = 0.1
 """Seconds after which an Esc that nothing follows is a key, and after which the end is noticed."""
 ANSWERED_WITHIN = 5.0
-"""Seconds after which a terminal has nothing to say of its background any more."""
+"""Seconds after which a terminal is not expected to answer with its background."""
 AT_ONCE = 4096
 LONG_FRAME = 1024
-"""From so many characters on a frame is worth the sequences that show it at once; less arrives in one piece anyway."""
+"""Characters from which on a frame is sent as a synchronized update; shorter ones arrive in one piece anyway."""
 
 _NO_COLOR_ERASE = ("screen", "linux", "vt", "ansi", "dumb", "cons", "sun")
 

@@ -8,7 +8,7 @@ import sys
 from types import ModuleType
 
 PALETTE = "textual.command"
-"""With it come the input, the lists, the trees and the selects of `textual.widgets`."""
+"""It imports the input, the lists, the trees and the selects of `textual.widgets`."""
 
 
 def import_app() -> None:

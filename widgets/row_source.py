@@ -11,7 +11,7 @@ Span: TypeAlias = tuple[str, str]
 """A text and the name of its style (see `line_view.STYLE_NAMES`; "" is plain)."""
 
 Cell: TypeAlias = str | Span | list[Span]
-"""What stands in one cell: a plain text, a styled one, or several."""
+"""The content of a cell: a plain text, a styled one, or several."""
 
 Row = TypeVar("Row")
 

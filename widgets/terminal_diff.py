@@ -117,11 +117,11 @@ CLEAR = "\x1b[m\x1b[2J"
 UNKNOWN = "\x00"
 """The character of a cell of unknown content."""
 BRIDGE = 4
-"""So many unchanged cells are written again rather than jumped over: a jump takes as many bytes."""
+"""Up to this many unchanged cells are written again rather than skipped: moving the cursor takes as many bytes."""
 ERASE_FROM = 12
 """Blanks in the middle of a line are erased rather than written from this number on."""
 FEW_ROWS = 3
-"""Moved lines are looked for when more rows than this changed."""
+"""Number of changed rows above which a scroll is considered."""
 
 
 class UnreadableFrame(ValueError):
