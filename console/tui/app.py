@@ -64,9 +64,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FIRST_ANSWERS = 2.0
-"""Seconds that all other reads, and loading what judges them, wait for the prefetched answers and the rows of them."""
+"""Seconds at most for which other reads, and the import of triage, wait for the prefetched answers and their rows."""
 LONGEST_COPY = 100_000
-"""Characters that are copied; a config value has at most 32,767."""
+"""Characters copied at most; a config value has at most 32,767."""
 
 
 class Console(KeysInOrder["Context"]):

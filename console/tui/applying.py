@@ -51,9 +51,9 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 MOST_LINES = 10
-"""Lines of one kind in a question."""
+"""Lines of one kind in a question at most."""
 MOST_CONFLICTS = 3
-"""Conflicts in a question: of four or five lines each, so that all are visible with 24 lines."""
+"""Conflicts in a question at most: with four or five lines each, all are visible on 24 lines."""
 
 
 class ApplyHost(Protocol):
@@ -406,7 +406,7 @@ class Applying:
 
 
 _ASKS = Asks(topics=True, signals=False, deletions=False)
-"""What is deleted is read while the question stands."""
+"""Deletions are read while the question is shown, not before it."""
 
 
 def _danger(lines: list[str]) -> list[Line]:

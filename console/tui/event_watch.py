@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from console.tui.reading import Reading
 
 EVERY = 10.0
-"""Seconds between two reads of brokers, topics and groups, where no view reads them oftener."""
+"""Seconds between two reads of brokers, topics and groups, unless a view reads them more often."""
 
 
 AGES_EVERY = timedelta(seconds=5)
-"""How long what is not watched is taken for the same while nothing is read."""
+"""How long the list of what is not observed is kept while nothing is read."""
 
 
 class EventWatch:

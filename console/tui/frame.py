@@ -175,7 +175,7 @@ def _width(hint: Hint) -> int:
 
 MESSAGE_LINES = 3
 _ON_COLOR = {"strong": "strong", "failed": "strong", "danger": "strong", "stale": "reverse"}
-"""What stays of a meaning on the colour of a context."""
+"""Style of a meaning on the colour of a context; other meanings are plain."""
 
 
 class FrameHost(Protocol):

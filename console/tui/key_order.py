@@ -15,20 +15,20 @@ from textual.message_pump import MessagePump
 Result = TypeVar("Result")
 
 PASSING = frozenset({"goto", "command", "palette", "check", "apply"})
-"""Names of the workers that carry out what the operator asked for: a key that was typed ahead waits for them."""
+"""Names of the workers that run the operator's requests: a key that was typed ahead waits for them."""
 TYPING = "typing"
 """Name of the worker that reads what the completion of a half-typed command needs."""
 PATIENCE = 1.0
-"""Seconds after which a key counts as done whose widget went away before it could say so."""
+"""Seconds after which a key counts as handled, because its widget may have been removed before it reported that."""
 AHEAD = 0.15
 """Seconds: a key that follows another sooner was typed before the operator can have seen what the other did."""
 LONGEST = 5.0
-"""Seconds that a key which was typed ahead waits for what the one before it began."""
+"""Seconds at most for which a key that was typed ahead waits for what the one before it began."""
 ALT = "alt+"
 CHECK_EVERY = 0.01
-"""Seconds between two looks whether that has ended, while a key waits."""
+"""Seconds between two checks of that, while a key waits."""
 ROUNDS = 20
-"""How often messages may lead to further messages before a key is handed on nevertheless."""
+"""How often messages may lead to further messages before a key is passed on nevertheless."""
 
 
 class Typed(NamedTuple):

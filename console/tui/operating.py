@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LAST_ANSWER = 5.0
-"""Seconds that leaving waits for the answer to what a step has sent. Without it the next process looks for it."""
+"""Seconds for which leaving waits for the answer to a step's request; else the next process checks the outcome."""
 
 
 class OperatingHost(Protocol):

@@ -48,8 +48,7 @@ SHORTEST_TITLES = ("Br", "To", "Co", "Qu", "AC", "Gr", "Pl", "Hi", "Dr", "Us", "
 DIGITS = "1234567890.,"
 """The key of each pane."""
 ORDER = (11, *range(1, 11), 12)
-"""The panes from left to right: what is wrong stands first. The last one is left out where it is
-narrow."""
+"""The panes from left to right, Now first. The last one is left out on a narrow terminal."""
 SECTIONS = (keymap.CONFIGS, keymap.TOPIC, keymap.ACLS)
 """The sections of a topic, in the order of the tab key: its configs, its partitions, the ACLs that apply to it."""
 SECTION_TITLES = ("Configs", "Partitions", "ACLs")

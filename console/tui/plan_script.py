@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from console.model.snapshot import Snapshot
 
 SCRIPT, RUNBOOK = "the plan as a script", "the plan as commands of Kafka's tools"
-"""Their titles."""
+"""Titles of the two texts."""
 
 
 def script_lines(plan: Plan) -> list[Line]:

@@ -292,16 +292,16 @@ VITALS_EVERY = 10.0
 """Seconds between reads of what the header shows."""
 VERSIONS_EVERY = 60.0
 SWEEP_EVERY = 12
-"""Ticks from one background sweep to the next."""
+"""Ticks between two background sweeps."""
 OLD_AFTER = 60.0
-"""Seconds that a background sweep may take before what it reads shows its age."""
+"""Seconds that a background sweep may take before its age is shown."""
 WHOLE_REST = 20
-"""Metadata for all topics, and all ACLs, are read no oftener than this many times what it last took."""
+"""All topics' metadata, and all ACLs, are read again after this many times the last read's duration, or later."""
 PATIENCE = 5.0
-"""Seconds without an answer after which a look is repeated by asking each broker for little; as long again, and the
-cluster is silent."""
+"""Seconds without an answer after which each broker gets a small request instead; after as many again without one the
+cluster counts as silent."""
 LONGEST_LOOK = 10.0
-"""Seconds: what a look took lets the next one take twice as long before it counts as unanswered, but no more."""
+"""Seconds: a poll counts as late after twice the duration of the one before, of which no more than this counts."""
 
 log = logging.getLogger(__name__)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 REST = 10
-"""A verdict that took t seconds is followed by at least so many times t without one."""
+"""A diagnosis that took t seconds is followed by at least this many times t without one."""
 
 
 class Watch:

@@ -442,8 +442,8 @@ class TableView(View, Generic[Row]):
         """Return all rows, before filter and order.
 
         Returns:
-            The same sequence object as the last time if only cells changed: then keys are not indexed and texts not
-            joined again for the filter, which takes long with 100,000 topics.
+            The same sequence object as the last time if only cells changed: then keys are not indexed again, nor texts
+            prepared for the filter, which takes long with 100,000 topics.
         """
         raise NotImplementedError
 
