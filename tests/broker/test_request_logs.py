@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 import time
 import uuid
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,7 +44,7 @@ from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.pipeline.requests.lines import Damaged, Line, altered
-from console.pipeline.requests.log_files import BrokerLog, parts_of, plan
+from console.pipeline.requests.log_files import BrokerLog, Span, parts_of, plan
 from tests.pipeline.known_changes import client
 from tests.pipeline.known_requests import all_rows, lines_of
 from tests.support.kafka_cluster import KafkaCluster
@@ -65,12 +67,20 @@ def cluster(request: pytest.FixtureRequest) -> KafkaCluster:
     return found
 
 
+def behind(path: str, read: int) -> tuple[Span, ...]:
+    """What a log has behind so many bytes, as where they were read before."""
+    with tempfile.TemporaryDirectory() as folder:
+        before = Path(folder, "request.log")
+        before.write_bytes(Path(path).read_bytes()[:read])
+        known = plan([str(before)], {}).progress
+    return plan([path], known).spans
+
+
 def lines(cluster: KafkaCluster, since: Mark) -> Iterator[list[Line | Damaged]]:
     """What was logged since then, by broker."""
     for broker in cluster.broker_ids:
         path = str(cluster.directory / f"broker-{broker}" / "request.log")
-        (whole,) = plan([path], {}).spans
-        log = BrokerLog(cluster.cluster_id, broker, plan([path], {whole.identity: {"read": since[broker]}}).spans)
+        log = BrokerLog(cluster.cluster_id, broker, behind(path, since[broker]))
         yield [line for part in parts_of([log]) for line in lines_of(part)]
 
 
@@ -79,8 +89,7 @@ def used(cluster: KafkaCluster, since: Mark, client_id: str) -> list[Row]:
     made = []
     for broker in cluster.broker_ids:
         path = str(cluster.directory / f"broker-{broker}" / "request.log")
-        (whole,) = plan([path], {}).spans
-        log = BrokerLog(cluster.cluster_id, broker, plan([path], {whole.identity: {"read": since[broker]}}).spans)
+        log = BrokerLog(cluster.cluster_id, broker, behind(path, since[broker]))
         assert not all_rows([log], "quarantined")
         made += all_rows([log], "second")
     assert not [row for row in made if row["client_id"].startswith("broker-") and row["api"] == "FETCH"]
