@@ -11,6 +11,7 @@ import hashlib
 import os
 import re
 import secrets
+import shlex
 import tempfile
 import threading
 import time
@@ -54,8 +55,8 @@ _LENT_SECONDS = 60.0
 _OF_TWO, _OF_THREE = "SimpleAWSCredentialsProvider", "TemporaryAWSCredentialsProvider"
 """S3A's providers of keys without and with a token, from its settings."""
 _OF_FILE = "software.amazon.awssdk.auth.credentials.ProfileCredentialsProvider"
-"""The provider of AWS' own SDK that reads a file of profiles, and reads it again when it has changed."""
-_PROFILE, _KEYS_FILE = "default", "credentials"
+"""The provider of AWS' own SDK that reads a file of profiles."""
+_PROFILE, _PROFILES = "default", "credentials"
 _KEYS = "Check AWS_PROFILE, or AWS_ACCESS_KEY_ID and its secret."
 _UNKNOWN = f"it does not know the access key of {{source}}. {_KEYS}"
 _REMEDIES = {
@@ -112,14 +113,24 @@ class _Lease(NamedTuple):
         return holder_of(self.text)
 
 
-def _profile_of(keys: S3Keys) -> str:
-    """Return AWS' file of profiles with these keys."""
+def _profile_of(file: str) -> str:
+    """Return AWS' file of profiles with one whose keys a command gives (`credential_process`).
+
+    AWS' SDK runs it again before they end; the file of profiles it reads once.
+    """
+    return f"[{_PROFILE}]\ncredential_process = cat {shlex.quote(file)}\n"
+
+
+def _answer_of(keys: S3Keys, ends: datetime) -> bytes:
+    """Return keys in the form that AWS' SDK takes from a command."""
     named = {
-        "aws_access_key_id": keys.access_key,
-        "aws_secret_access_key": keys.secret,
-        "aws_session_token": keys.token,
+        "Version": 1,
+        "AccessKeyId": keys.access_key,
+        "SecretAccessKey": keys.secret,
+        "SessionToken": keys.token,
+        "Expiration": ends.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
-    return f"[{_PROFILE}]\n" + "".join(f"{name} = {text}\n" for name, text in named.items() if text)
+    return msgspec.json.encode({name: value for name, value in named.items() if value})
 
 
 class S3Files(Filesystem):
@@ -217,7 +228,7 @@ class S3Files(Filesystem):
 
     def java_properties(self, lent: str) -> dict[str, str]:
         """See Filesystem: where AWS' own SDK finds keys that end, and that it looks for them nowhere else."""
-        file = Path(lent).with_name(_KEYS_FILE)
+        file = Path(lent).with_name(_PROFILES)
         if not file.exists():
             return {}
         nowhere = str(file.with_name("none"))
@@ -234,7 +245,8 @@ class S3Files(Filesystem):
                 loan = _Loan(self._bucket, self._url, self._region, keys, str(self._cache.parent))
                 Filesystem().replace(file, msgspec.json.encode(loan))
                 if keys is not None and keys.ends is not None:
-                    Filesystem().replace(f"{folder}/{_KEYS_FILE}", _profile_of(keys).encode())
+                    Filesystem().replace(f"{folder}/keys.json", _answer_of(keys, keys.ends))
+                    Filesystem().replace(f"{folder}/{_PROFILES}", _profile_of(f"{folder}/keys.json").encode())
 
             def renew() -> None:
                 while not ended.wait(_LENT_SECONDS):

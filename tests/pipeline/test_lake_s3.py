@@ -527,14 +527,21 @@ class _Gatekeeper(BaseHTTPRequestHandler):
 
 
 @pytest.mark.slow
-@pytest.mark.takes(30)
+@pytest.mark.takes(60)
 def test_a_session_that_is_open_takes_the_keys_that_follow(
     store: Store, where: str, jars: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Those that Spark began with are refused later, while S3A keeps its filesystem open."""
+    if store.name == "versitygw":
+        pytest.skip("it checks signatures; the gate looks at keys that no store knows")
     monkeypatch.setattr("console.pipeline.s3._LENT_SECONDS", 0.1)
-    ends = datetime.now(UTC) + timedelta(hours=1)
-    first, second = (S3Keys(f"AKIA{name}", f"planted-{name}", f"token-{name}", "a test", ends) for name in ("A", "B"))
+    # AWS' SDK asks again fifteen seconds before keys end.
+    first, second = (
+        S3Keys(
+            f"AKIA{name}", f"planted-{name}", f"token-{name}", "a test", datetime.now(UTC) + timedelta(seconds=valid)
+        )
+        for name, valid in (("A", 45), ("B", 3600))
+    )
     taken = [first]
     with Gate(store) as gate:
         threading.Thread(target=gate.serve_forever).start()
