@@ -205,8 +205,8 @@ class S3Files(Filesystem):
     def spark_settings(self, *, is_local: bool) -> dict[str, str]:
         """See Filesystem: those of Hadoop's S3A, for this bucket.
 
-        S3A keeps the keys of its settings for as long as a filesystem is open; where keys end, Java reads them from the
-        file of `java_properties`, again whenever it changes. Workers of other machines do not have that file.
+        S3A keeps the keys of its settings for as long as a filesystem is open; where keys end, Java asks for the
+        next by the profile of `java_properties`. Workers of other machines do not have it.
 
         Of one application at a time commits of Delta need nothing more: its own way to write to S3, which is for one
         driver (S3SingleDriverLogStore), is enough since the lease of `lock` lets in no second one.
