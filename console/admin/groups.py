@@ -128,6 +128,15 @@ def _unled(topic: Topic | None) -> dict[str, Failure]:
     return {OFFSETS: Failure("COORDINATOR_NOT_AVAILABLE", text, "Bring back a replica of them.")}
 
 
+async def listed_at(link: Link, api: str, build: Callable[[ModuleType], Any], broker_id: int) -> Any:
+    """Return what a broker lists as coordinator, asked again for a while as long as coordinators move."""
+    return await until_settled(
+        lambda: link.call(api, build, to=broker(broker_id)),
+        lambda answer: answer.error_code in COORDINATOR_MOVES,
+        within=SETTLE_SECONDS,
+    )
+
+
 async def _groups_at(link: Link, broker_id: int, states: tuple[str, ...]) -> list[Group] | AdminError:
     def build(kio: ModuleType) -> Any:
         from console.wire.schemas import for_version
@@ -135,11 +144,7 @@ async def _groups_at(link: Link, broker_id: int, states: tuple[str, ...]) -> lis
         return for_version(kio.ListGroupsRequest, states_filter=states)
 
     try:
-        response = await until_settled(
-            lambda: link.call("list_groups", build, to=broker(broker_id)),
-            lambda answer: answer.error_code in COORDINATOR_MOVES,
-            within=SETTLE_SECONDS,
-        )
+        response = await listed_at(link, "list_groups", build, broker_id)
     except AdminError as error:
         return error
     # A broker that can never be a coordinator returns this error each time.

@@ -16,7 +16,7 @@ from console.admin.acls import describe_acls
 from console.admin.configs import describe_configs
 from console.admin.delivery import Answer, deliver, refused
 from console.admin.errors import AdminError, BrokerError, failure, of_all_brokers
-from console.admin.groups import COORDINATOR_MOVES, OF_TRANSACTIONS, SETTLE_SECONDS, find_coordinators, parts
+from console.admin.groups import COORDINATOR_MOVES, OF_TRANSACTIONS, SETTLE_SECONDS, find_coordinators, listed_at, parts
 from console.admin.halving import Halving
 from console.admin.link import Link, broker, until_settled
 from console.admin.partitions import LATEST, by_topic, leaders_of, list_offsets, place_text
@@ -473,11 +473,7 @@ async def _listed_at(
 
     try:
         await link.require("list_transactions", least, needs, broker(broker_id))
-        response = await until_settled(
-            lambda: link.call("list_transactions", build, to=broker(broker_id)),
-            lambda answer: answer.error_code in COORDINATOR_MOVES,
-            within=SETTLE_SECONDS,
-        )
+        response = await listed_at(link, "list_transactions", build, broker_id)
     except AdminError as error:
         return error
     if response.error_code:
