@@ -90,12 +90,13 @@ def _part(seconds: Column) -> Column:
 
 def _minutes(rows: pa.Table) -> pa.Table:
     """Return the minutes of one part of an hour of a cluster. rows: its seconds, and the limits of the cluster."""
-    seconds, quotas, first = parted(rows, "second", "quota", "first")
+    quotas, first = parted(rows, "quota", "first")
     first_poll = next((at for (at,) in rows_of(first, "valid_from")), None)
     limits = Limits(quotas, first_poll)
     first_minute = rows["part"][0].as_py() * PART_MINUTES
     wanted = range(first_minute, first_minute + PART_MINUTES)
-    return used_minutes(added_up(seconds.select(REQUEST_1S.names)), wanted, limits)
+    # The seconds are most of the rows: they are not copied at once.
+    return used_minutes(rows["cluster_id"][0].as_py(), added_up(rows.select(REQUEST_1S.names)), wanted, limits)
 
 
 def _suggested(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

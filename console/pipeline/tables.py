@@ -229,8 +229,8 @@ class Batch:
 
 EVERY = timedelta(days=1)
 """How often it is done."""
-MANY_FILES = 50
-"""Of a table: fewer are left as they are."""
+MANY_FILES = 100
+"""Of a table: fewer are left as they are. The first update writes fewer, and compacts nothing."""
 KEPT_HOURS = 7 * 24
 """How long files that hold no more stay for readers: Delta's own least."""
 MOST_SNAPSHOTS = 1_000_000

@@ -141,7 +141,7 @@ def usage(uses: Sequence[Used], limits: Sequence[Limit]) -> list[dict[str, Any]]
             near = [row for second, row in rows if part * PART_SECONDS - 10 < second < (part + 1) * PART_SECONDS]
             seconds = pa.Table.from_pylist(near, schema=arrow_schema(REQUEST_1S))
             wanted = range(part * PART_MINUTES, (part + 1) * PART_MINUTES)
-            made.append(used_minutes(seconds, wanted, limits_of(cluster, limits)))
+            made.append(used_minutes(cluster, [seconds], wanted, limits_of(cluster, limits)))
     minutes: list[dict[str, Any]] = pa.concat_tables(made).cast(arrow_schema(QUOTA_USAGE)).to_pylist()
     return minutes
 

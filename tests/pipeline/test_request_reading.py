@@ -31,6 +31,9 @@ from console.pipeline.requests.lines import (
     one_line,
 )
 from console.pipeline.requests.log_files import (
+    LONGEST_PART,
+    PART_BYTES,
+    PARTS,
     AmbiguousHourError,
     BrokerLog,
     Plan,
@@ -38,6 +41,7 @@ from console.pipeline.requests.log_files import (
     fold_at,
     jump,
     opened,
+    part_bytes,
     parts_of,
     plan,
     shown_twice,
@@ -68,6 +72,13 @@ def whole(path: Path) -> list[Line | Damaged]:
     """All lines of a file."""
     parts = parts_of([BrokerLog("lkc-1", 1, plan([str(path)], {}).spans)])
     return [line for part in parts for line in lines_of(part)]
+
+
+@given(st.integers(0, 1 << 44))
+def test_few_parts_are_made_and_none_is_too_long_to_be_read_again(size: int) -> None:
+    made = part_bytes(size)
+    assert PART_BYTES <= made <= LONGEST_PART
+    assert -(-size // made) <= PARTS or made == LONGEST_PART
 
 
 @given(st.lists(PIECES, max_size=12), st.lists(st.integers(0, 9000), max_size=6), st.booleans())

@@ -53,11 +53,17 @@ COUNTED: pa.Schema = arrow_schema(REQUEST)
 lines were read, and how many of them are damaged; elsewhere these are 0."""
 
 
-def added_up(rows: pa.Table) -> pa.Table:
-    """Return rows of REQUEST_1S: one row for each key, with the sums."""
-    # A minute at a time: a table of all keys at once takes six times as much memory as the rows, and is in no cache.
+def added_up(rows: pa.Table) -> Iterator[pa.Table]:
+    """Yield rows of REQUEST_1S, a minute of an hour at a time: one row for each key, with the sums.
+
+    A table of all keys at once takes six times as much memory as the rows, and is in no cache.
+
+    Args:
+        rows: With the columns of REQUEST_1S; those without a second are left out.
+    """
     minutes = pc.minute(rows["second"])
-    return pa.concat_tables([_of_keys(rows.filter(pc.equal(minutes, each))) for each in pc.unique(minutes)])
+    for each in pc.unique(minutes).drop_null():
+        yield _of_keys(rows.filter(pc.equal(minutes, each)))
 
 
 def _of_keys(rows: pa.Table) -> pa.Table:

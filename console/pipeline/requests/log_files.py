@@ -418,7 +418,12 @@ def _span(file: LogBytes, end: int) -> tuple[datetime, datetime] | None:
 
 # -- how far each file was read, and what is new in it ----------------------------------------------------------------
 
+PARTS = 32
+"""Of what is new at once, about so many are made: a part costs a tenth of a second beside its lines, and a file."""
 PART_BYTES = 64 << 20
+"""A part's least size, where there is as much: less is not worth a task of its own."""
+LONGEST_PART = 512 << 20
+"""A part's greatest size: so much is read again when a task fails."""
 
 CHECKPOINTS = tuple(256 * 4**power for power in range(24))
 """How far behind its first line a file's content is remembered: at the beginning of the second, and on in such steps
@@ -614,11 +619,24 @@ class Part(msgspec.Struct, frozen=True, array_like=True):
     patterns: tuple[str, ...] = ()
 
 
-def parts_of(logs: Sequence[BrokerLog], at_most: int = PART_BYTES) -> tuple[Part, ...]:
-    """Return all parts, each of at most so many bytes where its file can be split. Raises OSError, LogChangedError: a
-    file can't be read; zoneinfo.ZoneInfoNotFoundError (a KeyError): there is no such zone.
+def part_bytes(size: int) -> int:
+    """Return the bytes of a part, where `size` bytes are read at once."""
+    return min(max(PART_BYTES, -(-size // PARTS)), LONGEST_PART)
+
+
+def parts_of(logs: Sequence[BrokerLog], at_most: int | None = None) -> tuple[Part, ...]:
+    """Return all parts of logs.
+
+    Args:
+        logs: What is read at once.
+        at_most: The bytes of a part, where its file can be split; None: by how much there is (`part_bytes`).
+
+    Raises:
+        OSError, LogChangedError: A file can't be read.
+        zoneinfo.ZoneInfoNotFoundError: There is no such zone.
     """
-    return tuple(part for log in logs for span in log.spans for part in _parts(log, span, at_most))
+    size = at_most or part_bytes(sum(span.end - span.start for log in logs for span in log.spans))
+    return tuple(part for log in logs for span in log.spans for part in _parts(log, span, size))
 
 
 def _parts(log: BrokerLog, span: Span, at_most: int) -> Iterator[Part]:

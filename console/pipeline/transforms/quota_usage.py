@@ -156,17 +156,21 @@ def _uses(
             yield found[scope], limit, key == of_bytes, is_throttled
 
 
-def used_minutes(seconds: pa.Table, wanted: range, limits: Limits) -> pa.Table:
+def used_minutes(cluster_id: str, seconds: Iterable[pa.Table], wanted: range, limits: Limits) -> pa.Table:
     """Return QUOTA_USAGE's rows of these minutes of a cluster.
 
-    seconds: REQUEST_1S's rows of them, and of the ten seconds before, into which the first rates reach. wanted: minutes
-    since 1970.
+    Args:
+        seconds: REQUEST_1S's rows of them, and of the ten seconds before, into which the first rates reach: each second
+            in one of the tables.
+        wanted: Minutes since 1970.
+        limits: The cluster's.
     """
     found: dict[_Scope, dict[int, _Minute]] = defaultdict(lambda: defaultdict(_Minute))
     kinds: dict[tuple[int, str, str, str], tuple[list[int], list[list[_Use]]]] = {}
     limits_of = cache(limits.of)
     amounts = ("bytes_in", "bytes_out", "local_ms", "throttle_ms_sum", "throttle_ms_max")
-    rows = rows_of(seconds, "broker_id", "principal", "client_id", "api", "second", *amounts)
+    names = ("broker_id", "principal", "client_id", "api", "second", *amounts)
+    rows = (row for table in seconds for row in rows_of(table, *names))
     for broker_id, principal, client, api, at, bytes_in, bytes_out, local_ms, throttled, longest in rows:
         kind = (broker_id, principal, client, api)
         known = kinds.get(kind)
@@ -188,7 +192,6 @@ def used_minutes(seconds: pa.Table, wanted: range, limits: Limits) -> pa.Table:
                 used.throttle_ms += throttled
                 # No request waited longer than the longest, so at least this many waited.
                 used.throttled_requests += -(-throttled // longest) if longest else 0
-    cluster_id = seconds["cluster_id"][0].as_py() if seconds.num_rows else ""
     return table_of(QUOTA_USAGE, _rows(cluster_id, wanted, found))
 
 
