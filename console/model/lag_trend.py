@@ -33,6 +33,9 @@ STUCK_BESIDE = 20.0
 """Seconds that a commit stands still, while its member's other partitions move, before the partition is stuck."""
 STUCK_ALONE = 90.0
 """The same where no other partition of that member moves. Kafka Connect commits every 60 s."""
+LONGEST_THROTTLE = 11.0
+"""Seconds for which a broker delays an answer to a client above its quota: all its samples, quota.window.num of
+quota.window.size.seconds (ClientQuotaManager). Then the client gets a batch at least, and commits again."""
 
 Place = tuple[str, int]
 Direction = Literal["grows", "shrinks", "steady"]
@@ -139,13 +142,14 @@ def time_left(lag: int, rate: float | None) -> float | None:
     return lag / -rate if rate is not None and rate < 0 and lag > 0 else None
 
 
-def look_again(known: LagTrend | None, lag: GroupLag, at: float) -> LagTrend:
+def look_again(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: bool = False) -> LagTrend:
     """Return the trend of a group after one more poll of its lag.
 
     Args:
         known: the trend so far, None before the first poll.
         at: the time of the poll, Unix seconds. Where it is before that of the last poll, the clock went back: the trend
             starts over.
+        throttled: whether a quota may delay what its members read.
 
     Returns:
         Partitions have a rate once two polls are `SHORTEST` seconds apart.
@@ -161,7 +165,7 @@ def look_again(known: LagTrend | None, lag: GroupLag, at: float) -> LagTrend:
         base, next_base = next_base, look
     before = known.standing if next_base is not look else _with_next_high(known.standing)
     standing = {place(p): _stands(p, at, before.get(place(p))) for p in lag.partitions}
-    partitions = _trends(base, look, standing)
+    partitions = _trends(base, look, standing, LONGEST_THROTTLE if throttled else 0.0)
     rates = [trend.rate for trend in partitions.values() if trend.rate is not None]
     return LagTrend(
         base,
@@ -213,7 +217,7 @@ def _stood(now: PartitionLag, at: float, before: Standing | None) -> Standing:
     return before if before.since is not None else before._replace(since=at, end=now.end)
 
 
-def _trends(base: Look, now: Look, standing: Mapping[Place, Standing]) -> dict[Place, PartitionTrend]:
+def _trends(base: Look, now: Look, standing: Mapping[Place, Standing], delay: float) -> dict[Place, PartitionTrend]:
     then = {place(p): p for p in base.lag.partitions}
     moved: dict[str, float] = {}
     for p in now.lag.partitions:
@@ -232,7 +236,7 @@ def _trends(base: Look, now: Look, standing: Mapping[Place, Standing]) -> dict[P
         rate = None if before is None else _rate(before, p, now.at - base.at, stands.step)
         still = 0.0 if stands.since is None else now.at - stands.since
         of_member = moved.get(p.member) if p.member else None
-        stuck = still > 0 and _is_stuck(p, stands, still, of_member, anywhere, intervals.get(p.member))
+        stuck = still > delay and _is_stuck(p, stands, still - delay, of_member, anywhere, intervals.get(p.member))
         if rate is not None or still:
             found[place(p)] = PartitionTrend(rate, still, stuck)
     return found
@@ -262,7 +266,7 @@ def _is_stuck(
     A group may commit only once a minute: without a rhythm that was observed, the verdict takes longer.
 
     Args:
-        still: seconds for which the commit has stood still.
+        still: seconds for which the commit has stood still, without those for which the answer may be delayed.
         of_member: when a commit of the same member last moved, Unix seconds; None for never.
         anywhere: the same for any commit of the group.
         interval: seconds between two commits of the member, None if unknown.

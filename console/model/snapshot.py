@@ -32,7 +32,15 @@ from console.model.codes import GROUP, TOPIC
 from console.model.config import ConfigListing, ConfigResource, ConfigSet
 from console.model.failure import Failure
 from console.model.observers import Rules, observed, observer_rules
-from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues
+from console.model.quota import (
+    CLIENT_ID,
+    CONSUMER_BYTE_RATE,
+    REQUEST_PERCENTAGE,
+    Match,
+    QuotaEntity,
+    QuotaFilter,
+    QuotaValues,
+)
 from console.model.rates import NOT_LOOKED, Rates, with_ends
 
 if TYPE_CHECKING:
@@ -462,12 +470,32 @@ def without_groups(snapshot: Snapshot, gone: Collection[str]) -> Snapshot:
     )
 
 
-def trends_after(known: Mapping[str, LagTrend], lags: Mapping[str, GroupLag], at: datetime) -> Mapping[str, LagTrend]:
-    """Return the trends of the groups whose lag was read again, and of these alone."""
+def trends_after(
+    known: Mapping[str, LagTrend],
+    lags: Mapping[str, GroupLag],
+    at: datetime,
+    throttled: frozenset[str] = frozenset(),
+) -> Mapping[str, LagTrend]:
+    """Return the trends of the groups whose lag was read again alone. throttled: see `throttled_groups`."""
     from console.model.lag_trend import look_again
 
     moment = at.timestamp()
-    return {name: look_again(known.get(name), lag, moment) for name, lag in lags.items()}
+    return {name: look_again(known.get(name), lag, moment, throttled=name in throttled) for name, lag in lags.items()}
+
+
+def throttled_groups(groups: Mapping[str, Group], quotas: Mapping[QuotaEntity, QuotaValues]) -> frozenset[str]:
+    """Return the groups of which a quota may delay what a member reads. Whose user a member is, no answer says: where a
+    user has a quota, it may be of any.
+    """
+    limiting = [entity for entity, values in quotas.items() if _READING & values.keys()]
+    clients = {entity.name_of(CLIENT_ID) if entity.has(CLIENT_ID) else None for entity in limiting}
+    if None in clients:
+        return frozenset(groups)
+    of_members = ((name, {member.client_id for member in group.members or ()}) for name, group in groups.items())
+    return frozenset(name for name, own in of_members if own & clients)
+
+
+_READING = {CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE}
 
 
 def with_group_looks(snapshot: Snapshot, looks: GroupLooks, trends: Mapping[str, LagTrend], at: datetime) -> Snapshot:

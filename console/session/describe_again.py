@@ -315,7 +315,8 @@ async def _groups(client: Client, known: Snapshot, targets: Sequence[GroupTarget
     def update(snapshot: Snapshot) -> Snapshot:
         at = datetime.now(UTC)
         if looks is not None:
-            trends = refresh.trends_after(snapshot.lag_trends, looks.lags, at)
+            throttled = refresh.throttled_groups(looks.groups, snapshot.quotas)
+            trends = refresh.trends_after(snapshot.lag_trends, looks.lags, at, throttled)
             snapshot = refresh.with_group_looks(snapshot, looks, trends, at)
         return refresh.with_group_positions(snapshot, names, positions, at)
 

@@ -482,10 +482,11 @@ class SnapshotReader:
             if looks is None:
                 continue
             at, before = self.clock.now(), self.snapshot.lag_trends
+            throttled = refresh.throttled_groups(looks.groups, self.snapshot.quotas)
             if sum(len(lag.partitions) for lag in looks.lags.values()) > MANY:
-                trends = await asyncio.to_thread(refresh.trends_after, before, looks.lags, at)
+                trends = await asyncio.to_thread(refresh.trends_after, before, looks.lags, at, throttled)
             else:
-                trends = refresh.trends_after(before, looks.lags, at)
+                trends = refresh.trends_after(before, looks.lags, at, throttled)
             self._learn(refresh.with_group_looks(self.snapshot, looks, trends, at), "groups", "lags")
 
     async def read_replica_logs(self, places: Sequence[TopicPartition]) -> None:

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.model.cluster import GroupLag, PartitionLag
+from console.model.cluster import Group, GroupLag, GroupMember, PartitionLag
 from console.model.lag_trend import (
+    LONGEST_THROTTLE,
     SHORTEST,
     STUCK_ALONE,
     STUCK_SOON,
@@ -20,6 +21,8 @@ from console.model.lag_trend import (
     look_again,
     time_left,
 )
+from console.model.quota import QuotaEntity
+from console.model.snapshot import throttled_groups
 
 Offsets = tuple[int, int, str]
 """Committed, end, member."""
@@ -34,11 +37,11 @@ def lag(*partitions: Offsets) -> GroupLag:
     )
 
 
-def seen(*looks: tuple[float, GroupLag]) -> LagTrend:
+def seen(*looks: tuple[float, GroupLag], throttled: bool = False) -> LagTrend:
     """The trend after these looks."""
     trend: LagTrend | None = None
     for at, found in looks:
-        trend = look_again(trend, found, at)
+        trend = look_again(trend, found, at, throttled=throttled)
     assert trend is not None
     return trend
 
@@ -115,14 +118,15 @@ def test_a_groups_rate_is_the_sum_of_its_partitions_and_the_stuck_ones_have_reco
             assert time_left(lags[place].lag, each.rate) is None
 
 
-def stands(until: float, other: bool, member: str = "m", moves: float = 10) -> LagTrend:
+def stands(until: float, other: bool, member: str = "m", moves: float = 10, *, throttled: bool = False) -> LagTrend:
     """A commit at 5 that stands while the end moves, beside one of the same member that moves or does not."""
     times = [second / 1 for second in range(0, int(until) + 1, 2)]
     return seen(
         *(
             (at, lag((5, 100 + int(moves * at), member), (int(10 * at) if other else 0, int(10 * at) or 1, member)))
             for at in times
-        )
+        ),
+        throttled=throttled,
     )
 
 
@@ -132,6 +136,34 @@ def test_a_partition_is_stuck_soon_where_its_member_commits_and_late_where_none_
     assert stands(STUCK_SOON + 2, other=True).stuck == (first,)
     assert first not in stands(STUCK_ALONE - 2, other=False).stuck
     assert first in stands(STUCK_ALONE + 2, other=False).stuck
+
+
+def test_what_a_throttle_may_delay_is_stuck_so_much_later() -> None:
+    soonest = next(at for at in range(2, 200, 2) if stands(at, other=True).stuck)
+    assert not stands(soonest + LONGEST_THROTTLE - 2, other=True, throttled=True).stuck
+    assert stands(soonest + LONGEST_THROTTLE + 2, other=True, throttled=True).stuck
+
+
+@pytest.mark.parametrize(
+    ("entity", "key", "groups"),
+    [
+        ({"client-id": "a"}, "consumer_byte_rate", {"one"}),
+        ({"client-id": "a"}, "request_percentage", {"one"}),
+        ({"user": "alice", "client-id": "b"}, "consumer_byte_rate", {"two"}),
+        ({"client-id": "b"}, "producer_byte_rate", set()),
+        ({"client-id": "c"}, "consumer_byte_rate", set()),
+        ({"client-id": None}, "consumer_byte_rate", {"one", "two", "empty"}),
+        ({"user": "alice"}, "consumer_byte_rate", {"one", "two", "empty"}),
+        ({"ip": "10.0.0.1"}, "connection_creation_rate", set()),
+    ],
+)
+def test_which_groups_a_quota_may_delay(entity: dict[str, str | None], key: str, groups: set[str]) -> None:
+    clients = {"one": ["a"], "two": ["b"], "empty": []}
+    known = {
+        name: Group(name, "Stable", "classic", members=tuple(GroupMember("m", each, "/127.0.0.1") for each in own))
+        for name, own in clients.items()
+    }
+    assert throttled_groups(known, {QuotaEntity.of(entity): {key: 1.0}}) == groups
 
 
 def ended(at: float, every: float, until: float, gap: float) -> LagTrend:

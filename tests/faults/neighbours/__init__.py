@@ -22,7 +22,7 @@ from console.embedded.brokers import EmbeddedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.model.config import ConfigPlace
 from console.model.lag_trend import LagTrend
-from console.model.snapshot import Snapshot, trends_after
+from console.model.snapshot import Snapshot, throttled_groups, trends_after
 from console.session.session import Session
 from console.session.triage_looks import Looker
 from console.triage.cause import Severity
@@ -109,7 +109,7 @@ def modelled(
         for number in range(ticks + 1):
             at = START + number * tick
             snapshot = change(fresh(base, number), number, ill)
-            trends = trends_after(trends, snapshot.lags, at)
+            trends = trends_after(trends, snapshot.lags, at, throttled_groups(snapshot.groups, snapshot.quotas))
             yield Look(at, replace(snapshot, lag_trends=trends), facts=facts(number, ill))
 
     return looks
