@@ -60,6 +60,8 @@ class Snapshot(Struct, frozen=True):
     configs_at: when the configs of each resource were last read, UTC.
     documentation: (resource type code, key) -> text, asked for once for each key.
     read_at: part ("topics", "quotas", …) -> when it was last read whole, UTC.
+    quorum_asked: when the quorum was first asked about, None once anything was answered: without a leader brokers hold
+    the request back.
     group_positions: members and offsets, read at once, of the groups that were asked for by name.
     had_members: the groups that were listed with members since the first listing.
     replica_logs: (topic, partition) -> what its replicas hold, of the partitions that were asked for.
@@ -76,6 +78,7 @@ class Snapshot(Struct, frozen=True):
     cluster: ClusterInfo = EMPTY_CLUSTER
     versions: Mapping[int, BrokerVersion] = field(default_factory=dict)
     quorum: Quorum | None = None
+    quorum_asked: datetime | None = None
     topics: Mapping[str, Topic] = field(default_factory=dict)
     configs: Mapping[ConfigResource, ConfigSet] = field(default_factory=dict)
     configs_from: int | None = None
@@ -240,15 +243,22 @@ def _without_back(snapshot: Snapshot, cluster: ClusterInfo) -> tuple[ReadFailure
     )
 
 
+def asking_quorum(snapshot: Snapshot, at: datetime) -> Snapshot:
+    """Return the snapshot as the quorum is asked about: the first question that no answer followed counts."""
+    if "quorum" in snapshot.read_at or snapshot.quorum_asked is not None:
+        return snapshot
+    return replace(snapshot, quorum_asked=at)
+
+
 def with_quorum(snapshot: Snapshot, quorum: Quorum | None, at: datetime) -> Snapshot:
     """Return the snapshot with the KRaft quorum, None where the cluster has none."""
-    return replace(snapshot, quorum=quorum, read_at=_read_at(snapshot, "quorum", at))
+    return replace(snapshot, quorum=quorum, quorum_asked=None, read_at=_read_at(snapshot, "quorum", at))
 
 
 def without_quorum(snapshot: Snapshot) -> Snapshot:
     """Return the snapshot with an unknown quorum: the cluster refuses to describe it."""
     read_at = {part: at for part, at in snapshot.read_at.items() if part != "quorum"}
-    return replace(snapshot, quorum=None, read_at=read_at)
+    return replace(snapshot, quorum=None, quorum_asked=None, read_at=read_at)
 
 
 def host_ranges(snapshot: Snapshot) -> bool:

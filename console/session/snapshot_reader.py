@@ -181,6 +181,7 @@ class SnapshotReader:
         from console.admin import cluster
         from console.admin.errors import AdminError, BrokerError, Unsupported
 
+        self._learn(refresh.asking_quorum(self.snapshot, self.clock.now()), "quorum")
         try:
             quorum = await self.client.run(cluster.describe_quorum)
         except AdminError as error:

@@ -285,14 +285,19 @@ def voters_away(look: Look) -> frozenset[int]:
 
 
 def quorum_silence(look: Look) -> float:
-    """Return the seconds for which the quorum was not described while brokers answered other requests."""
+    """Return the seconds for which the quorum was not described while brokers answered other requests: since it was, or
+    since it was first asked about.
+    """
     at = look.snapshot.read_at
-    return (at["cluster"] - at["quorum"]).total_seconds() if "cluster" in at and "quorum" in at else 0.0
+    since = at.get("quorum", look.snapshot.quorum_asked)
+    return (at["cluster"] - since).total_seconds() if "cluster" in at and since is not None else 0.0
 
 
 def _of_quorum(look: Look) -> Iterator[Symptom]:
     quorum = look.snapshot.quorum
     if quorum is None:
+        if look.snapshot.quorum_asked is not None and quorum_silence(look) > QUORUM_SECONDS:
+            yield Symptom(NO_QUORUM_LEADER, CLUSTER)
         return
     if (
         quorum.leader_id < 0

@@ -136,6 +136,21 @@ def test_a_quorum_that_is_not_described_while_brokers_answer_is_lost(seconds: in
     assert (("quorum-lost", Subject()) in named(diagnose(watched(change)))) is is_lost
 
 
+@pytest.mark.parametrize(("seconds", "is_lost"), [(10, False), (16, True)])
+def test_a_quorum_that_was_never_described_is_lost_if_it_was_asked_about(seconds: int, *, is_lost: bool) -> None:
+    """The console opens on it: brokers hold the request back. Where it was refused, or is none, nobody waits for it."""
+
+    def unknown(snapshot: Snapshot, *, is_asked: bool) -> Snapshot:
+        read_at = {part: at for part, at in snapshot.read_at.items() if part != "quorum"}
+        asked = read_at["cluster"] - timedelta(seconds=seconds) if is_asked else None
+        return replace(snapshot, quorum=None, quorum_asked=asked, read_at=read_at)
+
+    asked = watched(lambda snapshot, _: unknown(snapshot, is_asked=True))
+    refused = watched(lambda snapshot, _: unknown(snapshot, is_asked=False))
+    assert (("quorum-lost", Subject()) in named(diagnose(asked))) is is_lost
+    assert ("quorum-lost", Subject()) not in named(diagnose(refused))
+
+
 def test_a_lag_that_can_not_be_read_is_no_trend() -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         lagging = moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)})

@@ -267,7 +267,7 @@ def _lost(course: Course) -> Iterator[Claim]:
         cause="quorum-lost",
         subject=CLUSTER,
         severity=Severity.CRITICAL,
-        certainty=Certainty.CERTAIN,
+        certainty=Certainty.CERTAIN if course.last.snapshot.quorum is not None else Certainty.LIKELY,
         title="the metadata quorum has no leader",
         since=course.since(symptom),
         evidence=(
@@ -285,6 +285,8 @@ def _without_leader(look: Look) -> str:
         return f"voters {', '.join(map(str, sorted(away)))} are away, {len(away)} of {len(quorum.voters)}"
     if quorum is not None and quorum.leader_id >= 0:
         return f"not described for {quorum_silence(look):.0f} s, while brokers answer"
+    if quorum is None:
+        return f"not described since it was first asked about, {quorum_silence(look):.0f} s ago, while brokers answer"
     return "no leader of the metadata log"
 
 
