@@ -6,9 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from msgspec.structs import replace
-
-from console.admin.cluster import describe_quorum
 from console.admin.settings import ConnectionSettings
 from console.model.config import CLUSTER_DEFAULT, broker_resource
 from tests.faults.catalogue import FAULTS
@@ -71,38 +68,6 @@ async def _rack_given_up(lab: Laboratory) -> AsyncIterator[Steps]:
                 await retire(lab, broker)
 
         yield Steps(happens=go, switch=lambda: make_fault(stack, lab, "rack down"))
-
-
-@asynccontextmanager
-async def _handed_over(lab: Laboratory) -> AsyncIterator[Steps]:
-    """The leader of the quorum stands still for a moment, until another leads."""
-
-    async def hand_over() -> None:
-        leader = (await lab.client.run(describe_quorum)).leader_id
-        hanging = lab.cluster.hanging(leader)
-        others = [
-            address for id_, address in zip(lab.cluster.broker_ids, lab.cluster.addresses, strict=True) if id_ != leader
-        ]
-        client = lab.connected(replace(lab.settings(), bootstrap=tuple(others)))
-        await asyncio.to_thread(hanging.__enter__)
-        try:
-
-            async def another() -> bool:
-                return (await client.run(describe_quorum)).leader_id not in (leader, -1)
-
-            await lab.until(another, "another controller leads")
-        finally:
-            await asyncio.to_thread(hanging.__exit__, None, None, None)
-            await asyncio.to_thread(client.close)
-        await lab.until(lambda: _all_there(lab), "all brokers are there")
-
-    async with AsyncExitStack() as stack:
-        yield Steps(happens=hand_over, switch=lambda: make_fault(stack, lab, "controller killed again and again"))
-
-
-async def _all_there(lab: Laboratory) -> bool:
-    await asyncio.to_thread(lab.cluster.await_brokers, lab.cluster.broker_ids)
-    return True
 
 
 @asynccontextmanager
@@ -227,7 +192,6 @@ NEIGHBOURS = (
     RealNeighbour(
         name="a rack that is given up", make=_rack_given_up, ill=cause("rack-down", rack=ANNEX_RACK), within=120.0
     ),
-    RealNeighbour(name="a controller that hands over", make=_handed_over, ill=cause("quorum-unstable"), within=180.0),
     RealNeighbour(name="a broker that hears of a change late", make=_late, ill=cause("metadata-behind", broker=VICTIM)),
     RealNeighbour(name="one leader elsewhere", make=_led_elsewhere, ill=cause("leader-skew", broker=VICTIM)),
     RealNeighbour(name="partitions of one replica", make=_alone, ill=cause("replication-broken", broker=1)),

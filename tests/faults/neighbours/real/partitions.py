@@ -10,7 +10,7 @@ from console.model.changes import UnregisterBroker
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from tests.faults.cluster import ANNEX, CORE
 from tests.faults.fault import cause
-from tests.faults.laboratory import Laboratory
+from tests.faults.laboratory import WARM, Laboratory
 from tests.faults.load import running
 from tests.faults.neighbours.real import Eyes, RealNeighbour, Steps, nothing
 from tests.faults.neighbours.real.groups import make_fault, stands_at
@@ -118,6 +118,7 @@ async def _one_fewer(lab: Laboratory) -> AsyncIterator[Steps]:
         async def moved_away() -> None:
             await lab.move(smaller, 0, (1, 2))
             await lab.until(lambda: _is_of(lab, smaller, 2), "it has two replicas")
+            await asyncio.sleep(WARM)  # as who drains a broker looks before it is shut down
             await retire(lab, goes)
 
         yield Steps(happens=moved_away, switch=lambda: lab.kill(dies))
