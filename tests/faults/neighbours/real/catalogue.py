@@ -20,6 +20,6 @@ CHOSEN = ("a mirror's commits", "every replica has to be in sync", "a group that
 
 NOT_MADE = {
     "observers": "brokers of Apache Kafka refuse the key that says so",
-    "a controller that hands over": "the laboratory's controllers are brokers, and the leader's would not answer either",
+    "a controller that hands over": "the laboratory's controllers are brokers: the leader would not answer either",
 }
 """Neighbours that real brokers, or those of the laboratory, can't be, and why."""
