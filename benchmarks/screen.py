@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import tempfile
+import time
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -22,9 +23,16 @@ from console.model.codes import DELETE, SET
 from console.model.config import topic_resource
 
 IDLE = 30.0
+QUIET = 0.3
+"""Seconds without a byte after which a key has been shown."""
 ROW = b"service-0000.events"
 VISIBLE = 40
 """The number of the second topic in the order of names; it has no overrides."""
+
+
+COMMAND = b"set topic service-0000.events retention.ms=7d min.insync.replicas=2"
+EDITS = (b"\x7f",) * 5 + (b"\x1b[D",) * 5 + (b"x",) * 3 + (b"\x17",)
+"""Deletes to the left, moves, letters in the middle, and a word deleted."""
 
 
 def first_rows(command: list[str]) -> tuple[float, int]:
@@ -32,6 +40,31 @@ def first_rows(command: list[str]) -> tuple[float, int]:
     with Terminal(command, columns=100, rows=30) as terminal:
         seconds = terminal.until(ROW, 60.0)
         return seconds * 1e3, terminal.written.find(ROW)
+
+
+def typed(terminal: Terminal, key: bytes) -> tuple[int, float]:
+    """Bytes that a key of the command bar writes, and milliseconds until the last of them; 0 where it writes none."""
+    before, began = len(terminal.written), time.perf_counter()
+    terminal.press(key)
+    last, end = began, began + QUIET
+    while time.perf_counter() < end:
+        had = len(terminal.written)
+        terminal._read(0.01)
+        if len(terminal.written) > had:
+            last = time.perf_counter()
+            end = last + QUIET
+    return len(terminal.written) - before, (last - began) * 1e3
+
+
+def command_bar(terminal: Terminal) -> None:
+    """A command, typed key by key with its candidates below, and edited."""
+    typed(terminal, b":")
+    for what, keys in (("typed", [bytes((code,)) for code in COMMAND]), ("edited", EDITS)):
+        figures = [typed(terminal, key) for key in keys]
+        sizes = [size for size, _ in figures]
+        report(f"command bar, {what}: bytes a key", median=statistics.median(sizes), most=max(sizes))
+        report(f"command bar, {what}: ms", median=round(statistics.median(ms for _, ms in figures), 1))
+    typed(terminal, b"\x1b")
 
 
 def alter(address: str, operation: ConfigOp) -> None:
@@ -45,7 +78,7 @@ def alter(address: str, operation: ConfigOp) -> None:
 
 
 def at_rest(command: list[str], address: str) -> None:
-    """Idle bytes, a cursor key, a changed value, memory."""
+    """Idle bytes, a cursor key, keys of the command bar, a changed value, memory."""
     with Terminal(command, columns=100, rows=30) as terminal:
         terminal.until(ROW, 60.0)
         terminal.settle(quiet=3.0, timeout=60.0)
@@ -56,6 +89,7 @@ def at_rest(command: list[str], address: str) -> None:
             keys.append(len(terminal.listen(0.3)))
         report("cursor key", bytes=keys)
         report_ratio("cursor key: most bytes", max(keys), 700)
+        command_bar(terminal)
         alter(address, ConfigOp("retention.ms", SET, "7777000"))
         changed = terminal.listen(15.0)
         alter(address, ConfigOp("retention.ms", DELETE))
