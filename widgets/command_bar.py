@@ -1,30 +1,37 @@
 """The command bar: one line for commands, filters and secrets, with its candidates or an error below it.
 
-Measured in 80 × 24 cells, a key typed with candidates below: 34 bytes to the terminal (median; 105 at most), 49 (138)
-with Textual's Input, suggester and OptionList on the same driver, 2,000 (4,000) on Textual's own. Ours stays for what
-Input has not: colours of the language, errors under their column, secrets, history by what a line begins with.
+The line is Textual's Input: cursor, selection, words, clipboard, scrolling and dots are its own. Here is what it has
+not: lists of candidates, errors under their column, history by what a line begins with. Its suggester shows one
+candidate, of which the list is the first, and asks for it in a worker at each key: it is not used.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from textual import events
+from rich.highlighter import Highlighter
+from rich.text import Text
+from textual import events, on
+from textual.actions import SkipAction
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.geometry import Offset, Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
+from textual.widgets import Input
 
 from widgets.cells import cell_width, clean, fit, truncate
-from widgets.line_editor import LineEditor, LineHistory
 from widgets.line_painting import Line, LinePainter
 from widgets.row_source import Span
 
 ROWS = 6
 """Number of candidates that are shown at once."""
+SHORTEST = 20
+"""Cells that a long prompt leaves for the text."""
 
 
 class Candidate(NamedTuple):
@@ -38,10 +45,22 @@ class Candidate(NamedTuple):
     help: str = ""
 
 
+class Typed(NamedTuple):
+    """A text, and the index of the character under the cursor (the text's length: behind the last one)."""
+
+    text: str = ""
+    cursor: int = 0
+
+    def completed(self, candidate: Candidate) -> Typed:
+        """Return the text with a candidate inserted, and the cursor behind it."""
+        before = self.text[: candidate.start] + candidate.text
+        return Typed(before + self.text[candidate.end :], len(before))
+
+
 class Completion(NamedTuple):
     """The candidates for a text, and which of them is put in already (-1: none)."""
 
-    base: LineEditor
+    base: Typed = Typed()
     candidates: Sequence[Candidate] = ()
     chosen: int = -1
 
@@ -92,8 +111,6 @@ def error_lines(message: str, column: int | None, width: int) -> list[Line]:
 HIGHLIGHTS = ("keyword", "name", "key", "value", "operator", "string", "number", "comment", "wrong")
 """The names a highlighter may give; each is a component class `bar--NAME`."""
 
-MASK = "•"
-
 
 class BarMode(NamedTuple):
     """The purpose of the line."""
@@ -110,22 +127,165 @@ FILTER = BarMode("filter", "/")
 SECRET = BarMode("secret", "", remembers=False, masked=True)
 
 
-Highlighter = Callable[[str], Iterable[tuple[int, int, str]]]
+Highlight = Callable[[str], Iterable[tuple[int, int, str]]]
 Completer = Callable[[str, int], Sequence[Candidate]]
 
 
-class CommandBar(Widget, can_focus=True):
-    """A line for commands, filters and secrets, hidden until `open`.
+REMEMBERED = 1000
+"""Entries of a mode that are kept."""
 
-    It posts `Changed` with every change, `Submitted` on Enter and `Closed` on Esc. After Enter it stays open, so that
-    its owner can show an error in it, or closes it.
+
+class LineHistory:
+    """Entries, the oldest first, and the current one while the user recalls them."""
+
+    def __init__(self, entries: Sequence[str] = ()) -> None:
+        self._entries = list(entries[-REMEMBERED:])
+        self._typed: str | None = None
+        self._place = 0
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """All entries, the oldest first."""
+        return tuple(self._entries)
+
+    def add(self, text: str) -> None:
+        """Remember `text`, unless it is blank or the same as the last one, and stop looking back."""
+        self.stop()
+        if text.strip() and self._entries[-1:] != [text]:
+            self._entries.append(text)
+            del self._entries[:-REMEMBERED]
+
+    def stop(self) -> None:
+        """Stop recalling: the next recall starts from the newest entry."""
+        self._typed = None
+
+    def older(self, typed: str) -> str | None:
+        """Return the next older entry that starts with what was typed when recalling began, or None."""
+        if self._typed is None:
+            self._typed, self._place = typed, len(self._entries)
+        for place in range(self._place - 1, -1, -1):
+            if self._fits(place, typed):
+                self._place = place
+                return self._entries[place]
+        return None
+
+    def newer(self, typed: str) -> str | None:
+        """Return the next newer entry with that beginning, then what was typed, then None."""
+        if self._typed is None:
+            return None
+        for place in range(self._place + 1, len(self._entries)):
+            if self._fits(place, typed):
+                self._place = place
+                return self._entries[place]
+        typed_first, self._typed = self._typed, None
+        return typed_first
+
+    def _fits(self, place: int, shown: str) -> bool:
+        entry = self._entries[place]
+        return self._typed is not None and entry.startswith(self._typed) and entry != shown
+
+
+class BarInput(Input):
+    """Textual's Input with a shell's keys beside its own; a paste becomes one line, and dots are never copied.
+
+    It leaves the mouse's pointer as it is: terminals without Kitty's protocol for that may show the sequence.
     """
+
+    DEFAULT_CSS = """
+    BarInput {
+        width: 1fr;
+        pointer: default;
+        background: $panel;
+        color: $foreground;
+        &:focus { background-tint: $panel 0%; }
+        &:ansi { background: $panel; color: $foreground; }
+        & > .input--cursor, &:ansi > .input--cursor {
+            color: $foreground;
+            background: $panel;
+            text-style: reverse;
+        }
+        & > .input--selection {
+            color: $cursor-foreground;
+            background: $cursor-background;
+            text-style: $cursor-text-style;
+        }
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+b", "cursor_left", "Left", show=False),
+        Binding("ctrl+f", "cursor_right", "Right", show=False),
+        Binding("alt+b,alt+left", "cursor_left_word", "Word left", show=False),
+        Binding("alt+f,alt+right", "cursor_right_word", "Word right", show=False),
+        Binding("ctrl+h", "delete_left", "Delete left", show=False),
+        Binding("alt+backspace", "delete_left_word", "Delete word left", show=False),
+        Binding("alt+d", "delete_right_word", "Delete word right", show=False),
+        Binding("ctrl+w", "delete_to_blank", "Delete to the last blank", show=False),
+    ]
+
+    def __init__(self) -> None:
+        """Create an empty line. Its cursor does not blink: at rest no byte is written."""
+        super().__init__(compact=True, select_on_focus=False, validate_on=())
+        self.cursor_blink = False
+        self.between = " "
+        """The text that stands for the end of a line in what is pasted."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether an action may run: what is typed as dots leaves the line by Enter alone."""
+        return super().check_action(action, parameters) and not (self.password and action in ("copy", "cut"))
+
+    def on_resize(self) -> None:
+        """Keep the cursor in view, which Input does for a cursor that moves."""
+        cursor = self.cursor_screen_offset - self.content_region.offset + self.scroll_offset
+        self.scroll_to_region(Region(*cursor, 1, 1), force=True, animate=False, immediate=True)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Insert all lines of a paste, not only the first."""
+        event.stop()
+        event.prevent_default()
+        self._insert(event.text)
+
+    def action_paste(self) -> None:
+        """Insert what was copied in the console, which may come from the cluster."""
+        self._insert(self.app.clipboard)
+
+    def _insert(self, text: str) -> None:
+        self.replace(one_line(text, self.between), *self.selection)
+
+    def action_cursor_right(self, select: bool = False) -> None:
+        """Move right; at the end leave the key to the bar."""
+        if self.cursor_at_end and self.selection.is_empty and not select:
+            raise SkipAction
+        super().action_cursor_right(select)
+
+    def action_delete_to_blank(self) -> None:
+        """Delete back to the last blank, as a shell's Ctrl-W does."""
+        if self.password or not self.selection.is_empty:
+            self.action_delete_left_word()
+            return
+        before = self.value[: self.cursor_position].rstrip()
+        self.delete(before.rfind(" ") + 1, self.cursor_position)
+
+
+class _Colors(Highlighter):
+    """Colours pieces of the line by the component classes of the bar."""
+
+    def __init__(self, bar: CommandBar, highlight: Highlight) -> None:
+        self._bar = bar
+        self._highlight = highlight
+
+    def highlight(self, text: Text) -> None:
+        """Give each piece its style."""
+        for start, end, name in self._highlight(text.plain):
+            text.stylize(self._bar.get_component_rich_style(f"bar--{name}", partial=True), start, end)
+
+
+class BarRows(Widget):
+    """The rows of the bar: the prompt's, and those below it."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         *(f"bar--{name}" for name in HIGHLIGHTS),
         "bar--prompt",
-        "bar--cursor",
-        "bar--candidate",
         "bar--meta",
         "bar--chosen",
         "bar--help",
@@ -133,14 +293,13 @@ class CommandBar(Widget, can_focus=True):
     }
 
     DEFAULT_CSS = """
-    CommandBar {
+    BarRows {
         width: 1fr;
         height: auto;
         display: none;
         background: $panel;
         color: $foreground;
         & > .bar--prompt { color: $pending; text-style: bold; }
-        & > .bar--cursor { text-style: reverse; }
         & > .bar--keyword { text-style: bold; }
         & > .bar--name { color: $name; }
         & > .bar--key { color: $override; }
@@ -161,26 +320,50 @@ class CommandBar(Widget, can_focus=True):
     }
     """
 
+    def __init__(self, *, id: str | None, classes: str | None) -> None:
+        """Create it with an empty row."""
+        super().__init__(id=id, classes=classes)
+        self._rows = [Line(())]
+        self._painter = LinePainter(self, self._row_at, "bar")
+
+    def show_rows(self, rows: list[Line]) -> None:
+        """Show other rows; as many as there are."""
+        before, self._rows = len(self._rows), rows
+        if len(rows) != before:
+            self.refresh(layout=True)
+        self._painter.repaint()
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
+        """Return how many rows there are."""
+        return len(self._rows)
+
+    def notify_style_update(self) -> None:
+        """Forget the computed styles: the theme changed."""
+        super().notify_style_update()
+        self._painter.forget_styles()
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one row."""
+        return self._painter.strip(y)
+
+    def _row_at(self, y: int) -> Line:
+        return self._rows[y] if y < len(self._rows) else Line(())
+
+
+class CommandBar(BarRows):
+    """A line for commands, filters and secrets, hidden until `open`.
+
+    It posts `Changed` with every change, `Submitted` on Enter and `Closed` on Esc. After Enter it stays open, so that
+    its owner can show an error in it, or closes it.
+    """
+
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "submit", "Run", show=False, id="bar.submit"),
-        Binding("escape", "dismiss", "Close", show=False, id="bar.close"),
-        Binding("tab", "complete(1)", "Complete", show=False, id="bar.complete"),
-        Binding("shift+tab", "complete(-1)", "Complete backwards", show=False, id="bar.complete-back"),
-        Binding("up", "recall(-1)", "Older", show=False, id="bar.older"),
-        Binding("down", "recall(1)", "Newer", show=False, id="bar.newer"),
-        Binding("left,ctrl+b", "edit('left')", "Left", show=False, id="bar.left"),
-        Binding("right,ctrl+f", "right_or_accept", "Right, accept", show=False, id="bar.right"),
-        Binding("home,ctrl+a", "edit('home')", "Start", show=False, id="bar.home"),
-        Binding("end,ctrl+e", "edit('end')", "End", show=False, id="bar.end"),
-        Binding("alt+b,ctrl+left,alt+left", "edit('word_left')", "Word left", show=False, id="bar.word-left"),
-        Binding("alt+f,ctrl+right,alt+right", "edit('word_right')", "Word right", show=False, id="bar.word-right"),
-        Binding("backspace,ctrl+h", "edit('delete_left')", "Delete left", show=False, id="bar.delete-left"),
-        Binding("delete,ctrl+d", "edit('delete_right')", "Delete right", show=False, id="bar.delete-right"),
-        Binding("ctrl+w", "edit('delete_blank_word_left')", "Delete word", show=False, id="bar.delete-word"),
-        Binding("alt+backspace", "edit('delete_word_left')", "Delete word", show=False, id="bar.delete-word-left"),
-        Binding("alt+d", "edit('delete_word_right')", "Delete word right", show=False, id="bar.delete-word-right"),
-        Binding("ctrl+u", "edit('delete_to_start')", "Delete to start", show=False, id="bar.delete-to-start"),
-        Binding("ctrl+k", "edit('delete_to_end')", "Delete to end", show=False, id="bar.delete-to-end"),
+        Binding("escape", "dismiss", "Close", show=False),
+        Binding("tab", "complete(1)", "Complete", show=False),
+        Binding("shift+tab", "complete(-1)", "Complete backwards", show=False),
+        Binding("right,ctrl+f", "accept", "Accept", show=False),
+        Binding("up", "recall(-1)", "Older", show=False),
+        Binding("down", "recall(1)", "Newer", show=False),
     ]
 
     class BarMessage(Message):
@@ -213,12 +396,10 @@ class CommandBar(Widget, can_focus=True):
     def __init__(
         self,
         *,
-        highlight: Highlighter | None = None,
+        highlight: Highlight | None = None,
         complete: Completer | None = None,
         histories: Mapping[str, Sequence[str]] | None = None,
         remember: Callable[[str], str] = str,
-        upward: bool = False,
-        name: str | None = None,
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
@@ -230,23 +411,33 @@ class CommandBar(Widget, can_focus=True):
             complete: returns the candidates for a text and the cursor's index in it.
             histories: mode's name -> its entries, the oldest first.
             remember: returns the form of an entry that goes into the history, without secrets.
-            upward: draw the candidates above the line.
         """
-        super().__init__(name=name, id=id, classes=classes)
-        self._highlight = highlight
+        super().__init__(id=id, classes=classes)
+        self._colors = _Colors(self, highlight) if highlight is not None else None
         self._complete = complete
-        self._histories = {mode: LineHistory(entries) for mode, entries in (histories or {}).items()}
+        kept = {mode: LineHistory(entries) for mode, entries in (histories or {}).items()}
+        self._histories = defaultdict(LineHistory, kept)
         self._remember = remember
-        self._upward = upward
         self._mode = COMMAND
         self._prompt = ""
-        self._editor = LineEditor()
-        self._completion = Completion(self._editor)
+        self._input = BarInput()
+        self._typed = Typed()
+        self._completion = Completion()
         self._error: tuple[str, int | None] | None = None
-        self._shift = 0
-        self._height = 1
         self._focus_before: Widget | None = None
-        self._painter = LinePainter(self, self._line_at, "bar")
+
+    def compose(self) -> ComposeResult:
+        """Yield the line; the prompt beside it and what stands below are drawn by the bar itself."""
+        yield self._input
+
+    def on_mount(self) -> None:
+        """Follow the cursor, and the line where it is shifted: after a resize of the bar's, or before."""
+
+        def moved() -> None:
+            self.call_later(self._follow)  # Input sets its text before its cursor, or after it
+
+        self.watch(self._input, "selection", moved, init=False)
+        self.watch(self._input, "scroll_x", self._redraw, init=False)
 
     # -- what an owner sees ---------------------------------------------------------------------------------------
 
@@ -263,11 +454,11 @@ class CommandBar(Widget, can_focus=True):
     @property
     def text(self) -> str:
         """The text of the line."""
-        return self._editor.text
+        return self._input.value
 
     def history(self, mode: str) -> tuple[str, ...]:
         """Return the entries of a mode, the oldest first."""
-        return self._histories[mode].entries if mode in self._histories else ()
+        return self._histories[mode].entries
 
     def open(self, mode: BarMode = COMMAND, text: str = "", *, prompt: str | None = None) -> None:
         """Show the line, and take the focus.
@@ -278,18 +469,20 @@ class CommandBar(Widget, can_focus=True):
         """
         self._mode = mode
         self._prompt = clean(mode.prompt if prompt is None else prompt)
-        self._shift = 0
+        self._input.password = mode.masked
+        self._input.highlighter = self._colors if mode.completes else None
+        self._input.between = "; " if mode.completes else " "
         if not self.is_open:
             self._focus_before = self.screen.focused
         self.display = True
-        self._put(LineEditor.at_end(_one_line(text, " ")), tell=False)
-        self.focus(scroll_visible=False)
+        self._show(one_line(text, " "))
+        self._input.focus(scroll_visible=False)
 
     def close(self) -> None:
         """Hide the line, discard its text, and give the focus back to the widget that had it."""
-        had_focus = self.has_focus
+        had_focus = self._input.has_focus
         self.display = False
-        self._put(LineEditor(), tell=False)
+        self._show("")
         before, self._focus_before = self._focus_before, None
         if had_focus and before is not None and before.is_attached:
             before.focus(scroll_visible=False)
@@ -306,69 +499,82 @@ class CommandBar(Widget, can_focus=True):
     def recomplete(self) -> None:
         """Compute the candidates again, unless one is inserted: what they come from has been read."""
         if self.is_open and self._completion.chosen < 0:
-            self._completion = Completion(self._editor, self._candidates())
+            self._completion = Completion(self._typed, self._candidates())
             self._redraw()
 
-    # -- editing --------------------------------------------------------------------------------------------------
+    # -- what the line posts --------------------------------------------------------------------------------------
 
-    def _put(self, editor: LineEditor, *, tell: bool = True, complete: bool = True) -> None:
-        """Show an edited line, with its candidates and colours."""
-        changed = editor.text != self._editor.text
-        self._editor = editor
-        if changed or not tell:
+    @on(Input.Changed)
+    @on(Input.Blurred)
+    def _line_told(self, message: Input.Changed | Input.Blurred) -> None:
+        """Follow the line. Its messages have the text, perhaps a secret: they end here."""
+        message.stop()
+        self._follow()
+
+    def on_input_submitted(self, message: Input.Submitted) -> None:
+        """Post the text, and add it to the history."""
+        message.stop()
+        text = message.value
+        if self._mode.remembers:
+            self._histories[self._mode.name].add(self._remember(text))
+        if self._mode.masked:
+            self._show("")
+        else:
+            self._completion = Completion(self._typed)
+            self._redraw()
+        self.post_message(self.Submitted(self, self._mode.name, text))
+
+    def _follow(self) -> None:
+        """Take the text and the cursor as they are now, if they are others than before."""
+        typed = Typed(self._input.value, self._input.cursor_position)
+        if self.is_open and typed != self._typed:
+            self._take(typed)
+
+    def _put(self, typed: Typed, completion: Completion | None = None) -> None:
+        """Put in a text as if it had been typed."""
+        self._input.value, self._input.cursor_position = typed
+        self._take(typed, completion)
+
+    def _take(self, typed: Typed, completion: Completion | None = None) -> None:
+        """Show what belongs to a text, and post that it changed.
+
+        Args:
+            completion: what it was put in by; without it the candidates are computed.
+        """
+        if typed.text != self._typed.text:
             self._error = None
-            if self._mode.name in self._histories and complete:
+            if completion is None:
                 self._histories[self._mode.name].stop()
-        if complete:
-            self._completion = Completion(editor, self._candidates() if self.is_open else ())
-        if changed and tell and not self._mode.masked:
-            self.post_message(self.Changed(self, self._mode.name, editor.text))
+            if not self._mode.masked:
+                self.post_message(self.Changed(self, self._mode.name, typed.text))
+        self._typed = typed
+        self._completion = completion or Completion(typed, self._candidates())
+        self._redraw()
+
+    def _show(self, text: str) -> None:
+        """Begin with a text, without posting it."""
+        self._typed = Typed(text, len(text))
+        self._input.value, self._input.cursor_position = self._typed
+        self._error = None
+        self._histories[self._mode.name].stop()
+        self._completion = Completion(self._typed, self._candidates() if self.is_open else ())
         self._redraw()
 
     def _candidates(self) -> Sequence[Candidate]:
         if self._complete is None or not self._mode.completes:
             return ()
-        return self._complete(self._editor.text, self._editor.cursor)
+        return self._complete(*self._typed)
 
-    def action_edit(self, what: str) -> None:
-        """Run a move or deletion of `LineEditor`, by its name."""
-        move: Callable[[], LineEditor] = getattr(self._editor, what)
-        self._put(move())
-
-    def on_key(self, event: events.Key) -> None:
-        """Insert a printable character."""
-        if event.is_printable and event.character is not None:
-            event.stop()
-            event.prevent_default()
-            self._put(self._editor.insert(event.character))
-
-    def on_paste(self, event: events.Paste) -> None:
-        """Insert a pasted text as one line."""
-        event.stop()
-        self._put(self._editor.insert(_one_line(event.text, "; " if self._mode.completes else " ")))
-
-    def action_submit(self) -> None:
-        """Post the text, and add it to the history."""
-        text = self._editor.text
-        if self._mode.remembers:
-            self._histories.setdefault(self._mode.name, LineHistory()).add(self._remember(text))
-        if self._mode.masked:
-            self._put(LineEditor())
-        else:
-            self._completion = Completion(self._editor)
-            self._redraw()
-        self.post_message(self.Submitted(self, self._mode.name, text))
+    # -- keys that Input has not ----------------------------------------------------------------------------------
 
     def action_dismiss(self) -> None:
         """Undo a completion; without one close the bar."""
         if self._completion.chosen >= 0:
             self._put(self._completion.base)
             return
-        text = "" if self._mode.masked else self._editor.text
+        text = "" if self._mode.masked else self.text
         self.close()
         self.post_message(self.Closed(self, self._mode.name, text))
-
-    # -- completing and recalling ---------------------------------------------------------------------------------
 
     def action_complete(self, step: int) -> None:
         """Insert the next candidate, with step -1 the previous one; a single one is accepted at once."""
@@ -376,108 +582,57 @@ class CommandBar(Widget, can_focus=True):
         if not candidates:
             return
         if len(candidates) == 1:
-            self._put(_completed(base, candidates[0]))
+            self._put(base.completed(candidates[0]))
             return
         first = 0 if step > 0 else len(candidates) - 1
         chosen = first if chosen < 0 else (chosen + step) % len(candidates)
-        self._completion = Completion(base, candidates, chosen)
-        self._put(_completed(base, candidates[chosen]), complete=False)
+        self._put(base.completed(candidates[chosen]), Completion(base, candidates, chosen))
 
-    def action_right_or_accept(self) -> None:
-        """Move right; at the end accept the candidate that is inserted, or else the first."""
-        if self._editor.cursor < len(self._editor.text):
-            self._put(self._editor.right())
-        elif self._completion.candidates:
-            base, candidates, chosen = self._completion
-            self._put(_completed(base, candidates[max(0, chosen)]))
+    def action_accept(self) -> None:
+        """Accept the candidate that is inserted, or else the first."""
+        base, candidates, chosen = self._completion
+        if candidates:
+            self._put(base.completed(candidates[max(0, chosen)]))
 
     def action_recall(self, direction: int) -> None:
         """Insert an older (-1) or newer (1) entry that begins as the line does."""
-        history = self._histories.get(self._mode.name)
-        if history is None or not self._mode.remembers:
-            return
-        found = history.older(self._editor.text) if direction < 0 else history.newer(self._editor.text)
+        history = self._histories[self._mode.name]
+        found = history.older(self.text) if direction < 0 else history.newer(self.text)
         if found is not None:
-            self._completion = Completion(LineEditor.at_end(found))
-            self._put(LineEditor.at_end(found), complete=False)
+            typed = Typed(found, len(found))
+            self._put(typed, Completion(typed))
 
     # -- drawing --------------------------------------------------------------------------------------------------
 
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
-        """Return how many lines the bar takes now."""
-        return self._height
-
-    def notify_style_update(self) -> None:
-        """Forget the computed styles: the theme changed."""
-        super().notify_style_update()
-        self._painter.forget_styles()
-
-    def _redraw(self) -> None:
-        height = len(self._lines())
-        if height != self._height:
-            self._height = height
-            self.refresh(layout=True)
-        self._painter.repaint()
+    def on_resize(self) -> None:
+        """Draw for the new width."""
+        self._redraw()
 
     def render_line(self, y: int) -> Strip:
-        """Draw one row of the bar."""
-        return self._painter.strip(y)
+        """Draw one row. The terminal's own cursor, at which input methods show what is typed, follows the line."""
+        if y == 0 and self._input.has_focus:
+            self.app.cursor_position = self._input.cursor_screen_offset
+        return super().render_line(y)
 
-    def _line_at(self, y: int) -> Line:
-        lines = self._lines()
-        return lines[y] if y < len(lines) else Line(())
+    def _redraw(self) -> None:
+        """Show the prompt, and below it the error or the candidates, under the place that they are about."""
+        width = max(self.size.width or self.app.size.width, SHORTEST)
+        prompt = f" {truncate(self._prompt, max(1, width - SHORTEST))} " if self._prompt else " "
+        self._input.styles.margin = (0, 0, 0, cell_width(prompt))
 
-    def _lines(self) -> list[Line]:
-        width = max(self.size.width or self.app.size.width, 20)
-        below = self._below(width)
-        return [*reversed(below), self._input_line(width)] if self._upward else [self._input_line(width), *below]
+        def column(index: int) -> int:
+            return cell_width(prompt) + cell_width(self.text[:index]) - int(self._input.scroll_x)
 
-    def _input_line(self, width: int) -> Line:
-        text, cursor = self._editor
-        shown = MASK * len(text) if self._mode.masked else text
-        names = [""] * (len(shown) + 1)
-        if self._highlight is not None and self._mode.completes:
-            for start, end, name in self._highlight(text):
-                for index in range(max(0, start), min(end, len(shown))):
-                    names[index] = name
-        if self.has_focus:
-            names[cursor] = f"{names[cursor]} cursor".strip()
-        prompt = f" {self._prompt} " if self._prompt else " "
-        room = max(1, width - cell_width(prompt) - 1)
-        self._shift = _shifted(shown, cursor, room, self._shift)
-        spans: list[Span] = [(prompt, "prompt")]
-        left = room + 1
-        for char, name in zip(shown[self._shift :] + " ", names[self._shift :], strict=True):
-            left -= cell_width(char)
-            if left < 0:
-                break
-            spans.append((char, name))
-        if self.has_focus:
-            x = cell_width(prompt) + cell_width(shown[self._shift : cursor])
-            self.app.cursor_position = Offset(
-                self.region.x + x, self.region.bottom - 1 if self._upward else self.region.y
-            )
-        return Line(tuple(spans))
-
-    def _column(self, index: int) -> int:
-        """Return the cell of a character of the text."""
-        prompt = f" {self._prompt} " if self._prompt else " "
-        return cell_width(prompt) + cell_width(self._editor.text[self._shift : index])
-
-    def _below(self, width: int) -> list[Line]:
+        below: list[Line] = []
         if self._error is not None:
-            message, index = self._error
-            return error_lines(message, None if index is None else self._column(index), width)
-        if not self._completion.candidates:
-            return []
-        return candidate_lines(self._completion, self._column(self._completion.candidates[0].start), width)
+            message, place = self._error
+            below = error_lines(message, None if place is None else column(place), width)
+        elif candidates := self._completion.candidates:
+            below = candidate_lines(self._completion, column(candidates[0].start), width)
+        self.show_rows([Line(((prompt, "prompt"),)), *below])
 
 
-def _completed(base: LineEditor, candidate: Candidate) -> LineEditor:
-    return base.replace(candidate.start, candidate.end, candidate.text)
-
-
-def _one_line(text: str, between: str) -> str:
+def one_line(text: str, between: str) -> str:
     """Return `text` as one line, with line ends replaced and unprintable characters removed."""
     first, *others = re.split(r"[\r\n]++", text.strip("\r\n"))
     if others:
@@ -485,13 +640,4 @@ def _one_line(text: str, between: str) -> str:
         first = between.join(
             (first.rstrip(), *(stripped for line in within if (stripped := line.strip())), last.lstrip())
         )
-    joined = first
-    return "".join(char if char.isprintable() else " " if char == "\t" else "" for char in joined)
-
-
-def _shifted(text: str, cursor: int, room: int, shift: int) -> int:
-    """Return the index of the first character shown, so that the cursor is seen."""
-    shift = min(shift, cursor)
-    while shift < cursor and cell_width(text[shift:cursor]) > room:
-        shift += 1
-    return shift
+    return "".join(char if char.isprintable() else " " if char == "\t" else "" for char in first)

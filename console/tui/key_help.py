@@ -54,6 +54,7 @@ LINE_KEYS = (
     ("⌫ Del", "Delete to the left (^H) and to the right (^D)"),
     ("^W", "Delete the word to the left; Alt+⌫ and Alt+D a word to the left and to the right"),
     ("^U ^K", "Delete to the start and to the end"),
+    ("⇧← ⇧→", "Select, as ⇧Home, ⇧End and the mouse do; ^X ^C cut and copy that, ^V pastes it or what y copied"),
 )
 QUESTIONS = (
     ("y", "Yes, where no name is asked for; Enter never is"),

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from textual.events import Paste
 from textual.message import Message
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from tests.tui.stage import Stage
-from widgets.command_bar import COMMAND, FILTER, MASK, ROWS, SECRET, Candidate, CommandBar
-from widgets.line_editor import LineEditor, LineHistory
+from widgets.command_bar import COMMAND, FILTER, ROWS, SECRET, BarInput, Candidate, CommandBar, LineHistory
 from widgets.row_source import ListRows
 from widgets.row_table import RowTable
 
+MASK = "•"
 KEYS = ["cleanup.policy", "retention.bytes", "retention.ms"]
 
 
@@ -131,7 +132,7 @@ async def test_what_is_pasted_becomes_one_harmless_line(mode: object, pasted: st
         bar = app.query_one(CommandBar)
         bar.open(mode if mode in (COMMAND, FILTER) else SECRET)  # type: ignore[arg-type]
         await pilot.pause()
-        bar.post_message(Paste(pasted))
+        app.post_message(Paste(pasted))
         await pilot.pause()
         assert bar.text == text
 
@@ -147,6 +148,100 @@ async def test_a_long_line_is_shifted_so_that_the_cursor_is_seen() -> None:
         assert app.screen_lines()[0] == " / 012345678901234567890"
         await pilot.press("end", "x")
         assert app.screen_lines()[0].endswith("56789x")
+
+
+async def test_what_is_typed_unseen_is_copied_nowhere_and_told_to_nobody_else() -> None:
+    app = Stage(make_bar, make_table, hear=(Input.Changed, Input.Submitted, Input.Blurred))
+    async with app.run_test(size=(60, 10)) as pilot:
+        bar = app.query_one(CommandBar)
+        bar.open(SECRET, prompt="password of alice:")
+        await type_in(pilot, "hush")
+        await pilot.press("shift+home", "ctrl+c", "ctrl+x")
+        assert (bar.text, app.clipboard) == ("hush", "")
+        await pilot.press("end", "ctrl+w")
+        assert bar.text == ""
+        await type_in(pilot, "hush")
+        app.query_one(RowTable).focus()
+        await pilot.pause()
+        bar.open(SECRET)
+        await pilot.press("enter")
+        assert app.heard == []
+
+
+async def test_what_was_copied_from_the_cluster_becomes_one_harmless_line() -> None:
+    app = stage()
+    async with app.run_test(size=(60, 10)) as pilot:
+        bar = app.query_one(CommandBar)
+        bar.open(COMMAND, "show ")
+        app.copy_to_clipboard("evil\x1b[31m\u202e\nname\x07")
+        await pilot.press("ctrl+v")
+        assert bar.text == "show evil[31m; name"
+
+
+async def test_a_paste_of_any_size_is_taken_and_typed_on() -> None:
+    app = stage()
+    async with app.run_test(size=(60, 10)) as pilot:
+        bar = app.query_one(CommandBar)
+        bar.open(COMMAND)
+        await pilot.pause()
+        app.post_message(Paste("x" * 100_000))
+        await pilot.press("7")
+        assert bar.text == "x" * 100_000 + "7"
+        assert app.screen_lines()[0].endswith("xx7")
+
+
+async def test_wide_characters_and_marks_keep_the_line_in_its_width() -> None:
+    app = stage()
+    async with app.run_test(size=(24, 10)) as pilot:
+        bar = app.query_one(CommandBar)
+        bar.open(FILTER, "日本" * 10 + "e\u0301❤\ufe0f👍🏽" * 3)
+        for key in (*["left"] * 30, "x", "home", "日", "end", *["backspace"] * 40):
+            await pilot.press(key)
+            assert app.widths() == {24}
+        assert bar.text == ""
+
+
+async def test_a_long_prompt_leaves_room_for_the_text() -> None:
+    app = stage()
+    async with app.run_test(size=(50, 10)) as pilot:
+        bar = app.query_one(CommandBar)
+        bar.open(SECRET, prompt=f"sasl.jaas.config of topic {'x' * 249}:")
+        await type_in(pilot, "hush")
+        assert app.screen_lines()[0] == f" sasl.jaas.config of topic xxx… {MASK * 4}"
+
+
+async def test_the_cursor_is_seen_in_a_terminal_that_became_narrow() -> None:
+    app = stage()
+    async with app.run_test(size=(60, 10)) as pilot:
+        app.query_one(CommandBar).open(FILTER, "0123456789" * 5)
+        await pilot.resize_terminal(24, 10)
+        await pilot.pause()
+        assert app.screen_lines()[0] == " / 01234567890123456789"
+
+
+async def test_the_terminals_own_cursor_is_in_the_line() -> None:
+    app = Stage(make_table, make_bar)
+    async with app.run_test(size=(60, 10)) as pilot:
+        bar = app.query_one(CommandBar)
+        for text, row in (("show it", 9), ("s", 6), ("show it", 9)):
+            bar.open(COMMAND, text)
+            await pilot.pause()
+            assert f" : {text}" == app.screen_lines()[row]
+            assert app.cursor_position == bar.query_one(BarInput).cursor_screen_offset
+            assert app.cursor_position.y == row
+
+
+async def test_a_click_puts_the_cursor_there() -> None:
+    app = stage()
+    async with app.run_test(size=(60, 10)) as pilot:
+        bar = app.query_one(CommandBar)
+        bar.open(COMMAND, "show it")
+        await pilot.pause()
+        await pilot.click(offset=(4, 0))
+        await pilot.press("x")
+        assert bar.text == "sxhow it"
+        await pilot.hover(BarInput)
+        assert app.screen._pointer_shape == "default"
 
 
 # -- highlighting, completing, errors ----------------------------------------------------------------------------------
@@ -242,6 +337,40 @@ async def test_an_error_stands_under_its_column_until_the_text_changes() -> None
         assert "red" not in "".join(app.screen_lines())
 
 
+async def test_candidates_and_errors_follow_the_cursor_and_the_shifted_line() -> None:
+    app = stage()
+    async with app.run_test(size=(24, 10)) as pilot:
+        bar = app.query_one(CommandBar)
+        bar.open(COMMAND, "set topic ret")
+        await pilot.press("home")
+        assert [line.split()[0] for line in app.screen_lines()[1:4]] == ["set", "show", "unset"]
+        bar.open(COMMAND, "x" * 40)
+        await pilot.pause()
+        bar.show_error("no", 25)
+        await pilot.pause()
+        assert app.screen_lines()[1] == f"{'':8}^ no"
+        await pilot.press("home")
+        assert app.screen_lines()[1] == f"{'':19}no ^"
+        await pilot.press("end")
+        await pilot.resize_terminal(60, 10)
+        await pilot.pause()
+        assert app.screen_lines()[1] == f"{'':28}^ no"
+        await pilot.resize_terminal(24, 10)
+        await pilot.pause()
+        assert app.screen_lines()[1] == f"{'':8}^ no"
+
+
+async def test_a_candidate_that_stands_there_already_is_taken_back_once() -> None:
+    app = Stage(lambda: CommandBar(complete=lambda text, cursor: [Candidate(0, 3, "set"), Candidate(0, 3, "show")]))
+    async with app.run_test(size=(40, 12)) as pilot:
+        bar = app.query_one(CommandBar)
+        bar.open(COMMAND, "set")
+        await pilot.press("tab", "escape")
+        assert (bar.text, bar.is_open) == ("set", True)
+        await pilot.press("escape")
+        assert not bar.is_open
+
+
 # -- looking back ------------------------------------------------------------------------------------------------------
 
 
@@ -290,11 +419,16 @@ def test_looking_back_visits_what_begins_so_and_returns_to_what_was_typed(entrie
         (["home", "delete"], "et topic a x.y=1", 0),
         (["ctrl+a", "ctrl+k"], "", 0),
         (["alt+b", "alt+b", "ctrl+k"], "set topic a x.", 14),
-        (["home", "alt+f", "ctrl+u"], " topic a x.y=1", 0),
-        (["home", "alt+d"], " topic a x.y=1", 0),
+        (["home", "alt+f", "ctrl+u"], "topic a x.y=1", 0),
+        (["home", "alt+d"], "topic a x.y=1", 0),
         (["alt+backspace"], "set topic a x.y=", 16),
         (["home", "end", "left", "backspace"], "set topic a x.y1", 15),
         (["ctrl+left", "ctrl+right", "ctrl+h"], "set topic a x.y=", 16),
+        (["ctrl+b", "ctrl+b", "ctrl+f", "ctrl+d"], "set topic a x.y=", 16),
+        (["alt+left", "alt+right", "ctrl+e", "x"], "set topic a x.y=1x", 18),
+        (["space", "space", "ctrl+w"], "set topic a ", 12),
+        (["shift+left", "shift+left", "2"], "set topic a x.y2", 16),
+        (["shift+home", "ctrl+x", "ctrl+v", "ctrl+v"], "set topic a x.y=1" * 2, 34),
     ],
 )
 async def test_lines_are_edited_as_in_a_shell(keys: list[str], text: str, cursor: int) -> None:
@@ -303,24 +437,4 @@ async def test_lines_are_edited_as_in_a_shell(keys: list[str], text: str, cursor
         bar = app.query_one(CommandBar)
         bar.open(COMMAND, "set topic a x.y=1")
         await pilot.press(*keys)
-        assert (bar.text, bar._editor.cursor) == (text, cursor)
-
-
-MOVES = ("left", "right", "home", "end", "word_left", "word_right")
-DELETIONS = (
-    "delete_left", "delete_right", "delete_word_left", "delete_word_right", "delete_blank_word_left",
-    "delete_to_start", "delete_to_end",
-)  # fmt: skip
-
-
-@given(st.text(alphabet="ab .=é日\u0301", max_size=12), st.integers(0, 12), st.sampled_from([*MOVES, *DELETIONS]))
-def test_the_cursor_stays_in_the_line_and_deletions_take_one_stretch(text: str, cursor: int, name: str) -> None:
-    before = LineEditor(text, min(cursor, len(text)))
-    after: LineEditor = getattr(before, name)()
-    assert 0 <= after.cursor <= len(after.text)
-    if name in MOVES:
-        assert after.text == text
-    else:
-        gone = len(text) - len(after.text)
-        assert text[: after.cursor] + text[after.cursor + gone :] == after.text
-        assert after.cursor <= before.cursor <= after.cursor + gone or gone == 0
+        assert (bar.text, bar.query_one(BarInput).cursor_position) == (text, cursor)

@@ -13,7 +13,7 @@ from console.tui.keymap import KEYS, KeyState
 from console.tui.panes import _VIEWS as VIEWS
 from console.tui.panes import sort_columns
 from console.tui.screens import Confirm, TextScreen
-from widgets.command_bar import CommandBar
+from widgets.command_bar import BarInput, CommandBar
 from widgets.lazy_tree import LazyTree
 from widgets.line_view import LineView
 
@@ -48,7 +48,7 @@ def test_every_key_is_on_the_page() -> None:
 
 def bound() -> list[str]:
     """Every key that a widget or a screen of ours handles, the keymap aside, as the page writes it."""
-    places = (LineView, LazyTree, CommandBar, Confirm, TextScreen)
+    places = (LineView, LazyTree, CommandBar, BarInput, Confirm, TextScreen)
     bindings = [each for place in places for each in place.BINDINGS if isinstance(each, Binding)]
     columns = [column for view in VIEWS for column in sort_columns(view)]
     return [key for each in bindings for key in each.key.split(",")] + [str(column.sort_key) for column in columns]
