@@ -169,7 +169,7 @@ def _columns(by: By) -> Columns[AclRow]:
             cell=lambda row: clean(row.acl.host),
             layout=ScreenColumn("host", "Host", min_width=4, max_width=18, priority=50),
         ),
-        data_order=_DATA_ORDER,
+        orders={"data": _DATA_ORDER},
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
+from math import inf
 from typing import NamedTuple
 
 from console.model.cluster import Broker, LogDir
@@ -25,7 +26,7 @@ from console.present.columns import (
     Absent,
     Column,
     Columns,
-    overrides_cell,
+    overrides_column,
     rate_columns,
     time_text,
 )
@@ -305,6 +306,7 @@ BROKERS: Columns[BrokerRow] = Columns(
         "number",
         Unit.BYTES,
         cell=lambda row: disk(row.dirs),
+        order=lambda row: -sum(d.size for d in row.dirs or ()),
         layout=ScreenColumn("disk", "Disk", min_width=11, max_width=16, priority=65, sort_key="Z"),
     ),
     *rate_columns(_rate, bytes_priority=49, records_priority=25),
@@ -316,16 +318,10 @@ BROKERS: Columns[BrokerRow] = Columns(
         Unit.SECONDS,
         key="disk_full_in_seconds",
         cell=_full_in,
+        order=lambda row: inf if row.full_in is None else row.full_in,
         layout=ScreenColumn("full", "Full in", width=8, align="right", priority=47, sort_key="I"),
     ),
-    Column(
-        "overrides",
-        SCREEN,
-        lambda row: row.overrides,
-        "number",
-        cell=lambda row: overrides_cell(row.overrides),
-        layout=ScreenColumn("over", "Over", width=5, align="right", priority=50, sort_key="O"),
-    ),
+    overrides_column(lambda row: row.overrides, 50, order=lambda row: -(row.overrides or 0)),
     Column(
         "quorum",
         SHOWN,
@@ -333,8 +329,10 @@ BROKERS: Columns[BrokerRow] = Columns(
         text=lambda row: row.quorum,
         layout=ScreenColumn("quorum", "Quorum", min_width=12, max_width=22, priority=35),
     ),
+    lead=lambda row: row.broker is not None,
+    tie=lambda row: row.key,
 )
-"""The cluster default has nothing of a broker but its overrides."""
+"""The cluster default has nothing of a broker but its overrides, and stands above them."""
 
 
 def silent_line(snapshot: Snapshot, silent: Collection[int]) -> Line:

@@ -1,16 +1,18 @@
 """Columns of a noun: what the screen, `list` and `describe` say of it, as text, JSON, YAML and CSV.
 
 Each noun has one table of columns (`console.present.topics.TOPICS` and so on; `console.present.kinds` has those of all
-kinds that `list` takes). A new column is one entry there: its name, value, type and unit, how it is shown, and the
-views in which it stands.
+kinds that `list` takes). A new column is one entry there: its name, value, type and unit, how it is shown and sorted,
+and the views in which it stands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
-from typing import Generic, Literal, NamedTuple, TypeVar
+from math import inf
+from types import MappingProxyType
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from console.model.numbers import Data, time_of_day
 from console.model.rates import Rate
@@ -33,6 +35,8 @@ DATA: frozenset[View] = FILTER | {"data"}
 LISTED: frozenset[View] = DATA | {"list"}
 EVERYWHERE: frozenset[View] = LISTED | {"screen"}
 DETAIL: frozenset[View] = frozenset({"detail"})
+OBJECT: frozenset[View] = frozenset({"data"})
+"""Of nouns that no filter is for."""
 OVER_LOOKS: frozenset[View] = DATA | SCREEN
 """Views of what takes two polls: the text of `list` is made of one."""
 
@@ -57,8 +61,10 @@ class Column(NamedTuple, Generic[R]):
     name: by which `list` filters. views: where the column stands. value: of type `type`, in `unit`; None is null. key:
     in JSON, the name where it is empty. title: above the text of `list`; numbers stand to the right. cell: on the
     screen, cleaned; text: in `list`; where one of them is missing the other is shown, without both the value. layout:
-    the place on the screen. part: whether the number is only a part of the whole, and not more than that: the data say
-    it beside it. unknown: whether None stands for what is not known, and not for what is not there.
+    the place on the screen. order: what rows are sorted by on the screen, the smallest first; where it is missing the
+    value, the largest number or the first text first. part: whether the number is only a part of the whole, and not
+    more than that: the data say it beside it. unknown: whether None stands for what is not known, and not for what is
+    not there. left: whether its numbers, too, stand to the left in `list`.
     """
 
     name: str
@@ -71,8 +77,10 @@ class Column(NamedTuple, Generic[R]):
     cell: Callable[[R], Cell] | None = None
     text: Callable[[R], str] | None = None
     layout: ScreenColumn | None = None
+    order: Callable[[R], Any] | None = None
     part: Callable[[R], bool] | None = None
     unknown: bool = False
+    left: bool = False
 
     def shown(self, row: R) -> str:
         """Return the text of a row in `list`; it is untrusted and not cleaned."""
@@ -87,26 +95,40 @@ class Column(NamedTuple, Generic[R]):
         """Return the cell of a row on the screen."""
         return self.shown(row) if self.cell is None else self.cell(row)
 
+    def by_value(self, row: R) -> Any:
+        """Return what a row is sorted by without an `order`: the largest number comes first, an unknown one last."""
+        value = self.value(row)
+        if self.type in ("text", "word"):
+            return value if isinstance(value, str) else ""
+        return -value if isinstance(value, int | float) else inf
+
 
 class Columns(Generic[R]):
-    """The columns of a noun, in the order in which they are shown. data_order, detail_order: names in the order
-    of these views, where that differs."""
+    """The columns of a noun, in the order in which they are shown on the screen.
 
-    def __init__(self, *columns: Column[R], data_order: Sequence[str] = (), detail_order: Sequence[str] = ()) -> None:
+    orders: names of columns in the order of a view, where that differs; those that it does not name come last. tie:
+    what puts rows in order that are alike in the column by which they are sorted; without it they stay in theirs.
+    lead: what comes before the column, whatever that is, the smallest first.
+    """
+
+    def __init__(
+        self,
+        *columns: Column[R],
+        orders: Mapping[View, Sequence[str]] = MappingProxyType({}),
+        tie: Callable[[R], Any] | None = None,
+        lead: Callable[[R], Any] | None = None,
+    ) -> None:
         self.all = columns
-        self._orders = data_order, detail_order
+        self._orders, self._tie, self._lead = orders, tie, lead
         self.layout = tuple(c.layout for c in columns if "screen" in c.views and c.layout is not None)
-        self._data = self._getters("data", data_order)
-        self._detail = self._getters("detail", detail_order)
+        self._data = self._getters("data")
+        self._detail = self._getters("detail")
         self._drawn = tuple(column.drawn for column in self.of("screen"))
         self._shown = tuple(column.shown for column in self.of("list"))
 
-    def _getters(self, view: View, order: Sequence[str]) -> tuple[tuple[str, Callable[[R], Data | Absent]], ...]:
-        columns = self.of(view)
-        if order:
-            columns = tuple(sorted(columns, key=lambda column: order.index(column.name)))
+    def _getters(self, view: View) -> tuple[tuple[str, Callable[[R], Data | Absent]], ...]:
         getters: list[tuple[str, Callable[[R], Data | Absent]]] = []
-        for column in columns:
+        for column in self.of(view):
             key = column.key or column.name
             getters.append((key, column.value))
             if column.part is not None:
@@ -114,8 +136,10 @@ class Columns(Generic[R]):
         return tuple(getters)
 
     def of(self, view: View) -> tuple[Column[R], ...]:
-        """Return the columns of a view, in the order in which they are shown."""
-        return tuple(column for column in self.all if view in column.views)
+        """Return the columns of a view, in its order."""
+        columns = [column for column in self.all if view in column.views]
+        places = {name: place for place, name in enumerate(self._orders.get(view, ()))}
+        return tuple(sorted(columns, key=lambda column: places.get(column.name, len(places))))
 
     def without(self, names: Collection[str]) -> Columns[R]:
         """Return these columns without some, for a table in which those are empty.
@@ -123,9 +147,18 @@ class Columns(Generic[R]):
         Args:
             names: the columns to leave out, by `Column.name`.
         """
-        data, detail = ([name for name in order if name not in names] for order in self._orders)
         left = (column for column in self.all if column.name not in names)
-        return Columns(*left, data_order=data, detail_order=detail)
+        return Columns(*left, orders=self._orders, tie=self._tie, lead=self._lead)
+
+    def sort_key(self, place: str) -> Callable[[R], Any]:
+        """Return the function that gives the key by which a row is sorted.
+
+        Args:
+            place: the column by its id on the screen (`layout`).
+        """
+        column = next(c for c in self.all if c.layout is not None and c.layout.id == place)
+        keys = tuple(key for key in (self._lead, column.order or column.by_value, self._tie) if key is not None)
+        return keys[0] if len(keys) == 1 else lambda row: tuple([key(row) for key in keys])
 
     def data(self, row: R) -> dict[str, Data]:
         """Return the object of a row in JSON, YAML and CSV.
@@ -153,14 +186,44 @@ def clock(at: datetime | None) -> str:
     return "" if at is None else time_of_day(at)
 
 
-def overrides_cell(count: int | None) -> Cell:
-    """Return the number of configs that an entity sets itself, blank for 0; a dot where they have not been read."""
-    return "·" if count is None else (str(count), "override") if count else ""
+def highest_first(value: float | None) -> float:
+    """Return the sort key by which the highest number comes first and an unknown one last."""
+    return inf if value is None else -value
 
 
-def changed_cell(at: datetime | None) -> Cell:
-    """Return the time of the last change that was seen, blank for none."""
-    return (clock(at), "changed") if at else ""
+def overrides_column(
+    get: Callable[[R], int | None], priority: int, order: Callable[[R], Any] | None = None
+) -> Column[R]:
+    """Return the column of how many configs an entity sets itself: blank for 0, a dot where they have not been read.
+
+    Args:
+        get: how many; None where they have not been read.
+        priority: of the column on a narrow screen.
+        order: what rows are sorted by instead of the number.
+    """
+
+    def cell(row: R) -> Cell:
+        count = get(row)
+        return "·" if count is None else (str(count), "override") if count else ""
+
+    layout = ScreenColumn("over", "Over", width=5, align="right", priority=priority, sort_key="O")
+    return Column("overrides", SCREEN, get, "number", cell=cell, order=order, layout=layout)
+
+
+def changed_column(get: Callable[[R], datetime | None]) -> Column[R]:
+    """Return the column of when an entity was last seen to change, blank for never; the latest is sorted first."""
+
+    def value(row: R) -> Data:
+        return at.isoformat() if (at := get(row)) is not None else None
+
+    def cell(row: R) -> Cell:
+        return (clock(at), "changed") if (at := get(row)) is not None else ""
+
+    def order(row: R) -> float:
+        return -at.timestamp() if (at := get(row)) is not None else 0
+
+    layout = ScreenColumn("changed", "Changed", width=8, priority=30, sort_key="C")
+    return Column("changed", SCREEN, value, cell=cell, order=order, layout=layout)
 
 
 # -- rates -------------------------------------------------------------------------------------------------------------
@@ -187,11 +250,6 @@ def time_text(seconds: float | None) -> str:
     return "" if seconds is None else duration(max(1, round(seconds)) * 1000).removeprefix("≈ ")
 
 
-def rate_order(rate: float | None) -> float:
-    """Return the sort key by which the highest rate comes first and unknown ones last."""
-    return 1.0 if rate is None else -rate
-
-
 def rate_columns(
     get: Callable[[R], Rate | Absent], bytes_priority: int, records_priority: int
 ) -> tuple[Column[R], Column[R]]:
@@ -213,6 +271,9 @@ def rate_columns(
     def cell(field: Callable[[Rate], float | None], draw: Callable[[float | None], Cell]) -> Callable[[R], Cell]:
         return lambda row: "" if isinstance(rate := get(row), Absent) else draw(field(rate))
 
+    def order(field: Callable[[Rate], float | None]) -> Callable[[R], float]:
+        return lambda row: inf if isinstance(rate := get(row), Absent) else highest_first(field(rate))
+
     return (
         Column(
             "bytes_per_second",
@@ -222,6 +283,7 @@ def rate_columns(
             Unit.BYTES_PER_SECOND,
             unknown=True,
             cell=cell(lambda rate: rate.bytes, bytes_cell),
+            order=order(lambda rate: rate.bytes),
             layout=ScreenColumn("bytes", "Bytes/s", width=8, align="right", priority=bytes_priority, sort_key="B"),
         ),
         Column(
@@ -231,6 +293,7 @@ def rate_columns(
             "number",
             unknown=True,
             cell=cell(lambda rate: rate.records, records_cell),
+            order=order(lambda rate: rate.records),
             layout=ScreenColumn("records", "Rec/s", width=7, align="right", priority=records_priority, sort_key="S"),
         ),
     )

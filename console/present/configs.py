@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import NamedTuple
 
 from console.model.broker_keys import UpdateMode, update_mode
@@ -27,6 +28,8 @@ from console.present.columns import (
     Absent,
     Column,
     Columns,
+    changed_column,
+    overrides_column,
 )
 from console.present.failures import failure_text
 from console.present.text import Cell, Line, clean, plain
@@ -210,6 +213,7 @@ CONFIGS: Columns[ConfigLine] = Columns(
         "word",
         title="Source",
         cell=_source,
+        order=lambda shown: shown.row.entry.source if shown.row.entry else 0,
         layout=ScreenColumn("source", "Source", width=17, priority=90, sort_key="S"),
     ),
     Column("is_default", DATA, _of_entry(lambda entry: entry.is_default), "boolean"),
@@ -220,9 +224,57 @@ CONFIGS: Columns[ConfigLine] = Columns(
         cell=lambda shown: (flag_words(shown.row), "muted"),
         layout=ScreenColumn("flags", "Flags", width=18, priority=20),
     ),
-    data_order=("name", "value", "source", "read_only", "is_default", "is_sensitive", "synonyms", "pending"),
+    orders={"data": ("name", "value", "source", "read_only", "is_default", "is_sensitive", "synonyms", "pending")},
+    tie=lambda shown: shown.row.key,
 )
 """Four letters, key, value, source, flags as words; a hidden value is null."""
+
+
+class EntityFacts(NamedTuple):
+    """What stands beside entities that have configs. overrides: how many one sets itself, None where they were not
+    read; changed: the last change of one that was seen; staged: those that staged edits change."""
+
+    overrides: Callable[[ConfigResource], int | None]
+    changed: Callable[[ConfigResource], datetime | None]
+    staged: frozenset[ConfigResource] = frozenset()
+
+
+class EntityRow(NamedTuple):
+    """An entity that has configs, and what stands beside entities."""
+
+    resource: ConfigResource
+    facts: EntityFacts
+
+
+ENTITIES: Columns[EntityRow] = Columns(
+    Column(
+        "staged",
+        SCREEN,
+        cell=lambda row: ("*", "pending") if row.resource in row.facts.staged else "",
+        layout=ScreenColumn("staged", width=2, gutter=True),
+    ),
+    Column(
+        "kind",
+        SCREEN,
+        lambda row: names.resource_word(row.resource.type),
+        "word",
+        cell=lambda row: (names.resource_word(row.resource.type), "muted"),
+        layout=ScreenColumn("kind", "Kind", width=14),
+    ),
+    Column(
+        "name",
+        SCREEN,
+        lambda row: row.resource.name,
+        cell=lambda row: names.DEFAULT if row.resource.is_cluster_default else clean(row.resource.name),
+        order=lambda row: (row.resource.name, row.resource.type),
+        layout=ScreenColumn("name", "Name", flex=1, min_width=20, max_width=90, sort_key="N", priority=95),
+    ),
+    overrides_column(
+        lambda row: row.facts.overrides(row.resource), 80, order=lambda row: -(row.facts.overrides(row.resource) or 0)
+    ),
+    changed_column(lambda row: row.facts.changed(row.resource)),
+)
+"""Everything that has configs, whatever kind it is."""
 
 
 def entry_data(entry: ConfigEntry) -> dict[str, Data]:

@@ -18,6 +18,7 @@ from console.present.columns import (
     SCREEN,
     Column,
     Columns,
+    highest_first,
     rate_value,
     time_text,
 )
@@ -127,6 +128,7 @@ GROUPS: Columns[GroupRow] = Columns(
         lambda row: None if row.group.members is None else len(row.group.members),
         "number",
         cell=lambda row: "·" if row.group.members is None else str(len(row.group.members)),
+        order=lambda row: -len(row.group.members or ()),
         layout=ScreenColumn("members", "Memb", width=6, align="right", priority=60, sort_key="M"),
     ),
     Column(
@@ -157,6 +159,7 @@ GROUPS: Columns[GroupRow] = Columns(
         "number",
         unknown=True,
         cell=lambda row: rate_text(row.rate),
+        order=lambda row: highest_first(row.rate),
         layout=ScreenColumn("rate", "Rate/s", min_width=6, max_width=12, align="right", priority=65, sort_key="R"),
     ),
     Column(
@@ -186,7 +189,8 @@ GROUPS: Columns[GroupRow] = Columns(
         text=lambda row: "" if row.group.coordinator < 0 else str(row.group.coordinator),
         layout=ScreenColumn("coordinator", "Coord", width=5, align="right", priority=30),
     ),
-    detail_order=("state", "type", "protocol", "coordinator", "lag", "trend", "rate", "catch_up", "stuck"),
+    orders={"detail": ("state", "type", "protocol", "coordinator", "lag")},
+    tie=lambda row: row.group.name,
 )
 """A dot on the screen where a column has not been read yet. Trend, rate (records a second) and the seconds until the
 group has caught up come from two polls; a single command has one."""
@@ -321,6 +325,7 @@ LAGS: Columns[PartitionRow] = Columns(
         "number",
         unknown=True,
         cell=lambda row: rate_text(row.rate),
+        order=lambda row: highest_first(row.rate),
         layout=ScreenColumn("rate", "Rate/s", min_width=6, max_width=12, align="right", priority=70, sort_key="R"),
     ),
     Column(
@@ -357,6 +362,7 @@ LAGS: Columns[PartitionRow] = Columns(
         cell=lambda row: (clean(row.target or "", 120), "changed"),
         layout=ScreenColumn("target", "Target", min_width=6, max_width=40, priority=20),
     ),
+    tie=lambda row: (row.at.topic, row.at.partition),
 )
 """The partitions that a group reads; offsets in records, rates in records a second. still: the seconds for which a
 commit has stood still while records wait. target: who should have the partition, where another has it."""
@@ -407,17 +413,7 @@ MEMBERS: Columns[GroupMember] = Columns(
     Column("partitions", LIST, lambda row: len(row.assignment), "number", title="Partitions"),
     Column("roles", LIST, title="Tasks", text=lambda row: _tasks_text(row.tasks)),
     Column("to_take", LIST, title="To take", text=to_take),
-    data_order=(
-        "member_id",
-        "client_id",
-        "host",
-        "instance_id",
-        "epoch",
-        "assignment",
-        "target",
-        "tasks",
-        "target_tasks",
-    ),
+    orders={"data": ("member_id",)},
 )
 """The members of one group. To take: how many partitions or tasks of its target a member has not taken, and how many it
 still has to give back."""

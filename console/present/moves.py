@@ -13,7 +13,7 @@ from console.plan.amounts import byte_count, byte_rate
 from console.plan.kinds.leaders import preferred_elections
 from console.plan.kinds.moves import destination, moves_in, original
 from console.plan.stale_throttles import LOG_DIRS_RATE, RATES
-from console.present.columns import SCREEN, Column, Columns, clock, time_text
+from console.present.columns import SCREEN, Column, Columns, clock, highest_first, time_text
 from console.present.names import NOTHING
 from console.present.text import Cell, Line, clean
 from console.triage.moves import STALLS, Copy
@@ -188,6 +188,7 @@ MOVES: Columns[MoveRow] = Columns(
         "place",
         SCREEN,
         cell=_name_cell,
+        order=lambda row: (row.place is not None, row.place or ("", 0)),
         layout=ScreenColumn("place", "Topic, partition", min_width=14, max_width=40, priority=100, sort_key="P"),
     ),
     Column(
@@ -207,6 +208,7 @@ MOVES: Columns[MoveRow] = Columns(
         "rate",
         SCREEN,
         cell=_rate_cell,
+        order=lambda row: highest_first(row.rate()),
         layout=ScreenColumn("rate", "Rate", min_width=8, max_width=14, align="right", priority=75, sort_key="B"),
     ),
     Column(

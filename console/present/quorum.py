@@ -124,4 +124,5 @@ QUORUM: Columns[QuorumRow] = Columns(
         cell=lambda row: (clean(row.replica.directory_id), "muted"),
         layout=ScreenColumn("directory", "Directory", width=22, priority=40),
     ),
+    tie=lambda row: row.replica.id,
 )

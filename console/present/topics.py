@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
-from operator import attrgetter
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import NamedTuple
 
 from console.model.changes import TopicTarget
 from console.model.cluster import LogDir, Partition, Reassignment, Topic
@@ -28,8 +28,8 @@ from console.present.columns import (
     SHOWN,
     Column,
     Columns,
-    changed_cell,
-    overrides_cell,
+    changed_column,
+    overrides_column,
     rate_columns,
 )
 from console.present.names import NOTHING
@@ -70,14 +70,25 @@ def topic_marks(plan: Plan) -> TopicMarks:
     return TopicMarks(counts["create"], frozenset(counts["delete"]), counts["grow"], frozenset(edited))
 
 
-class TopicFacts(NamedTuple):
-    """What stands beside a topic's own data in its row: overrides (None: not read), bytes on disk, last seen change,
-    what is written to it."""
+def _unread(_name: str) -> None:
+    """Return what is known of a topic of which only its own data were read."""
 
-    overrides: int | None = None
-    size: int = -1
-    changed: datetime | None = None
-    rate: Rate = UNKNOWN
+
+class TopicFacts(NamedTuple):
+    """What stands beside topics' own data in their rows, by name; it is looked up for what is shown, or sorted by.
+
+    overrides: how many configs a topic sets itself, None where they were not read; sizes: bytes on disk; changed: the
+    last change that was seen; rates: what is written to it. marks: what the plan does to topics.
+    """
+
+    overrides: Callable[[str], int | None] = _unread
+    sizes: Mapping[str, int] = MappingProxyType({})
+    changed: Callable[[str], datetime | None] = _unread
+    rates: Mapping[str, Rate] = MappingProxyType({})
+    marks: TopicMarks = NO_MARKS
+
+
+NO_FACTS = TopicFacts()
 
 
 def override_count(snapshot: Snapshot, name: str) -> int | None:
@@ -120,20 +131,23 @@ def plan_letter(name: str, marks: TopicMarks) -> Cell:
 
 
 class TopicRow(NamedTuple):
-    """A topic, what stands beside it, and what the plan does to topics."""
+    """A topic, and what stands beside topics."""
 
     topic: Topic
-    facts: TopicFacts = TopicFacts()
-    marks: TopicMarks = NO_MARKS
+    facts: TopicFacts = NO_FACTS
 
 
 def _partitions_cell(row: TopicRow) -> Cell:
-    parts, grown = str(len(row.topic.partitions)), row.marks.grown.get(row.topic.name)
+    parts, grown = str(len(row.topic.partitions)), row.facts.marks.grown.get(row.topic.name)
     return (f"{parts}→{grown}", "pending") if grown else parts
 
 
+def _bytes_on_disk(row: TopicRow) -> int | None:
+    return row.facts.sizes.get(row.topic.name)
+
+
 def _topic_rate(row: TopicRow) -> Rate:
-    return row.facts.rate
+    return row.facts.rates.get(row.topic.name, UNKNOWN)
 
 
 def _failed_count(count: int) -> Cell:
@@ -147,7 +161,7 @@ TOPICS: Columns[TopicRow] = Columns(
     Column(
         "staged",
         SCREEN,
-        cell=lambda row: plan_letter(row.topic.name, row.marks),
+        cell=lambda row: plan_letter(row.topic.name, row.facts.marks),
         layout=ScreenColumn("staged", width=1, gutter=True),
     ),
     Column(
@@ -155,7 +169,7 @@ TOPICS: Columns[TopicRow] = Columns(
         EVERYWHERE,
         lambda row: row.topic.name,
         title="Topic",
-        cell=lambda row: (clean(row.topic.name), "danger" if row.topic.name in row.marks.deleted else ""),
+        cell=lambda row: (clean(row.topic.name), "danger" if row.topic.name in row.facts.marks.deleted else ""),
         layout=ScreenColumn("name", "Name", flex=1, min_width=20, max_width=90, sort_key="N"),
     ),
     Column(
@@ -166,6 +180,7 @@ TOPICS: Columns[TopicRow] = Columns(
         key="partition_count",
         title="Partitions",
         cell=_partitions_cell,
+        order=lambda row: (-len(row.topic.partitions), row.topic.name),
         layout=ScreenColumn("parts", "Part", min_width=5, max_width=11, align="right", priority=80, sort_key="P"),
     ),
     Column(
@@ -175,6 +190,7 @@ TOPICS: Columns[TopicRow] = Columns(
         "number",
         key="replication_factor",
         title="Replication",
+        order=lambda row: (-row.topic.replication, row.topic.name),
         layout=ScreenColumn("rf", "RF", width=3, align="right", priority=60, sort_key="F"),
     ),
     Column(
@@ -184,6 +200,7 @@ TOPICS: Columns[TopicRow] = Columns(
         "number",
         title="Under-replicated",
         cell=lambda row: _failed_count(row.topic.under_replicated),
+        order=lambda row: (-row.topic.under_replicated, row.topic.name),
         layout=ScreenColumn("urp", "URP", width=4, align="right", priority=90, sort_key="R"),
     ),
     Column(
@@ -193,6 +210,7 @@ TOPICS: Columns[TopicRow] = Columns(
         "number",
         title="Offline",
         cell=lambda row: _failed_count(row.topic.offline),
+        order=lambda row: (-row.topic.offline, row.topic.name),
         layout=ScreenColumn("off", "Off", width=4, align="right", priority=85, sort_key="L"),
     ),
     Column(
@@ -203,46 +221,24 @@ TOPICS: Columns[TopicRow] = Columns(
         title="Internal",
         text=lambda row: "internal" if row.topic.internal else "",
     ),
-    Column(
-        "overrides",
-        SCREEN,
-        lambda row: row.facts.overrides,
-        "number",
-        cell=lambda row: overrides_cell(row.facts.overrides),
-        layout=ScreenColumn("over", "Over", width=5, align="right", priority=70, sort_key="O"),
-    ),
+    overrides_column(lambda row: row.facts.overrides(row.topic.name), 70),
     Column(
         "size",
         SCREEN,
-        lambda row: row.facts.size if row.facts.size >= 0 else None,
+        _bytes_on_disk,
         "number",
         Unit.BYTES,
-        cell=lambda row: size(row.facts.size) if row.facts.size >= 0 else "",
+        cell=lambda row: "" if (held := _bytes_on_disk(row)) is None else size(held),
         layout=ScreenColumn("size", "Size", width=8, align="right", priority=40, sort_key="Z"),
     ),
     *rate_columns(_topic_rate, bytes_priority=28, records_priority=20),
-    Column(
-        "changed",
-        SCREEN,
-        lambda row: row.facts.changed.isoformat() if row.facts.changed else None,
-        cell=lambda row: changed_cell(row.facts.changed),
-        layout=ScreenColumn("changed", "Changed", width=8, priority=30, sort_key="C"),
-    ),
+    changed_column(lambda row: row.facts.changed(row.topic.name)),
 )
 
 
 def created_topic(name: str, partitions: int) -> Topic:
     """Return a topic that is staged to be created in the form of the others; its partitions have no replicas yet."""
     return Topic(name, tuple(Partition(number, -1, (), ()) for number in range(max(partitions, 0))))
-
-
-SORTS: Mapping[str, Callable[[Topic], Any]] = {
-    "name": attrgetter("name"),
-    "parts": lambda topic: (-len(topic.partitions), topic.name),
-    "rf": lambda topic: (-topic.replication, topic.name),
-    "urp": lambda topic: (-topic.under_replicated, topic.name),
-    "off": lambda topic: (-topic.offline, topic.name),
-}
 
 
 def trouble(topic: Topic, min_isr: int | None) -> Line:

@@ -172,6 +172,7 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
         "word",
         title="Verdict",
         cell=_word,
+        order=lambda row: row.order,
         layout=ScreenColumn("verdict", "Verdict", min_width=8, max_width=14, priority=98, sort_key="V"),
     ),
     Column(
@@ -247,6 +248,7 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
         text=lambda row: _number(row.epoch),
         layout=ScreenColumn("epoch", "Epoch", width=5, align="right", priority=10),
     ),
+    tie=lambda row: row.place,
 )
 """Open transactions; ages in milliseconds, offsets in records."""
 

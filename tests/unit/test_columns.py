@@ -141,8 +141,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
 
 
 def topics(snapshot: Snapshot) -> Iterable[Any]:
-    marks = topic_marks(EMPTY)
-    return (TopicRow(snapshot.topics[name], TopicFacts(), marks) for name in sorted(snapshot.topics))
+    return (TopicRow(snapshot.topics[name], TopicFacts(marks=topic_marks(EMPTY))) for name in sorted(snapshot.topics))
 
 
 def quotas(snapshot: Snapshot) -> Iterable[Any]:
@@ -230,6 +229,37 @@ def test_every_column_is_whole(columns: Columns[Any]) -> None:
         assert column.views, column.name
     assert len({column.name for column in columns.all}) == len(columns.all)
     assert len(columns.layout) == len(columns.of("screen"))
+
+
+@pytest.mark.parametrize("kind", SCREEN)
+@given(snapshots())
+def test_each_column_sorts_by_what_it_shows(kind: str, snapshot: Snapshot) -> None:
+    """The largest number first, the first text first; what is not known comes last."""
+    columns = ACLS["resource"] if kind == "acls" else KINDS[kind]
+    rows = [*SCREEN[kind](snapshot)]
+    if kind == "brokers":
+        rows = [row for row in rows if row.broker is not None]
+    for column in columns.of("screen"):
+        assert column.layout is not None
+        ordered = [column.value(row) for row in sorted(rows, key=columns.sort_key(column.layout.id))]
+        if column.type == "number" and not column.order:
+            known = [value for value in ordered if isinstance(value, int | float)]
+            assert known == sorted(known, reverse=True)
+            assert ordered[: len(known)] == known
+        elif column.type in ("text", "word") and not column.order:
+            texts = [value if isinstance(value, str) else "" for value in ordered]
+            assert texts == sorted(texts)
+
+
+def test_what_leads_stays_on_top_and_equal_rows_are_put_in_order_by_the_tie() -> None:
+    cluster = ClusterInfo("c", 1, tuple(Broker(number, f"host-{number}", 9092) for number in (3, 1, 2)))
+    topic = Topic("t", (Partition(0, 2, (2,), (2,)), Partition(1, 2, (2,), (2,)), Partition(2, 3, (3,), (3,))))
+    known = Snapshot(cluster=cluster, topics={"t": topic})
+    rows = broker_rows(known, EMPTY, broker_loads(known))
+    by_leaders = KINDS["brokers"].sort_key("leaders")
+    assert [row.key for row in sorted(rows, key=by_leaders)] == ["", "2", "3", "1"]
+    by_elections = KINDS["brokers"].sort_key("elect")
+    assert [row.key for row in sorted(rows[1:] + rows[:1], key=by_elections)] == ["", "1", "2", "3"]
 
 
 def test_a_new_column_is_one_edit() -> None:

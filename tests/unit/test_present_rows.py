@@ -74,7 +74,16 @@ from console.present.names import acl as acl_text
 from console.present.names import quota_entity
 from console.present.quotas import DEFAULTS, QuotaTree, effective_lines, whose
 from console.present.text import Cell, plain
-from console.present.topics import PARTITIONS, TOPICS, PartitionRow, TopicFacts, TopicRow, topic_marks, trouble
+from console.present.topics import (
+    NO_FACTS,
+    PARTITIONS,
+    TOPICS,
+    PartitionRow,
+    TopicFacts,
+    TopicRow,
+    topic_marks,
+    trouble,
+)
 from widgets.cells import cell_width
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -181,10 +190,11 @@ def test_the_controller_is_the_quorums_leader_and_metadatas_only_without_a_quoru
 def test_topic_rows_leave_zeros_blank_and_mark_what_is_staged() -> None:
     topic = Topic("orders", (Partition(0, 1, (1, 2), (1,)), Partition(1, -1, (1, 2), (2,))))
     marks = topic_marks(staged(GrowTopic("orders", 4), SetConfig(ORDERS, "retention.ms", "1"), known=snapshot()))
-    told = texts(TOPICS.cells(TopicRow(topic, TopicFacts(2, 1 << 30, NOW), marks)))
+    facts = TopicFacts({"orders": 2}.get, {"orders": 1 << 30}, {"orders": NOW}.get, marks=marks)
+    told = texts(TOPICS.cells(TopicRow(topic, facts)))
     assert told[:9] == ["!", "*", "orders", "2→4", "2", "2", "1", "2", "1.0 GiB"]
     healthy = Topic("t", (Partition(0, 1, (1,), (1,)),))
-    assert texts(TOPICS.cells(TopicRow(healthy, TopicFacts(0), topic_marks(EMPTY)))) == [
+    assert texts(TOPICS.cells(TopicRow(healthy, TopicFacts({"t": 0}.get)))) == [
         "",
         "",
         "t",
@@ -198,7 +208,7 @@ def test_topic_rows_leave_zeros_blank_and_mark_what_is_staged() -> None:
         "–",
         "",
     ]
-    assert texts(TOPICS.cells(TopicRow(healthy, TopicFacts(), topic_marks(EMPTY))))[7] == "·"
+    assert texts(TOPICS.cells(TopicRow(healthy, NO_FACTS)))[7] == "·"
 
 
 def test_topics_to_be_created_and_deleted() -> None:

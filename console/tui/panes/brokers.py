@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Mapping
-from math import inf
 from typing import Any
 
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.numbers import commas
 from console.present.brokers import BROKERS, BrokerLoad, BrokerRow, broker_loads, broker_rows, quorum_line
-from console.present.columns import rate_order
 from console.present.names import DEFAULT
 from console.present.text import Cell, Line
 from console.tui import keymap
@@ -97,19 +95,8 @@ class BrokersView(TableView[BrokerRow]):
         return BROKERS.cells(row)
 
     def sort_key(self, column: str) -> Callable[[BrokerRow], Any]:
-        """Return a key that puts the largest value first, below the cluster default."""
-        numbers: dict[str, Callable[[BrokerRow], float]] = {
-            "leaders": lambda row: row.load.leaders,
-            "elect": lambda row: row.load.to_elect,
-            "replicas": lambda row: row.load.replicas,
-            "behind": lambda row: row.load.out_of_sync,
-            "disk": lambda row: sum(d.size for d in row.dirs or ()),
-            "over": lambda row: row.overrides or 0,
-            "bytes": lambda row: -rate_order(row.rate.bytes),
-            "records": lambda row: -rate_order(row.rate.records),
-            "full": lambda row: -inf if row.full_in is None else -row.full_in,
-        }
-        return lambda row: (row.broker is not None, -numbers[column](row), row.key)
+        """Return the column's key."""
+        return BROKERS.sort_key(column)
 
     def status(self) -> Line:
         """Return the quorum's leader and health."""

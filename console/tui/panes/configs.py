@@ -141,10 +141,9 @@ class ConfigsView(TableView[ConfigRow]):
         return CONFIGS.cells(ConfigLine(row, described_by(self.resource, self.snapshot), changed))
 
     def sort_key(self, column: str) -> Callable[[ConfigRow], Any]:
-        """Return a key by config key, or by source."""
-        if column == "source":
-            return lambda row: (row.entry.source if row.entry else 0, row.key)
-        return lambda row: row.key
+        """Return the column's key."""
+        key = CONFIGS.sort_key(column)
+        return lambda row: key(ConfigLine(row))
 
     def status(self) -> Line:
         """Return ``3 overrides of 33``."""

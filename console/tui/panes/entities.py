@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from console.model.codes import BROKER_LOGGER, IN_RESOURCE_LISTS
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
-from console.present.columns import changed_cell, overrides_cell
-from console.present.configs import own_count
+from console.present.configs import ENTITIES, EntityFacts, EntityRow, own_count
 from console.present.names import DEFAULT, resource, resource_word
-from console.present.text import Cell, Line, clean
+from console.present.text import Cell, Line
 from console.tui import keymap
 from console.tui.panes.view import PaneHost, TableView, bindings
-from widgets.row_source import Column
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
@@ -28,13 +26,7 @@ class EntitiesView(TableView[ConfigResource]):
     NEEDS = "topics"
     ENTER = "configs"
     BINDINGS = bindings(keymap.ENTITIES)
-    COLUMNS = (
-        Column("staged", width=2, gutter=True),
-        Column("kind", "Kind", width=14),
-        Column("name", "Name", flex=1, min_width=20, max_width=90, sort_key="N", priority=95),
-        Column("over", "Over", width=5, align="right", priority=80, sort_key="O"),
-        Column("changed", "Changed", width=8, priority=30, sort_key="C"),
-    )
+    COLUMNS = ENTITIES.layout
     EMPTY = "nothing here sets anything: `o` shows all"
 
     def __init__(self, host: PaneHost) -> None:
@@ -124,22 +116,15 @@ class EntitiesView(TableView[ConfigResource]):
 
     def cells(self, row: ConfigResource) -> list[Cell]:
         """Return the cells of a row."""
-        changed, overrides = self.host.changed.when(row), self._overrides(row)
-        return [
-            ("*", "pending") if row in self._staged else "",
-            (resource_word(row.type), "muted"),
-            DEFAULT if row.is_cluster_default else clean(row.name),
-            overrides_cell(overrides),
-            changed_cell(changed),
-        ]
+        return ENTITIES.cells(EntityRow(row, self._facts()))
+
+    def _facts(self) -> EntityFacts:
+        return EntityFacts(self._overrides, self.host.changed.when, self._staged)
 
     def sort_key(self, column: str) -> Callable[[ConfigResource], Any]:
-        """Return a key by name, or one that puts the largest number or the latest change first."""
-        if column == "name":
-            return lambda row: (row.name, row.type)
-        if column == "over":
-            return lambda row: -(self._overrides(row) or 0)
-        return lambda row: -(at.timestamp() if (at := self.host.changed.when(row)) else 0)
+        """Return the column's key, of the row of an entity."""
+        key, facts = ENTITIES.sort_key(column), self._facts()
+        return lambda row: key(EntityRow(row, facts))
 
     def status(self) -> Line:
         """Return the age of the overrides, whether only some are shown, and the number of entities."""

@@ -54,8 +54,8 @@ class FeaturesView(TableView[FeatureRow]):
         return FEATURES.cells(row)
 
     def sort_key(self, column: str) -> Callable[[FeatureRow], Any]:
-        """Raise NotImplementedError: no column has a key that sorts."""
-        raise NotImplementedError(column)
+        """Return the column's key."""
+        return FEATURES.sort_key(column)
 
     def status(self) -> Line:
         """Return how many nodes were asked, and which did not answer."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
-from math import inf
 from time import monotonic
 from typing import Any
 
@@ -15,7 +14,7 @@ from console.model.cluster import Group, GroupLag, PartitionLag
 from console.model.codes import GROUP
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
-from console.present.groups import GROUPS, LAGS, GroupRow, PartitionRow, clients, group_line, partition_rows
+from console.present.groups import GROUPS, LAGS, GroupRow, PartitionRow, group_line, partition_rows
 from console.present.text import Cell, Line
 from console.tui import keymap
 from console.tui.panes.view import PaneHost, TableView, bindings
@@ -103,30 +102,16 @@ class GroupsView(TableView[Group]):
 
     def cells(self, row: Group) -> list[Cell]:
         """Return the cells of a row."""
-        return GROUPS.cells(GroupRow(row, self.snapshot.lags.get(row.name), self.snapshot.lag_trends.get(row.name)))
+        return GROUPS.cells(self._row_of_group()(row))
+
+    def _row_of_group(self) -> Callable[[Group], GroupRow]:
+        lags, trends = self.snapshot.lags, self.snapshot.lag_trends
+        return lambda group: GroupRow(group, lags.get(group.name), trends.get(group.name))
 
     def sort_key(self, column: str) -> Callable[[Group], Any]:
-        """Return a key that puts the largest number first; for text columns one by text."""
-        lags, trends = self.snapshot.lags, self.snapshot.lag_trends
-
-        def rate(group: Group) -> float:
-            trend = trends.get(group.name)
-            return -inf if trend is None or trend.rate is None else trend.rate
-
-        def stuck(group: Group) -> int:
-            trend = trends.get(group.name)
-            return -1 if trend is None else len(trend.stuck)
-
-        keys: dict[str, Callable[[Group], Any]] = {
-            "name": lambda group: group.name,
-            "state": lambda group: (group.state, group.name),
-            "type": lambda group: (group.type, group.name),
-            "members": lambda group: (-len(group.members or ()), group.name),
-            "lag": lambda group: (-_known(lags.get(group.name)), group.name),
-            "rate": lambda group: (-rate(group), group.name),
-            "stuck": lambda group: (-stuck(group), group.name),
-        }
-        return keys[column]
+        """Return the column's key, of the row of a group."""
+        key, shown = GROUPS.sort_key(column), self._row_of_group()
+        return lambda group: key(shown(group))
 
     def target_of(self, row: Group) -> ConfigResource:
         """Return the resource of the group's configs."""
@@ -153,12 +138,6 @@ class GroupsView(TableView[Group]):
         """Show the lag by partition."""
         message.stop()
         await self.host.navigator.goto(Place(keymap.GROUP, self.place.pane, str(message.key)))
-
-
-def _known(lag: GroupLag | None) -> int:
-    """Return a group's lag; -1 if it is unknown, so that it sorts last."""
-    total = lag.known_total if lag is not None else None
-    return -1 if total is None else total
 
 
 class GroupView(TableView[PartitionLag]):
@@ -228,14 +207,9 @@ class GroupView(TableView[PartitionLag]):
         return LAGS.cells(self.shown(row))
 
     def sort_key(self, column: str) -> Callable[[PartitionLag], Any]:
-        """Return a key that puts the largest number first; for text columns one by text."""
-        keys: dict[str, Callable[[PartitionLag], Any]] = {
-            "topic": lambda row: (row.topic, row.partition),
-            "lag": lambda row: (-row.lag, row.topic, row.partition),
-            "rate": lambda row: (inf if (rate := self.shown(row).rate) is None else -rate, row.topic, row.partition),
-            "client": lambda row: (clients(self.shown(row).owners), row.topic, row.partition),
-        }
-        return keys[column]
+        """Return the column's key, of the row of a partition."""
+        key = LAGS.sort_key(column)
+        return lambda at: key(self.shown(at))
 
     def status(self) -> Line:
         """Return state, members and total lag."""

@@ -14,7 +14,6 @@ from console.plan.amounts import byte_rate
 from console.plan.kinds.moves import CancelMove
 from console.plan.kinds.replica_dirs import MoveReplicaDir
 from console.plan.stale_throttles import LOG_DIRS_RATE, RATES
-from console.present.columns import rate_order
 from console.present.moves import MOVES, MoveRow, Replica, detail_lines, limit_text, move_rows, summary
 from console.present.text import Cell, Line
 from console.triage.moves import ENOUGH, Copy, copies_after, dir_copies_after, raised_throttle
@@ -150,10 +149,8 @@ class MovesView(DetailsView[MoveRow]):
         return MOVES.cells(row)
 
     def sort_key(self, column: str) -> Callable[[MoveRow], Any]:
-        """Return a key by name, or one that puts the fastest first."""
-        if column == "rate":
-            return lambda row: rate_order(row.rate())
-        return lambda row: (row.place is not None, row.place or ("", 0))
+        """Return the column's key."""
+        return MOVES.sort_key(column)
 
     def crumbs(self) -> Line:
         """Return the number of moves."""

@@ -57,9 +57,9 @@ class QuorumView(TableView[QuorumRow]):
         """Return the cells of a row."""
         return QUORUM.cells(row)
 
-    def sort_key(self, _column: str) -> Callable[[QuorumRow], Any]:
-        """Return a key that puts the largest lag first."""
-        return lambda row: (-row.replica.lag, row.replica.id)
+    def sort_key(self, column: str) -> Callable[[QuorumRow], Any]:
+        """Return the column's key."""
+        return QUORUM.sort_key(column)
 
     def status(self) -> Line:
         """Return the leader and its epoch."""

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
 from heapq import nsmallest
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from console.language.quoting import quote
 from console.model.cluster import Topic
 from console.model.config import ConfigResource, min_isr, topic_resource
 from console.model.quota import QuotaEntity
-from console.model.rates import NOT_LOOKED, UNKNOWN, Rate
+from console.model.rates import NOT_LOOKED, Rate
 from console.plan.plan import EMPTY
-from console.present.columns import rate_order
 from console.present.names import plural
 from console.present.text import Cell, Line
 from console.present.topics import (
     PARTITIONS,
-    SORTS,
     TOPICS,
     PartitionRow,
     TopicFacts,
@@ -128,7 +127,7 @@ class TopicsView(TableView[Topic]):
         shown = topics if self._internal else [topic for topic in topics if not topic.internal]
         self._hidden = len(topics) - len(shown)
         shown += [created_topic(name, parts) for name, parts in self._marks.created.items() if name not in there]
-        self._rows = sorted(shown, key=SORTS["name"])
+        self._rows = sorted(shown, key=attrgetter("name"))
         return self._rows
 
     def key(self, row: Topic) -> Hashable:
@@ -139,13 +138,15 @@ class TopicsView(TableView[Topic]):
         """Return the name."""
         return row.name
 
-    def facts(self, topic: Topic) -> TopicFacts:
-        """Return what is known beside the topic itself."""
+    def facts(self) -> TopicFacts:
+        """Return what is known beside the topics themselves."""
+        known, when = self.snapshot, self.host.changed.when
         return TopicFacts(
-            override_count(self.snapshot, topic.name),
-            self._sizes[1].get(topic.name, -1),
-            self.host.changed.when(topic_resource(topic.name)),
-            self._by_topic().get(topic.name, UNKNOWN),
+            lambda name: override_count(known, name),
+            self._sizes[1],
+            lambda name: when(topic_resource(name)),
+            self._by_topic(),
+            self._marks,
         )
 
     def in_trouble(self, row: Topic) -> bool:
@@ -154,26 +155,12 @@ class TopicsView(TableView[Topic]):
 
     def cells(self, row: Topic) -> list[Cell]:
         """Return the cells of a row."""
-        return TOPICS.cells(TopicRow(row, self.facts(row), self._marks))
+        return TOPICS.cells(TopicRow(row, self.facts()))
 
     def sort_key(self, column: str) -> Callable[[Topic], Any]:
-        """Return a key of the topic itself, or one that puts the largest value first."""
-        if column in SORTS:
-            return SORTS[column]
-        # Asked 100,000 times: what they look at is looked up before. Equal ones stay in the order of their names.
-        known, sizes, when = self.snapshot, self._sizes[1], self.host.changed.when
-        rates = self._by_topic()
-        match column:
-            case "over":
-                return lambda topic: -_or_unknown(override_count(known, topic.name))
-            case "size":
-                return lambda topic: -sizes.get(topic.name, -1)
-            case "bytes":
-                return lambda topic: rate_order(rates.get(topic.name, UNKNOWN).bytes)
-            case "records":
-                return lambda topic: rate_order(rates.get(topic.name, UNKNOWN).records)
-            case _:
-                return lambda topic: -at.timestamp() if (at := when(topic_resource(topic.name))) else 0
+        """Return the column's key, of the row of a topic."""
+        key, facts = TOPICS.sort_key(column), self.facts()  # once: the key is asked of 100,000 topics
+        return lambda topic: key(TopicRow(topic, facts))
 
     def status(self) -> Line:
         """Return how many topics are shown, and how many internal ones are not."""
@@ -243,11 +230,6 @@ class TopicsView(TableView[Topic]):
         self.host.prefill("create topic ")
 
 
-def _or_unknown(count: int | None) -> int:
-    """Return a count, or -1 if it is unknown, so that it sorts last."""
-    return -1 if count is None else count
-
-
 class PartitionsView(TableView[PartitionRow]):
     """One row for each partition: leader, replicas, ISR."""
 
@@ -295,10 +277,8 @@ class PartitionsView(TableView[PartitionRow]):
         return row.partition.number
 
     def sort_key(self, column: str) -> Callable[[PartitionRow], Any]:
-        """Return a key that puts the largest value first."""
-        if column == "bytes":
-            return lambda row: rate_order(row.rate.bytes)
-        return lambda row: rate_order(row.rate.records)
+        """Return the column's key."""
+        return PARTITIONS.sort_key(column)
 
     def words(self, row: PartitionRow) -> str:
         """Return the number and the brokers."""

@@ -113,15 +113,8 @@ class TransactionsView(TableView[TransactionRow]):
         return TRANSACTIONS.cells(row)
 
     def sort_key(self, column: str) -> Callable[[TransactionRow], Any]:
-        """Return a key that puts the oldest, or the one that blocks most records, first; for other columns by text."""
-        keys: dict[str, Callable[[TransactionRow], Any]] = {
-            "topic": lambda row: row.place,
-            "verdict": lambda row: row.order,
-            "age_ms": lambda row: (-row.age_ms, row.place),
-            "waiting": lambda row: (-(row.offsets.waiting if row.offsets is not None else -1), row.place),
-            "transactional_id": lambda row: (row.transactional_id, row.place),
-        }
-        return keys[column]
+        """Return the column's key."""
+        return TRANSACTIONS.sort_key(column)
 
     def crumbs(self) -> Line:
         """Return the title and the topic."""
