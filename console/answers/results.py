@@ -61,7 +61,7 @@ R = TypeVar("R")
 
 def titles(columns: Columns[R]) -> tuple[Column, ...]:
     """Return the headings of a noun's columns in the text of `list`."""
-    return tuple(Column(column.title, column.type == "number") for column in columns.of("list"))
+    return tuple(Column(column.title, column.type == "number" and not column.left) for column in columns.of("list"))
 
 
 NOT_READ = "not read"

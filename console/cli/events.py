@@ -82,10 +82,10 @@ async def _watch(session: Session, options: argparse.Namespace) -> None:
 
 def _tell(made: Sequence[Event], output: str) -> None:
     from console.model.numbers import json_text
-    from console.present.events import data, line
+    from console.present.events import EVENTS, line
 
     if output == "json":
-        put("".join(f"{json_text(data(each))}\n" for each in made))
+        put("".join(f"{json_text(EVENTS.data(each))}\n" for each in made))
     elif made:
         say("\n".join(map(line, made)))
 

@@ -20,28 +20,19 @@ from console.model.numbers import Data
 from console.model.quota import QuotaEntity
 from console.plan.amounts import quota
 from console.present import names
-from console.present.columns import clock
+from console.present.columns import OBJECT, SCREEN, Column, Columns, clock
 from console.present.names import HIDDEN, NOTHING, plural
-from console.present.text import Cell, Line, clean
+from console.present.text import Line, clean
 from console.present.triage import WORDS
 from console.present.values import config_value, human_or_text, with_unit
 from console.triage.config_changes import HIDDEN as UNTOLD
 from console.triage.events import ID, MEMBERS, Event, Kind, Place
-from widgets.row_source import Column
+from widgets.row_source import Column as ScreenColumn
 
 NOT_KAC = "not kac"
 """Stands for the author of a change that this host's journal does not have."""
 MOST_NAMED = 8
 """Places that the details of an event name."""
-
-COLUMNS = (
-    Column("trouble", width=2, gutter=True),
-    Column("when", "When", min_width=8, max_width=11, priority=98),
-    Column("what", "What", flex=3, min_width=24, max_width=90, priority=97),
-    Column("was", "Was", flex=1, min_width=8, max_width=40, priority=92),
-    Column("became", "Became", flex=1, min_width=8, max_width=40, priority=94),
-    Column("who", "Who", min_width=7, max_width=14, priority=90),
-)
 
 GROUPS: tuple[tuple[str, frozenset[Kind]], ...] = (
     ("all kinds", frozenset(Kind)),
@@ -154,18 +145,6 @@ def words(event: Event) -> str:
     return " ".join((*line, *map(place_text, event.places)))
 
 
-def cells(event: Event) -> list[Cell]:
-    """Return the row of an event in the table of `COLUMNS`."""
-    return [
-        ("!", "danger") if event.trouble else "",
-        (clock(event.until), "muted"),
-        what_text(event),
-        (side(event, event.was), "muted"),
-        side(event, event.became),
-        (who_text(event), "muted"),
-    ]
-
-
 def details(event: Event) -> list[Line]:
     """Return all about an event, its title first."""
     was, became = (side(event, value, exact=True) for value in (event.was, event.became))
@@ -254,32 +233,6 @@ def line(event: Event) -> str:
     return f"{clock(event.until)} {mark} {what_text(event)}  {change}  {who_text(event)}"
 
 
-def data(event: Event) -> dict[str, Data]:
-    """Return the JSON object of an event.
-
-    Returns:
-        ``places`` has as many as are kept, ``count`` is the number of all. ``was`` and ``became`` are null for none,
-        where the places differ, and where brokers hide the value.
-    """
-    place = event.place
-    return {
-        "v": 1,
-        "at": _moment(event.until),
-        "since": _moment(event.since) if event.since is not None else None,
-        "kind": place.kind.value,
-        "severity": event.severity.value,
-        "trouble": event.trouble,
-        "what": what_text(event),
-        "key": place.key,
-        "was": _plain(event.was, place.kind),
-        "became": _plain(event.became, place.kind),
-        "count": event.count,
-        "places": [_subject(each.about) for each in event.places],
-        "who": event.author.who if event.author is not None else None,
-        "change": event.author.number if event.author is not None else None,
-    }
-
-
 def _plain(value: str | None, kind: Kind) -> str | None:
     return None if value == UNTOLD or (value == "" and kind is not Kind.CONFIG) else value
 
@@ -311,3 +264,60 @@ def _subject(about: Target) -> dict[str, Data]:
             return {**named, **{name: getattr(about, name).name for name in coded}}
         case _:
             return {"what": names.target(about)}
+
+
+EVENTS: Columns[Event] = Columns(
+    Column("v", OBJECT, lambda _event: 1, "number"),
+    Column(
+        "trouble",
+        OBJECT | SCREEN,
+        lambda event: event.trouble,
+        "boolean",
+        cell=lambda event: ("!", "danger") if event.trouble else "",
+        layout=ScreenColumn("trouble", width=2, gutter=True),
+    ),
+    Column(
+        "at",
+        OBJECT | SCREEN,
+        lambda event: _moment(event.until),
+        cell=lambda event: (clock(event.until), "muted"),
+        layout=ScreenColumn("when", "When", min_width=8, max_width=11, priority=98),
+    ),
+    Column("since", OBJECT, lambda event: _moment(event.since) if event.since is not None else None),
+    Column("kind", OBJECT, lambda event: event.kind.value),
+    Column("severity", OBJECT, lambda event: event.severity.value),
+    Column(
+        "what",
+        OBJECT | SCREEN,
+        what_text,
+        layout=ScreenColumn("what", "What", flex=3, min_width=24, max_width=90, priority=97),
+    ),
+    Column("key", OBJECT, lambda event: event.place.key),
+    Column(
+        "was",
+        OBJECT | SCREEN,
+        lambda event: _plain(event.was, event.kind),
+        cell=lambda event: (side(event, event.was), "muted"),
+        layout=ScreenColumn("was", "Was", flex=1, min_width=8, max_width=40, priority=92),
+    ),
+    Column(
+        "became",
+        OBJECT | SCREEN,
+        lambda event: _plain(event.became, event.kind),
+        cell=lambda event: side(event, event.became),
+        layout=ScreenColumn("became", "Became", flex=1, min_width=8, max_width=40, priority=94),
+    ),
+    Column("count", OBJECT, lambda event: event.count, "number"),
+    Column("places", OBJECT, lambda event: [_subject(each.about) for each in event.places], "object"),
+    Column(
+        "who",
+        OBJECT | SCREEN,
+        lambda event: event.author.who if event.author is not None else None,
+        cell=lambda event: (who_text(event), "muted"),
+        layout=ScreenColumn("who", "Who", min_width=7, max_width=14, priority=90),
+    ),
+    Column("change", OBJECT, lambda event: event.author.number if event.author is not None else None, "number"),
+    orders={"data": ("v", "at", "since", "kind", "severity", "trouble")},
+)
+"""``places`` has as many as are kept, ``count`` is the number of all. ``was`` and ``became`` are null for none, where
+the places differ, and where brokers hide the value."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from datetime import datetime, tzinfo
 from typing import NamedTuple
 
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues
 from console.pipeline.reader import Change, Drifted, Minute, Pair, Usage
-from console.present.events import side, what_text
+from console.plan.amounts import Unit
+from console.present.columns import LIST, OBJECT, SCREEN, SHOWN, Column, Columns
+from console.present.events import EVENTS, side, what_text
 from console.present.events import who_text as author_text
 from console.present.lake import (
     FIRST_SEEN,
@@ -33,6 +35,7 @@ from console.present.names import named
 from console.present.text import Cell, Line, clean, joined
 from console.present.values import config_value
 from console.triage.events import Event
+from widgets.row_source import Column as ScreenColumn
 
 # A timeline as rows: when, what, from what to what, who, how that is known; of a lake, or of this host's journal.
 
@@ -70,26 +73,68 @@ def of_event(event: Event, when: str) -> PastRow:
     return PastRow(key, when[5:16], what_text(event), was, became, author_text(event), mark, None, None, event=event)
 
 
+class ChangeTexts(NamedTuple):
+    """A change as text. how: by which source it is known who. is_first_seen: the first look showed it."""
+
+    entity: str
+    key: str
+    old: str
+    new: str
+    who: str
+    how: str
+    is_first_seen: bool = False
+
+
+def change_texts(change: Change, first_poll: datetime | None, at: Callable[[datetime], str]) -> ChangeTexts:
+    """Return a change as text.
+
+    Args:
+        first_poll: of its cluster, as for `of_change`.
+        at: returns a time as text.
+    """
+    if change.is_gap:
+        until = at(change.valid_to) if change.valid_to is not None else "now"
+        return ChangeTexts("not polled", "", "", f"until {until}", "", "")
+    if change.is_first_look:
+        return ChangeTexts("first poll", "", FIRST_SEEN, change.new_value or "", "", "", True)
+    old, new, _ = sides(change)
+    is_first_seen = change.is_first_seen(first_poll)
+    entity, key = entity_text(change.entity_type, change.entity_key), attr_text(change.attr)
+    how = change.attribution if change.principal is not None else "none"
+    return ChangeTexts(
+        entity, key, FIRST_SEEN if is_first_seen else old, new, who_text(change.principal), how, is_first_seen
+    )
+
+
 def of_change(change: Change, first_poll: datetime | None = None) -> PastRow:
     """Return the row of a change in a lake's timeline.
 
     Args:
         first_poll: the time of the first poll of the cluster, whose values are older than that; None if it is unknown.
     """
-    when = f"{change.valid_from.astimezone():%m-%d %H:%M}"
-    if change.is_gap:
-        until = f"until {change.valid_to.astimezone():%m-%d %H:%M}" if change.valid_to is not None else "until now"
-        return PastRow(change.place, when, "not polled", "", until, "", ("~", "pending"), change, None)
-    if change.is_first_look:
-        new = change.new_value or ""
-        return PastRow(change.place, when, "first poll", FIRST_SEEN, new, "", ("·", "muted"), change, None, True)
+    words = change_texts(change, first_poll, _lately)
     letter, _ = how_sure(change)
-    meaning = "muted" if letter in "RJ" else "pending"
-    old, new = (_short(change, side) for side in sides(change)[:2])
-    what = f"{entity_text(change.entity_type, change.entity_key)} {attr_text(change.attr)}"
-    if change.is_first_seen(first_poll):
-        return PastRow(change.place, when, what, FIRST_SEEN, new, "", ("·", "muted"), change, None, True)
-    return PastRow(change.place, when, what, old, new, who_text(change.principal), (letter, meaning), change, None)
+    sure = (letter, "muted" if letter in "RJ" else "pending")
+    if change.is_gap:
+        sure = ("~", "pending")
+    elif words.is_first_seen:
+        sure = ("·", "muted")
+    return PastRow(
+        change.place,
+        _lately(change.valid_from),
+        f"{words.entity} {words.key}" if words.key else words.entity,
+        _short(change, words.old),
+        _short(change, words.new),
+        "" if words.is_first_seen else words.who,
+        sure,
+        change,
+        None,
+        words.is_first_seen,
+    )
+
+
+def _lately(at: datetime) -> str:
+    return f"{at.astimezone():%m-%d %H:%M}"
 
 
 def _short(change: Change, side: str) -> str:
@@ -127,10 +172,104 @@ def of_journal(cells: tuple[str, ...], place: int) -> PastRow:
     )
 
 
-def past_cells(row: PastRow) -> list[Cell]:
-    """Return the cells of a row: how sure, when, what, old → new, who."""
-    change: Line = [(f"{row.old} → ", "muted"), (row.new, "")] if row.old else [(row.new, "muted")]
-    return [row.sure, (row.when, "muted"), row.what, list(change), (row.who, "muted")]
+def _change_cell(row: PastRow) -> Cell:
+    return [(f"{row.old} → ", "muted"), (row.new, "")] if row.old else [(row.new, "muted")]
+
+
+PAST: Columns[PastRow] = Columns(
+    Column("sure", SCREEN, cell=lambda row: row.sure, layout=ScreenColumn("sure", width=2, gutter=True)),
+    Column(
+        "when",
+        SCREEN,
+        lambda row: row.when,
+        cell=lambda row: (row.when, "muted"),
+        layout=ScreenColumn("when", "When", width=11),
+    ),
+    Column(
+        "what",
+        SCREEN,
+        lambda row: row.what,
+        layout=ScreenColumn("what", "What", flex=3, min_width=24, max_width=90, priority=95),
+    ),
+    Column(
+        "change",
+        SCREEN,
+        cell=_change_cell,
+        layout=ScreenColumn("change", "Was → became", flex=2, min_width=16, max_width=80, priority=90),
+    ),
+    Column(
+        "who",
+        SCREEN,
+        lambda row: row.who,
+        cell=lambda row: (row.who, "muted"),
+        layout=ScreenColumn("who", "Who", min_width=6, max_width=10, priority=96),
+    ),
+)
+"""What the screen has room for: what happened in a line, from a lake, the journal or this console."""
+
+
+def as_event(row: PastRow) -> list[Cell]:
+    """Return the cells of a change in the table of events, whose older rows come from a lake."""
+    cells: dict[str, Cell] = {
+        "trouble": row.sure,
+        "when": (row.when, "muted"),
+        "what": row.what,
+        "was": (row.old, "muted"),
+        "became": row.new,
+        "who": (row.who, "muted"),
+    }
+    return [cells.get(column.id, "") for column in EVENTS.layout]
+
+
+class Dated(NamedTuple):
+    """A change of a lake in its timeline. zone: of its times, None for this host's."""
+
+    change: Change
+    words: ChangeTexts
+    zone: tzinfo | None
+
+
+def dated(change: Change, first_poll: datetime | None, zone: tzinfo | None = None) -> Dated:
+    """Return the row of a change, with its times in full.
+
+    Args:
+        first_poll: of its cluster, as for `of_change`.
+        zone: of the times; None: this host's.
+    """
+    return Dated(change, change_texts(change, first_poll, lambda at: _full(at, zone)), zone)
+
+
+HISTORY: Columns[Dated] = Columns(
+    Column("when", LIST, title="When", text=lambda row: _full(row.change.valid_from, row.zone)),
+    Column("cluster", LIST, title="Cluster", text=lambda row: row.change.cluster_id),
+    Column("cluster_id", OBJECT, lambda row: row.change.cluster_id),
+    Column("entity_type", OBJECT, lambda row: row.change.entity_type),
+    Column("entity_key", OBJECT, lambda row: row.change.entity_key),
+    Column("entity", LIST, title="Entity", text=lambda row: row.words.entity),
+    Column("attr", OBJECT | LIST, lambda row: row.change.attr, title="Key", text=lambda row: row.words.key),
+    Column("old_value", OBJECT | LIST, lambda row: row.change.old_value, title="Was", text=lambda row: row.words.old),
+    Column(
+        "new_value", OBJECT | LIST, lambda row: row.change.new_value, title="Became", text=lambda row: row.words.new
+    ),
+    Column("valid_from", OBJECT, lambda row: row.change.valid_from.isoformat()),
+    Column("valid_to", OBJECT, lambda row: _iso(row.change.valid_to)),
+    Column("is_current", OBJECT, lambda row: row.change.is_current, "boolean"),
+    Column("is_deleted", OBJECT, lambda row: row.change.is_deleted, "boolean"),
+    Column("principal", OBJECT | LIST, lambda row: row.change.principal, title="Who", text=lambda row: row.words.who),
+    Column(
+        "attribution",
+        OBJECT | LIST,
+        lambda row: row.change.attribution,
+        title="Known by",
+        text=lambda row: row.words.how,
+    ),
+    Column("source", OBJECT, lambda row: row.change.source),
+)
+"""A lake's timeline for the command line: entity and key apart, values and times in full."""
+
+
+def _iso(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat()
 
 
 SOURCES = {
@@ -167,8 +306,8 @@ def change_lines(change: Change) -> list[Line]:
     return lines
 
 
-def _full(at: datetime | None) -> str:
-    return "" if at is None else at.astimezone().isoformat(sep=" ", timespec="seconds")
+def _full(at: datetime | None, zone: tzinfo | None = None) -> str:
+    return "" if at is None else at.astimezone(zone).isoformat(sep=" ", timespec="seconds")
 
 
 # What differs as rows: a key, what most have, and in a column for each peer the odd ones.
@@ -215,17 +354,117 @@ def row_name(row: DriftRow) -> str:
     return f"{typed_text(row.entity)} {attr_text(row.attr)}" if row.entity else attr_text(row.attr)
 
 
-def drift_cells(row: DriftRow, peers: Sequence[str]) -> list[Cell]:
-    """Return the cells of a row: a letter for its severity, the key, what most have, then the deviations marked ``!``.
+START = "start"
+"""Stands for the scope of the baseline where there is no lake: what was when watching began."""
+
+
+def drift_columns(scope: str, peers: Sequence[str]) -> Columns[DriftRow]:
+    """Return a letter for the severity, the key, what most have, then a column for each peer with its deviations.
 
     Args:
-        peers: the columns after the third (`peer`).
+        scope: of the rows, or `START`.
+        peers: ids of brokers or clusters. The first ones stay longest on a narrow screen.
     """
-    cells: list[Cell] = [SEVERITIES.get(row.severity, ("?", "muted")), row_name(row), (row.majority, "muted")]
-    for name in peers:
+    most = {"baseline": "Wanted", START: "At start"}.get(scope, "Most")
+    return Columns(
+        Column(
+            "severity",
+            SCREEN,
+            cell=lambda row: SEVERITIES.get(row.severity, ("?", "muted")),
+            layout=ScreenColumn("severity", width=2, gutter=True),
+        ),
+        Column(
+            "key",
+            SCREEN,
+            row_name,
+            layout=ScreenColumn("key", "Key", flex=2, min_width=22, max_width=70, sort_key="N"),
+        ),
+        Column(
+            "most",
+            SCREEN,
+            cell=lambda row: (row.majority, "muted"),
+            layout=ScreenColumn("most", most, flex=1, min_width=8, max_width=30, priority=95),
+        ),
+        *(
+            _peer_column(name, "Now" if scope == START else clean(name, 16), 90 - min(place, 80))
+            for place, name in enumerate(peers)
+        ),
+    )
+
+
+def _peer_column(name: str, label: str, priority: int) -> Column[DriftRow]:
+    def cell(row: DriftRow) -> Cell:
         odd = row.odd.get(name)
-        cells.append((SAME, "muted") if odd is None else (f"!{drift_sides(odd)[1]}", "failed"))
-    return cells
+        return (SAME, "muted") if odd is None else (f"!{drift_sides(odd)[1]}", "failed")
+
+    return Column(
+        f"peer-{name}",
+        SCREEN,
+        cell=cell,
+        layout=ScreenColumn(f"peer-{name}", label, min_width=5, max_width=24, priority=priority),
+    )
+
+
+_PEERS = {"broker": "brokers", "cluster": "clusters"}
+
+
+def drifted_columns(zone: tzinfo | None) -> Columns[Drifted]:
+    """Return the columns of the command line, where each entity that differs has a row.
+
+    Args:
+        zone: of the times; None: this host's.
+    """
+    return Columns(
+        Column("severity", OBJECT | LIST, lambda row: row.severity, title="Severity"),
+        Column(
+            "scope",
+            OBJECT | LIST,
+            lambda row: row.scope,
+            title="Among",
+            text=lambda row: _PEERS.get(row.scope, row.scope),
+        ),
+        Column("cluster", LIST, title="Cluster", text=lambda row: row.cluster_id),
+        Column("cluster_id", OBJECT, lambda row: row.cluster_id),
+        Column(
+            "entity_key",
+            OBJECT | LIST,
+            lambda row: row.entity_key,
+            title="Entity",
+            text=lambda row: typed_text(row.entity_key),
+        ),
+        Column("attr", OBJECT | LIST, lambda row: row.attr, title="Key", text=lambda row: attr_text(row.attr)),
+        Column(
+            "majority_value",
+            OBJECT | LIST,
+            lambda row: row.majority_value,
+            title="Most",
+            text=lambda row: drift_sides(row)[0],
+        ),
+        Column(
+            "this_value",
+            OBJECT | LIST,
+            lambda row: row.this_value,
+            title="This",
+            text=lambda row: drift_sides(row)[1],
+        ),
+        Column("peers", OBJECT, lambda row: row.peers, "number"),
+        Column(
+            "differing",
+            OBJECT | LIST,
+            lambda row: row.differing,
+            "number",
+            title="Differ",
+            text=lambda row: f"{row.differing} of {row.peers}",
+        ),
+        Column(
+            "since",
+            OBJECT | LIST,
+            lambda row: _iso(row.since),
+            title="Since",
+            text=lambda row: _full(row.since, zone) or "always",
+        ),
+        orders={"data": Drifted._fields},
+    )
 
 
 def drift_lines(
@@ -316,26 +555,138 @@ def state(usage: Usage) -> tuple[str, str]:
     return ("~", "pending") if usage.utilisation is not None and usage.utilisation >= _NEAR else ("", "")
 
 
-def usage_cells(usage: Usage, width: int) -> list[Cell]:
-    """Return the cells of a usage: state, pair, key, used, bars, highest, limit, throttled for, headroom, level.
+BARS, MORE_BARS = 8, 20
+"""Cells of a series on the screen, and in the table of the command line."""
 
-    Args:
-        width: of the bars, in cells.
-    """
-    key = usage.pair.quota_key
-    _, meaning = state(usage)
-    return [
-        state(usage),
-        pair_text(usage.pair),
-        (SHORT.get(key, clean(key)), "muted"),
-        (NOTHING, "muted") if usage.utilisation is None else (f"{usage.utilisation:.0%}", meaning),
-        (spark(usage.series, width, usage.quota_value), meaning or "muted"),
-        rate_text(key, usage.rate_max, usage.quota_value),
-        limit_text(usage),
-        (waited(usage), "failed") if usage.throttle_ms else "",
-        (rate_text(key, usage.headroom, usage.quota_value), "muted"),
-        (level_text(usage.level), "muted"),
-    ]
+
+def _rate(usage: Usage, value: float | None) -> str:
+    return rate_text(usage.pair.quota_key, value, usage.quota_value)
+
+
+def _used(usage: Usage) -> Cell:
+    return (NOTHING, "muted") if usage.utilisation is None else (f"{usage.utilisation:.0%}", state(usage)[1])
+
+
+USAGE: Columns[Usage] = Columns(
+    Column("state", SCREEN, cell=state, layout=ScreenColumn("state", width=2, gutter=True)),
+    Column("cluster", LIST, title="Cluster", text=lambda row: row.cluster_id),
+    Column("cluster_id", OBJECT, lambda row: row.cluster_id),
+    Column("scope_user", OBJECT, lambda row: row.pair.scope_user),
+    Column("scope_client", OBJECT, lambda row: row.pair.scope_client),
+    Column(
+        "pair",
+        SHOWN,
+        lambda row: pair_text(row.pair),
+        title="User / client",
+        layout=ScreenColumn("pair", "User / client", flex=1, min_width=14, max_width=60, sort_key="N"),
+    ),
+    Column(
+        "quota_key",
+        OBJECT | SHOWN,
+        lambda row: row.pair.quota_key,
+        title="Key",
+        cell=lambda row: (SHORT.get(row.pair.quota_key, clean(row.pair.quota_key)), "muted"),
+        text=lambda row: row.pair.quota_key,
+        layout=ScreenColumn("key", "Quota", width=7, priority=92),
+    ),
+    Column("broker_id", OBJECT, lambda row: row.broker_id, "number"),
+    Column(
+        "utilisation",
+        OBJECT | SHOWN,
+        lambda row: row.utilisation,
+        "number",
+        title="Used",
+        cell=_used,
+        order=lambda row: -(row.utilisation or 0.0),
+        layout=ScreenColumn("used", "Used", width=5, align="right", priority=95, sort_key="P"),
+    ),
+    Column(
+        "series",
+        OBJECT | SHOWN,
+        lambda row: [[at.isoformat(), rate] for at, rate in row.series],
+        "object",
+        title="Rate",
+        cell=lambda row: (spark(row.series, BARS, row.quota_value), state(row)[1] or "muted"),
+        text=lambda row: spark(row.series, MORE_BARS, row.quota_value),
+        layout=ScreenColumn("bars", "", width=BARS, priority=80),
+    ),
+    Column(
+        "rate_max",
+        OBJECT | SHOWN,
+        lambda row: row.rate_max,
+        "number",
+        title="Highest",
+        cell=lambda row: _rate(row, row.rate_max),
+        order=lambda row: -(row.rate_max or 0.0),
+        layout=ScreenColumn("rate", "Highest", width=9, align="right", priority=60, sort_key="R"),
+    ),
+    Column("rate_avg", OBJECT, lambda row: row.rate_avg, "number"),
+    Column(
+        "quota_value",
+        OBJECT | SHOWN,
+        lambda row: row.quota_value,
+        "number",
+        title="Limit",
+        cell=limit_text,
+        layout=ScreenColumn("limit", "Limit", width=9, align="right", priority=91),
+    ),
+    Column(
+        "throttle_ms",
+        OBJECT | SHOWN,
+        lambda row: row.throttle_ms,
+        "number",
+        Unit.MILLISECONDS,
+        title="Waited",
+        cell=lambda row: (waited(row), "failed") if row.throttle_ms else "",
+        layout=ScreenColumn("waited", "Waited", width=8, align="right", priority=93, sort_key="W"),
+    ),
+    Column("throttled_requests", OBJECT, lambda row: row.throttled_requests, "number"),
+    Column(
+        "headroom",
+        OBJECT | SHOWN,
+        lambda row: row.headroom,
+        "number",
+        title="Headroom",
+        cell=lambda row: (_rate(row, row.headroom), "muted"),
+        layout=ScreenColumn("headroom", "Headroom", width=10, align="right", priority=70),
+    ),
+    Column(
+        "level",
+        OBJECT | SHOWN,
+        lambda row: row.level,
+        "number",
+        title="Level",
+        cell=lambda row: (level_text(row.level), "muted"),
+        left=True,
+        layout=ScreenColumn("level", "Level", min_width=8, max_width=30, priority=50),
+    ),
+    Column(
+        "suggested_value",
+        OBJECT | LIST,
+        lambda row: row.suggested_value,
+        "number",
+        title="Suggested",
+        text=lambda row: _rate(row, row.suggested_value),
+    ),
+    Column("reason", OBJECT | LIST, lambda row: row.reason, title="Why"),
+    orders={
+        "list": (
+            "cluster",
+            "pair",
+            "quota_key",
+            "rate_max",
+            "quota_value",
+            "utilisation",
+            "level",
+            "throttle_ms",
+            "headroom",
+            "suggested_value",
+            "series",
+        ),
+        "data": (*Usage._fields, *Pair._fields),
+    },
+)
+"""A pair of user and client with one of its quotas, the nearest to its limit first."""
 
 
 def usage_lines(usage: Usage) -> list[Line]:

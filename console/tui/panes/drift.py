@@ -12,47 +12,19 @@ from console.pipeline import entities
 from console.pipeline.reader import SCOPES, Drifted, drift
 from console.present.columns import clock
 from console.present.drift_now import brokers_now, since_start
-from console.present.lake_rows import DriftRow, drift_cells, drift_lines, drift_rows, row_name
+from console.present.lake_rows import START, DriftRow, drift_columns, drift_lines, drift_rows, row_name
 from console.present.text import Cell, Line, clean
 from console.session.lake_staging import AS_THE_LAKE_SAYS, CONFIG_TYPES, NoEdit, Wish, align, config_resource, edit_text
 from console.tui import keymap
 from console.tui.panes.lake_view import LakeAnswer, LakeView
 from console.tui.panes.view import PaneHost, bindings
-from widgets.row_source import Column
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
     from console.pipeline.reader import Tables
 
-START = "start"
-"""Stands for the scope of the baseline where there is no lake: what was when watching began."""
 _TITLES = {"broker": "Brokers", "cluster": "Clusters", "baseline": "Baseline"}
 _NAMED = {"broker": "brokers", "cluster": "clusters", "baseline": "the baseline"}
-
-
-def _columns(scope: str, peers: Sequence[str]) -> tuple[Column, ...]:
-    """Return the fixed columns, then one for each peer.
-
-    Args:
-        scope: one of `SCOPES`, or `START`.
-        peers: ids of brokers or clusters. The first ones stay longest on a narrow screen.
-    """
-    most = {"baseline": "Wanted", START: "At start"}.get(scope, "Most")
-    return (
-        Column("severity", width=2, gutter=True),
-        Column("key", "Key", flex=2, min_width=22, max_width=70, sort_key="N"),
-        Column("most", most, flex=1, min_width=8, max_width=30, priority=95),
-        *(
-            Column(
-                f"peer-{name}",
-                "Now" if scope == START else clean(name, 16),
-                min_width=5,
-                max_width=24,
-                priority=90 - min(place, 80),
-            )
-            for place, name in enumerate(peers)
-        ),
-    )
 
 
 class DriftView(LakeView[DriftRow]):
@@ -62,7 +34,7 @@ class DriftView(LakeView[DriftRow]):
     TABLE = "drift"
     ENTER = "align"
     BINDINGS = bindings(keymap.DRIFT)
-    COLUMNS = _columns("broker", ())
+    COLUMNS = drift_columns("broker", ()).layout
     EMPTY = "nothing differs"
     ADDS = "no lake: `kac lake collect` adds other clusters, a baseline, and since when"
 
@@ -71,6 +43,7 @@ class DriftView(LakeView[DriftRow]):
         self._scope = SCOPES[0]
         self._peers: tuple[str, ...] = ()
         self._drawn: tuple[str, tuple[str, ...]] = (self._scope, self._peers)
+        self._columns = drift_columns(*self._drawn)
         self._made: tuple[tuple[object, ...], list[DriftRow]] = ((), [])
 
     def question(self) -> Hashable:
@@ -107,7 +80,8 @@ class DriftView(LakeView[DriftRow]):
         scope = START if self._scope == "baseline" and self.is_without else self._scope
         if (scope, self._peers) != self._drawn:
             self._drawn = (scope, self._peers)
-            self.table.set_columns(_columns(*self._drawn), type(self._all)((), self.key, self.cells))
+            self._columns = drift_columns(*self._drawn)
+            self.table.set_columns(self._columns.layout, type(self._all)((), self.key, self.cells))
         super().draw()
 
     def _names(self) -> tuple[str, ...]:
@@ -134,11 +108,11 @@ class DriftView(LakeView[DriftRow]):
 
     def cells(self, row: DriftRow) -> list[Cell]:
         """Return the cells of a row."""
-        return drift_cells(row, self._peers)
+        return self._columns.cells(row)
 
     def sort_key(self, column: str) -> Callable[[DriftRow], Any]:
-        """Return a key by name."""
-        return lambda row: (row_name(row), column)
+        """Return the column's key."""
+        return self._columns.sort_key(column)
 
     def crumbs(self) -> Line:
         """Return the three scopes, with the current one marked."""

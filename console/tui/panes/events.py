@@ -10,17 +10,16 @@ from console.model.quota import QuotaEntity
 from console.pipeline.reader import PAGE, Wanted, first_polls, timeline
 from console.present.columns import clock
 from console.present.events import (
-    COLUMNS,
+    EVENTS,
     GROUPS,
     about_of,
-    cells,
     concerns,
     side,
     what_text,
     who_text,
     words,
 )
-from console.present.lake_rows import PastRow, change_lines, of_change
+from console.present.lake_rows import PastRow, as_event, change_lines, of_change
 from console.present.names import plural
 from console.present.text import Cell, Line, clean
 from console.session.event_feed import event_lines, way_back
@@ -48,7 +47,7 @@ class EventsView(LakeView[Row]):
     TABLE = "history"
     ENTER = "take back"
     BINDINGS = bindings(keymap.EVENTS)
-    COLUMNS = COLUMNS
+    COLUMNS = EVENTS.layout
     NEWEST_FIRST = True
     ADDS = "no lake: `kac lake collect` adds what changed before, and who did it"
 
@@ -121,9 +120,7 @@ class EventsView(LakeView[Row]):
 
     def cells(self, row: Row) -> list[Cell]:
         """Return the cells of a row."""
-        if isinstance(row, Event):
-            return cells(row)
-        return [row.sure, (row.when, "muted"), row.what, (row.old, "muted"), row.new, (row.who, "muted")]
+        return EVENTS.cells(row) if isinstance(row, Event) else as_event(row)
 
     def crumbs(self) -> Line:
         """Return the entity, since when events are recorded, and which kinds are shown."""

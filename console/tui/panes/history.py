@@ -16,7 +16,7 @@ from console.plan.edits import Edit
 from console.present.columns import clock
 from console.present.events import concerns
 from console.present.failures import how_to_settle
-from console.present.lake_rows import PastRow, change_lines, of_change, of_event, of_journal, past_cells
+from console.present.lake_rows import PAST, PastRow, change_lines, of_change, of_event, of_journal
 from console.present.text import Cell, Line, clean
 from console.session.event_feed import event_lines, way_back
 from console.session.lake_staging import UNKNOWN, NoEdit, Wish, edit_text, undo
@@ -24,7 +24,6 @@ from console.triage.events import Kind
 from console.tui import keymap
 from console.tui.panes.lake_view import NO_ANSWER, LakeAnswer, LakeView
 from console.tui.panes.view import PaneHost, bindings
-from widgets.row_source import Column
 from widgets.row_table import RowTable, TextSearch
 
 if TYPE_CHECKING:
@@ -44,13 +43,7 @@ class HistoryView(LakeView[PastRow]):
     TABLE = "history"
     ENTER = "undo"
     BINDINGS = bindings(keymap.HISTORY)
-    COLUMNS = (
-        Column("sure", width=2, gutter=True),
-        Column("when", "When", width=11),
-        Column("what", "What", flex=3, min_width=24, max_width=90, priority=95),
-        Column("change", "Was → became", flex=2, min_width=16, max_width=80, priority=90),
-        Column("who", "Who", min_width=6, max_width=10, priority=96),
-    )
+    COLUMNS = PAST.layout
     EMPTY = "nothing changed"
     NEWEST_FIRST = True
     ADDS = "no lake: `kac lake collect` adds what changed before, and who did it"
@@ -160,11 +153,11 @@ class HistoryView(LakeView[PastRow]):
 
     def cells(self, row: PastRow) -> list[Cell]:
         """Return the cells of a row."""
-        return past_cells(row)
+        return PAST.cells(row)
 
     def sort_key(self, column: str) -> Callable[[PastRow], Any]:
-        """Return a key by the column's text. No column has a key that sorts."""
-        return lambda row: getattr(row, column)
+        """Return the column's key. No column has one to press."""
+        return PAST.sort_key(column)
 
     def crumbs(self) -> Line:
         """Return whose history it is, and its source."""

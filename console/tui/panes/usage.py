@@ -12,20 +12,18 @@ from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues
 from console.pipeline.reader import Usage, Window, hottest, minutes
 from console.plan.edits import Edit
 from console.present.lake import level_text, pair_text
-from console.present.lake_rows import plot, quotas_now, usage_cells, usage_lines
+from console.present.lake_rows import USAGE, plot, quotas_now, usage_lines
 from console.present.text import Cell, Line
 from console.session.lake_staging import UNKNOWN, Wish, edit_text, suggested
 from console.tui import keymap
 from console.tui.panes.lake_view import LakeAnswer, LakeView
 from console.tui.panes.view import PaneHost, bindings
 from console.tui.reading import start
-from widgets.row_source import Column
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
     from console.pipeline.reader import Tables
 
-BARS = 8
 PLOT_HEIGHT = 14
 
 
@@ -40,18 +38,7 @@ class UsageView(LakeView[Usage]):
     TABLE = "quota_usage"
     ENTER = "set suggested"
     BINDINGS = bindings(keymap.USAGE)
-    COLUMNS = (
-        Column("state", width=2, gutter=True),
-        Column("pair", "User / client", flex=1, min_width=14, max_width=60, sort_key="N"),
-        Column("key", "Quota", width=7, priority=92),
-        Column("used", "Used", width=5, align="right", priority=95, sort_key="P"),
-        Column("bars", "", width=BARS, priority=80),
-        Column("rate", "Highest", width=9, align="right", priority=60, sort_key="R"),
-        Column("limit", "Limit", width=9, align="right", priority=91),
-        Column("waited", "Waited", width=8, align="right", priority=93, sort_key="W"),
-        Column("headroom", "Headroom", width=10, align="right", priority=70),
-        Column("level", "Level", min_width=8, max_width=30, priority=50),
-    )
+    COLUMNS = USAGE.layout
     EMPTY = "nothing was used in this window"
     ADDS = "no lake: `kac lake update` with request logs adds who uses how much of it"
     CALM = "nothing sits at its limit"
@@ -109,17 +96,11 @@ class UsageView(LakeView[Usage]):
 
     def cells(self, row: Usage) -> list[Cell]:
         """Return the cells of a row."""
-        return usage_cells(row, BARS)
+        return USAGE.cells(row)
 
     def sort_key(self, column: str) -> Callable[[Usage], Any]:
-        """Return a key by name, or one that puts the largest value first."""
-        keys: dict[str, Callable[[Usage], Any]] = {
-            "pair": lambda row: pair_text(row.pair),
-            "used": lambda row: -(row.utilisation or 0.0),
-            "rate": lambda row: -(row.rate_max or 0.0),
-            "waited": lambda row: -row.throttle_ms,
-        }
-        return keys[column]
+        """Return the column's key."""
+        return USAGE.sort_key(column)
 
     def crumbs(self) -> Line:
         """Return the title, and that usage is an estimate."""
