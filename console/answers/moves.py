@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import ceil
+from typing import TypeVar
 
-from console.answers.results import Column, Row, Table
+from msgspec.structs import replace
+
+from console.answers.results import Row, Table, table_of
 from console.language.interpret import command_of
-from console.model.numbers import Data, commas, json_text
+from console.model.numbers import json_text
 from console.model.snapshot import ReadFailure
 from console.operations.forecast import BrokerForecast, Forecast
 from console.operations.goals import Goal, within_a_broker
-from console.operations.proposal import DirMove, Proposal, Relocation
+from console.operations.proposal import Proposal
 from console.operations.throttle import throttle_edits
 from console.plan.amounts import byte_count, duration
 from console.plan.kinds.moves import MoveReplicas
 from console.plan.kinds.replica_dirs import MoveReplicaDir, directories_of
+from console.present.columns import Columns
+from console.present.moves import BROKERS_AFTER, DIR_MOVES, DIRS_AFTER, RELOCATIONS
 from console.present.names import plural
 
+R = TypeVar("R")
+UNMOVED = "no replica has to move"
 SOME = 2
 """Partitions that are named where there are many."""
-_MOVES = tuple(map(Column, ("Topic", "Partition", "From", "To", "Copies")))
-_DIR_MOVES = tuple(map(Column, ("Topic", "Partition", "Broker", "From", "To", "Copies")))
-_DIRS = tuple(map(Column, ("Broker", "Directory", "Replicas", "Holds", "Copies", "Free then")))
-_BROKERS = tuple(map(Column, ("Broker", "Replicas", "Leads", "Holds", "Copies", "Is read", "Free then")))
 
 
 def moves_tables(
@@ -34,69 +37,12 @@ def moves_tables(
     waiting = (held,) if proposal.held else ()
     notes = (*_notes(said), *(f"! {line}" for line in proposal.waits))
     if within_a_broker(goal):
-        rows = tuple(map(_dir_move_row, proposal.dirs))
-        moves = Table("dir_moves", _DIR_MOVES, rows, str(goal), "no replica has to move", notes, problems)
-        return (moves, *waiting, Table("dirs", _DIRS, tuple(_dir_rows(said)), "directories before → after"))
-    rows = tuple(map(_move_row, proposal.moves))
-    moves = Table("moves", _MOVES, rows, str(goal), "no replica has to move", notes, problems)
-    return (moves, *waiting, Table("brokers", _BROKERS, tuple(_broker_rows(said)), "brokers before → after"))
-
-
-def _dir_move_row(move: DirMove) -> Row:
-    cells = (move.topic, str(move.number), str(move.broker), move.before, move.after, byte_count(move.size))
-    data: dict[str, Data] = {
-        "topic": move.topic,
-        "partition": move.number,
-        "broker": move.broker,
-        "from": move.before,
-        "to": move.after,
-        "bytes": move.size,
-    }
-    return Row(cells, data)
-
-
-def _dir_rows(said: Forecast) -> Iterator[Row]:
-    for each in said.dirs:
-        cells = (
-            str(each.broker),
-            each.path,
-            _before_after(each.replicas),
-            f"{byte_count(each.bytes[0])} → {byte_count(each.bytes[1])}",
-            byte_count(each.copied),
-            _free(each.free),
-        )
-        data: dict[str, Data] = {
-            "broker": each.broker,
-            "directory": each.path,
-            "replicas": list(each.replicas),
-            "bytes": list(each.bytes),
-            "copied": each.copied,
-            "free": each.free if each.free >= 0 else None,
-        }
-        yield Row(cells, data)
-
-
-def _before_after(counts: tuple[int, int]) -> str:
-    return f"{counts[0]:,} → {counts[1]:,}"
-
-
-def _free(free: int) -> str:
-    return byte_count(free) if free >= 0 else "unknown"
-
-
-def _move_row(move: Relocation) -> Row:
-    before, after = commas(move.before), commas(move.after)
-    copies = byte_count(move.size) if move.added else "nothing"
-    if len(move.added) > 1:
-        copies = f"{len(move.added)} × {copies}"
-    data: dict[str, Data] = {
-        "topic": move.topic,
-        "partition": move.number,
-        "from": list(move.before),
-        "to": list(move.after),
-        "bytes": move.bytes,
-    }
-    return Row((move.topic, str(move.number), before, after, copies), data)
+        moves = table_of("dir_moves", DIR_MOVES, proposal.dirs, str(goal), UNMOVED)
+        after = table_of("dirs", DIRS_AFTER, said.dirs, "directories before → after")
+    else:
+        moves = table_of("moves", RELOCATIONS, proposal.moves, str(goal), UNMOVED)
+        after = table_of("brokers", BROKERS_AFTER, said.brokers, "brokers before → after")
+    return (replace(moves, notes=notes, problems=problems), *waiting, after)
 
 
 def _held_row(held: tuple[str, int, str]) -> Row:
@@ -135,23 +81,6 @@ def moved_text(said: Forecast) -> str:
     return plural(said.replicas, "replica") if said.replicas else plural(said.partitions, "partition")
 
 
-def _broker_rows(said: Forecast) -> Iterator[Row]:
-    for each in said.brokers:
-        held = f"{byte_count(each.bytes[0])} → {byte_count(each.bytes[1])}"
-        counts = map(_before_after, (each.replicas, each.leads))
-        cells = (str(each.id), *counts, held, byte_count(each.copied), byte_count(each.read), _free(each.free))
-        data: dict[str, Data] = {
-            "broker": each.id,
-            "replicas": list(each.replicas),
-            "leads": list(each.leads),
-            "bytes": list(each.bytes),
-            "copied": each.copied,
-            "read": each.read,
-            "free": each.free if each.free >= 0 else None,
-        }
-        yield Row(cells, data)
-
-
 MOST_LINES = 8
 """The most brokers, and partitions that have to wait, in a question."""
 
@@ -164,27 +93,23 @@ def forecast_lines(proposal: Proposal, said: Forecast, throttle: int | None) -> 
     lines += proposal.waits
     lines += ["no throttle: copies take what disks and network give"] if throttle is None and said.bytes else []
     if said.dirs:
-        lines += _columns(_BRIEF_DIRS, [row.cells[1:] for row in _dir_rows(said)], "directories")
+        lines += _lines_of(DIRS_AFTER.without({"broker"}), said.dirs, "directories")
     else:
-        changed = [row for each, row in zip(said.brokers, _broker_rows(said), strict=True) if _changes(each)]
-        lines += _columns(_BRIEF, [(*row.cells[:3], row.cells[4], row.cells[6]) for row in changed], "brokers")
+        changed = [each for each in said.brokers if _changes(each)]
+        lines += _lines_of(BROKERS_AFTER.without({"bytes", "read"}), changed, "brokers")
     return [*lines, *held_lines(proposal)]
 
 
-def _columns(head: Sequence[str], rows: Sequence[Sequence[str]], what: str) -> Iterator[str]:
+def _lines_of(columns: Columns[R], rows: Sequence[R], what: str) -> Iterator[str]:
     """Yield rows below their headings, right-aligned."""
     if not rows:
         return
-    shown = [head, *rows[:MOST_LINES]]
-    widths = [max(len(cells[place]) for cells in shown) for place in range(len(head))]
+    shown = [tuple(each.title for each in columns.of("list")), *map(columns.texts, rows[:MOST_LINES])]
+    widths = [max(map(len, cells)) for cells in zip(*shown, strict=True)]
     for cells in shown:
         yield "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
     if len(rows) > MOST_LINES:
         yield f"and {len(rows) - MOST_LINES:,} more {what}"
-
-
-_BRIEF_DIRS = ("Directory", "Replicas", "Holds", "Copies", "Free then")
-_BRIEF = ("Broker", "Replicas", "Leads", "Copies", "Free then")
 
 
 def _changes(each: BrokerForecast) -> bool:

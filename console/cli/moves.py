@@ -289,12 +289,10 @@ async def _list(session: Session, output: str) -> int:
     await read_needs(session, Needs(parts=parts))
     tell = Printer(output)
     tell(operations_table((*known.open, *known.ended), known.holder.by if known.holder is not None else None))
-    owners = {place: each.number for each in known.open for place in each.running(session.snapshot)}
     problems = tuple(each for each in session.snapshot.failures if each.part in parts)
-    tell(running_moves_table(session.snapshot, owners, problems))
-    copying = {place: each.number for each in known.open for place in each.copying(session.snapshot)}
+    tell(running_moves_table(session.snapshot, known.open, problems))
     unread = tuple(each for each in problems if each.part == "log_dirs")
-    copies = dir_copies_table(session.snapshot, copying, unread)
+    copies = dir_copies_table(session.snapshot, known.open, unread)
     if copies.rows or output == "json":
         tell(copies)
     return WAITING if known.open and known.open[0].progress and known.open[0].progress.waits else DONE

@@ -308,6 +308,18 @@ class Reassignment(Struct, frozen=True):
     removing: tuple[int, ...]
 
 
+def original(move: Reassignment) -> tuple[int, ...]:
+    """Return the replicas before a move, without the added ones (PartitionReassignmentRevert), in the brokers' order:
+    those that the move keeps come first.
+    """
+    return tuple(replica for replica in move.replicas if replica not in move.adding)
+
+
+def destination(move: Reassignment) -> tuple[int, ...]:
+    """Return the replicas once a move is done."""
+    return tuple(replica for replica in move.replicas if replica not in move.removing)
+
+
 class ReplicaLogs(Struct, frozen=True):
     """What the replicas of one partition hold, by broker, of those that answered.
 

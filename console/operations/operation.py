@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from console.model.cluster import destination
 from console.model.journal_lines import Origin, Who
 from console.model.snapshot import (
     DirCopy,
@@ -25,7 +26,7 @@ from console.model.snapshot import (
 from console.operations.goals import Goal
 from console.operations.proposal import DirMove, Relocation
 from console.operations.throttle import Owned, Throttles
-from console.plan.kinds.moves import destination, moves_in
+from console.plan.kinds.moves import moves_in
 
 
 class State(StrEnum):

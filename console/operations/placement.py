@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field
 
-from console.model.cluster import Broker, LogDir, Partition, Reassignment
+from console.model.cluster import Broker, LogDir, Partition, Reassignment, destination
 from console.model.config import min_isr
 from console.model.snapshot import Snapshot, TopicPartition, held_sizes, replica_sizes
-from console.plan.kinds.moves import destination, moves_in
+from console.plan.kinds.moves import moves_in
 
 PARTS = frozenset({"cluster", "topics", "reassignments", "log_dirs"})
 """The parts of a snapshot that a placement is made of; with them the configs of all topics, for min ISR."""

@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
+from console.model.cluster import destination, original
 from console.model.config import broker_resource
-from console.model.numbers import commas, long_number
-from console.model.snapshot import Snapshot, TopicPartition, dir_copies
-from console.operations.operation import Operation
-from console.plan.amounts import byte_count, byte_rate
+from console.model.journal_lines import Origin
+from console.model.numbers import Data, commas, long_number
+from console.model.snapshot import DirCopy, ReplicaPlace, Snapshot, TopicPartition, dir_copies
+from console.operations.forecast import BrokerForecast, DirForecast
+from console.operations.operation import Operation, Progress, copied_bytes
+from console.operations.proposal import DirMove, Relocation
+from console.plan.amounts import Unit, byte_count, byte_rate
 from console.plan.kinds.leaders import preferred_elections
-from console.plan.kinds.moves import destination, moves_in, original
+from console.plan.kinds.moves import moves_in
 from console.plan.stale_throttles import LOG_DIRS_RATE, RATES
-from console.present.columns import SCREEN, Column, Columns, clock, highest_first, time_text
+from console.present.columns import (
+    ABSENT,
+    LIST,
+    OBJECT,
+    SCREEN,
+    SHOWN,
+    Column,
+    Columns,
+    clock,
+    highest_first,
+    time_text,
+)
 from console.present.names import NOTHING
 from console.present.text import Cell, Line, clean
 from console.triage.moves import STALLS, Copy
 from widgets.row_source import Column as ScreenColumn
 
 Replica = tuple[str, int, int]
+R = TypeVar("R")
+OUTSIDE = "not of this host's journal"
+"""Stands for the operation of a move that another host, or another tool, began."""
 
 
 class MoveRow(NamedTuple):
@@ -28,7 +46,8 @@ class MoveRow(NamedTuple):
     copies: by the broker that gets a replica, of those whose size is known; of an operation those of all its moves.
     dead: brokers that get a replica and are not alive. limits: brokers that copy, with their throttle in bytes/s.
     operation: of the move, or the row itself. worker: who works on the operation, ``""`` for no process. within: the
-    broker of a replica that stays on it, and its directories before and after.
+    broker of a replica that stays on it, and its directories before and after. held: of a partition the bytes that its
+    new replicas have, and lack, as one poll shows them.
     """
 
     place: TopicPartition | None
@@ -40,6 +59,7 @@ class MoveRow(NamedTuple):
     operation: Operation | None = None
     worker: str = ""
     within: tuple[int, str, str] | None = None
+    held: tuple[int, int] = (0, 0)
 
     @property
     def still(self) -> tuple[int, ...]:
@@ -79,7 +99,7 @@ def move_rows(
     operations: Sequence[Operation],
     worker: str,
 ) -> list[MoveRow]:
-    """Return the rows of moves and of the operations that they belong to.
+    """Return the rows of moves and of the operations that they belong to, as two polls or more show them.
 
     Args:
         snapshot: has the moves, the configs of throttles and the log directories.
@@ -106,6 +126,29 @@ def move_rows(
         held = tuple(copy for row in rows if row.operation is each for copy in row.copies)
         heads.append(MoveRow(None, copies=held, operation=each, worker=worker))
     return [*heads, *rows]
+
+
+def running_rows(snapshot: Snapshot, operations: Sequence[Operation]) -> list[MoveRow]:
+    """Return the rows of the partitions that move between brokers, as one poll shows them.
+
+    Args:
+        snapshot: has the moves and the log directories.
+        operations: those that are not over.
+
+    Returns:
+        By topic and partition.
+    """
+    owners = {place: each for each in operations for place in each.running(snapshot)}
+    return [
+        MoveRow(
+            place,
+            original(move),
+            destination(move),
+            operation=owners.get(place),
+            held=copied_bytes(snapshot, [place]),
+        )
+        for place, move in sorted(moves_in(snapshot).items())
+    ]
 
 
 def _rows_within(
@@ -183,7 +226,40 @@ def _left_cell(row: MoveRow) -> Cell:
     return time_text(row.left())
 
 
+def _bytes(name: str, title: str, get: Callable[[R], int]) -> Column[R]:
+    """Return a column of bytes; of less than none it is not known how many."""
+
+    def text(row: R) -> str:
+        return byte_count(held) if (held := get(row)) >= 0 else "unknown"
+
+    def value(row: R) -> int | None:
+        return held if (held := get(row)) >= 0 else None
+
+    return Column(name, OBJECT | LIST, value, "number", Unit.BYTES, title=title, text=text, left=True)
+
+
+def _owner_column(get: Callable[[R], Operation | None]) -> Column[R]:
+    """Return the column of the operation that something belongs to."""
+
+    def value(row: R) -> int | None:
+        return operation.number if (operation := get(row)) is not None else None
+
+    def text(row: R) -> str:
+        return OUTSIDE if (number := value(row)) is None else str(number)
+
+    return Column("operation", OBJECT | LIST, value, "number", title="Operation", text=text, left=True)
+
+
 MOVES: Columns[MoveRow] = Columns(
+    Column("topic", OBJECT | LIST, lambda row: ABSENT if row.place is None else row.place[0], title="Topic"),
+    Column(
+        "partition",
+        OBJECT | LIST,
+        lambda row: ABSENT if row.place is None else row.place[1],
+        "number",
+        title="Partition",
+        left=True,
+    ),
     Column(
         "place",
         SCREEN,
@@ -192,16 +268,33 @@ MOVES: Columns[MoveRow] = Columns(
         layout=ScreenColumn("place", "Topic, partition", min_width=14, max_width=40, priority=100, sort_key="P"),
     ),
     Column(
-        "before",
-        SCREEN,
+        "from",
+        OBJECT | SHOWN,
+        lambda row: list(row.before),
+        "object",
+        title="From",
         cell=_from_cell,
         layout=ScreenColumn("before", "From", min_width=6, max_width=16, priority=80),
     ),
-    Column("after", SCREEN, cell=_to_cell, layout=ScreenColumn("after", "To", min_width=8, max_width=24, priority=85)),
+    Column(
+        "to",
+        OBJECT | SHOWN,
+        lambda row: list(row.after),
+        "object",
+        title="To",
+        cell=_to_cell,
+        layout=ScreenColumn("after", "To", min_width=8, max_width=24, priority=85),
+    ),
     Column(
         "copied",
-        SCREEN,
+        OBJECT | SHOWN,
+        lambda row: row.held[0],
+        "number",
+        Unit.BYTES,
+        title="Copied",
         cell=_copied_cell,
+        text=lambda row: byte_count(row.held[0]),
+        left=True,
         layout=ScreenColumn("copied", "Copied", min_width=19, max_width=26, align="right", priority=95),
     ),
     Column(
@@ -212,9 +305,201 @@ MOVES: Columns[MoveRow] = Columns(
         layout=ScreenColumn("rate", "Rate", min_width=8, max_width=14, align="right", priority=75, sort_key="B"),
     ),
     Column(
-        "left", SCREEN, cell=_left_cell, layout=ScreenColumn("left", "Left", min_width=8, max_width=14, priority=90)
+        "time_left",
+        SCREEN,
+        cell=_left_cell,
+        layout=ScreenColumn("left", "Left", min_width=8, max_width=14, priority=90),
+    ),
+    _bytes("left", "Left", lambda row: row.held[1]),
+    _owner_column(lambda row: row.operation),
+)
+"""Moves between brokers. The screen, which polls again and again, has the time that is left, a table the bytes."""
+
+
+class CopyRow(NamedTuple):
+    """A replica that its broker copies from one log directory into another."""
+
+    place: ReplicaPlace
+    copy: DirCopy
+    operation: Operation | None = None
+
+
+def copy_rows(snapshot: Snapshot, operations: Sequence[Operation]) -> list[CopyRow]:
+    """Return the replicas that brokers copy between their log directories.
+
+    Args:
+        snapshot: has the log directories.
+        operations: those that are not over.
+    """
+    owners = {place: each for each in operations for place in each.copying(snapshot)}
+    return [CopyRow(place, copy, owners.get(place)) for place, copy in dir_copies(snapshot.log_dirs).items()]
+
+
+COPIES: Columns[CopyRow] = Columns(
+    Column("topic", OBJECT | LIST, lambda row: row.place[0], title="Topic"),
+    Column("partition", OBJECT | LIST, lambda row: row.place[1], "number", title="Partition", left=True),
+    Column("broker", OBJECT | LIST, lambda row: row.place[2], "number", title="Broker", left=True),
+    Column("from", OBJECT | LIST, lambda row: row.copy.before, title="From"),
+    Column("to", OBJECT | LIST, lambda row: row.copy.after, title="To"),
+    _bytes("copied", "Copied", lambda row: row.copy.copied),
+    _bytes("of", "Of", lambda row: row.copy.size),
+    Column("behind", OBJECT | LIST, lambda row: row.copy.behind, "number", title="Behind", left=True),
+    _owner_column(lambda row: row.operation),
+)
+"""Copies between directories of a broker. Behind: records that a copy lacks."""
+
+
+class OperationRow(NamedTuple):
+    """An operation, open or over. holder: the process that works on the open one."""
+
+    operation: Operation
+    holder: Origin | None = None
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far it is; None before the first poll, and once it is over."""
+        return self.operation.progress if self.operation.ended is None else None
+
+    @property
+    def copied(self) -> int:
+        """The bytes that it has copied so far; 0 once it is over."""
+        return self.progress.copied if self.progress is not None else 0
+
+    @property
+    def left(self) -> int:
+        """The bytes that are still to be copied."""
+        return self.progress.left if self.progress is not None else 0
+
+
+def _holder(row: OperationRow) -> Data:
+    if row.holder is None or row.operation.ended is not None:
+        return None
+    return {"host": row.holder.host, "pid": row.holder.pid}
+
+
+OPERATIONS: Columns[OperationRow] = Columns(
+    Column("operation", OBJECT | LIST, lambda row: row.operation.number, "number", title="Operation", left=True),
+    Column("goal", OBJECT | LIST, lambda row: str(row.operation.goal), title="Goal"),
+    Column("state", OBJECT | LIST, lambda row: row.operation.state.value, "word", title="State"),
+    Column(
+        "throttle",
+        OBJECT | LIST,
+        lambda row: row.operation.throttle,
+        "number",
+        Unit.BYTES_PER_SECOND,
+        title="Throttle",
+        text=lambda row: f"{byte_count(row.operation.throttle)}/s" if row.operation.throttle is not None else "none",
+        left=True,
+    ),
+    Column("steps", OBJECT | LIST, lambda row: len(row.operation.steps), "number", title="Steps", left=True),
+    Column("partitions", OBJECT, lambda row: len(row.operation.moves()), "number"),
+    Column("replicas", OBJECT, lambda row: len(row.operation.dir_moves()), "number"),
+    Column(
+        "copied",
+        OBJECT | LIST,
+        lambda row: row.copied,
+        "number",
+        Unit.BYTES,
+        title="Copied",
+        text=lambda row: byte_count(row.copied if row.operation.ended is None else row.operation.bytes),
+        left=True,
+    ),
+    Column(
+        "left",
+        OBJECT | LIST,
+        lambda row: row.left,
+        "number",
+        Unit.BYTES,
+        title="Left",
+        text=lambda row: byte_count(row.left) if row.operation.ended is None else "",
+        left=True,
+    ),
+    Column(
+        "begun",
+        OBJECT | LIST,
+        lambda row: row.operation.at.isoformat(),
+        title="Begun",
+        text=lambda row: clock(row.operation.at),
+    ),
+    Column("ended", OBJECT, lambda row: row.operation.ended.isoformat() if row.operation.ended is not None else None),
+    Column("cancelling", OBJECT, lambda row: row.operation.cancelling, "boolean"),
+    Column("waits", OBJECT, lambda row: list(row.progress.waits) if row.progress is not None else [], "object"),
+    Column("holder", OBJECT, _holder, "object"),
+)
+"""Operations with their progress. An ended one has all its bytes copied, in the text alone."""
+
+
+# -- what a proposal moves ---------------------------------------------------------------------------------------------
+
+
+def _copies(move: Relocation) -> str:
+    copies = byte_count(move.size) if move.added else "nothing"
+    return f"{len(move.added)} × {copies}" if len(move.added) > 1 else copies
+
+
+RELOCATIONS: Columns[Relocation] = Columns(
+    Column("topic", OBJECT | LIST, lambda move: move.topic, title="Topic"),
+    Column("partition", OBJECT | LIST, lambda move: move.number, "number", title="Partition", left=True),
+    Column(
+        "from",
+        OBJECT | LIST,
+        lambda move: list(move.before),
+        "object",
+        title="From",
+        text=lambda move: commas(move.before),
+    ),
+    Column(
+        "to", OBJECT | LIST, lambda move: list(move.after), "object", title="To", text=lambda move: commas(move.after)
+    ),
+    Column(
+        "bytes", OBJECT | LIST, lambda move: move.bytes, "number", Unit.BYTES, title="Copies", text=_copies, left=True
     ),
 )
+"""Partitions that move between brokers."""
+DIR_MOVES: Columns[DirMove] = Columns(
+    Column("topic", OBJECT | LIST, lambda move: move.topic, title="Topic"),
+    Column("partition", OBJECT | LIST, lambda move: move.number, "number", title="Partition", left=True),
+    Column("broker", OBJECT | LIST, lambda move: move.broker, "number", title="Broker", left=True),
+    Column("from", OBJECT | LIST, lambda move: move.before, title="From"),
+    Column("to", OBJECT | LIST, lambda move: move.after, title="To"),
+    _bytes("bytes", "Copies", lambda move: move.size),
+)
+"""Replicas that move into another directory of their broker."""
+
+
+def _before_after(name: str, title: str, get: Callable[[R], tuple[int, int]], text: Callable[[int], str]) -> Column[R]:
+    """Return the column of a number before all moves, and after them."""
+
+    def shown(row: R) -> str:
+        before, after = get(row)
+        return f"{text(before)} → {text(after)}"
+
+    return Column(name, OBJECT | LIST, lambda row: list(get(row)), "object", title=title, text=shown)
+
+
+def _count(number: int) -> str:
+    return f"{number:,}"
+
+
+BROKERS_AFTER: Columns[BrokerForecast] = Columns(
+    Column("broker", OBJECT | LIST, lambda each: each.id, "number", title="Broker", left=True),
+    _before_after("replicas", "Replicas", lambda each: each.replicas, _count),
+    _before_after("leads", "Leads", lambda each: each.leads, _count),
+    _before_after("bytes", "Holds", lambda each: each.bytes, byte_count),
+    _bytes("copied", "Copies", lambda each: each.copied),
+    _bytes("read", "Is read", lambda each: each.read),
+    _bytes("free", "Free then", lambda each: each.free),
+)
+"""Brokers before and after a proposal's moves."""
+DIRS_AFTER: Columns[DirForecast] = Columns(
+    Column("broker", OBJECT | LIST, lambda each: each.broker, "number", title="Broker", left=True),
+    Column("directory", OBJECT | LIST, lambda each: each.path, title="Directory"),
+    _before_after("replicas", "Replicas", lambda each: each.replicas, _count),
+    _before_after("bytes", "Holds", lambda each: each.bytes, byte_count),
+    _bytes("copied", "Copies", lambda each: each.copied),
+    _bytes("free", "Free then", lambda each: each.free),
+)
+"""Log directories before and after a proposal's moves."""
 
 
 # -- all about one -----------------------------------------------------------------------------------------------------
@@ -244,7 +529,7 @@ def detail_lines(row: MoveRow, snapshot: Snapshot) -> list[Line]:
         snapshot: has the leaders, on which the last line is.
     """
     lines: list[Line] = [[(row.name, "")]]
-    lines += _of_operation(row) if row.operation is not None else [_labelled("Owner", "not of this host's journal")]
+    lines += _of_operation(row) if row.operation is not None else [_labelled("Owner", OUTSIDE)]
     if row.place is not None:
         lines += _of_move(row)
     return [*lines, *leader_lines(snapshot)]

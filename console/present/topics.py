@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from console.model.changes import TopicTarget
-from console.model.cluster import LogDir, Partition, Reassignment, Topic
+from console.model.cluster import LogDir, Partition, Reassignment, Topic, destination, original
 from console.model.codes import TOPIC
 from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
@@ -297,17 +297,10 @@ def rows_of_partitions(topic: Topic, moves: Iterable[Reassignment], rates: Rates
     ]
 
 
-def _from_to(move: Reassignment) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the replicas before and after a move."""
-    before = tuple(each for each in move.replicas if each not in move.adding)
-    return before, tuple(each for each in move.replicas if each not in move.removing)
-
-
 def _partition_wrong(row: PartitionRow) -> Cell:
     partition = row.partition
     if row.move is not None and partition.leader >= 0:
-        before, after = map(commas, _from_to(row.move))
-        return (f"moves {before} → {after}", "pending")
+        return (f"moves {commas(original(row.move))} → {commas(destination(row.move))}", "pending")
     if partition.error:
         return (clean(partition.error), "failed")
     if partition.leader < 0:
@@ -378,13 +371,13 @@ PARTITIONS: Columns[PartitionRow] = Columns(
     Column(
         "moves_from",
         DATA,
-        lambda row: list(_from_to(row.move)[0]) if row.move is not None else ABSENT,
+        lambda row: list(original(row.move)) if row.move is not None else ABSENT,
         "object",
     ),
     Column(
         "moves_to",
         DATA,
-        lambda row: list(_from_to(row.move)[1]) if row.move is not None else ABSENT,
+        lambda row: list(destination(row.move)) if row.move is not None else ABSENT,
         "object",
     ),
     *rate_columns(_partition_rate, bytes_priority=45, records_priority=35),

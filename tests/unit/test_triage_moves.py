@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.language.interpret import command_of
-from console.model.cluster import Partition, Reassignment
+from console.model.cluster import Partition, Reassignment, destination, original
 from console.model.snapshot import Snapshot
-from console.plan.kinds.moves import CancelMove, destination, is_unclean_to_cancel, original
+from console.plan.kinds.moves import CancelMove, is_unclean_to_cancel
 from console.session.staged_steps import first_step, staging_of
 from console.triage.cause import Certainty, Claim, Next, Severity
 from console.triage.diagnosis import diagnose

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from console.model.changes import AlterReassignments, MoveTarget, PartitionTarget, Status
-from console.model.cluster import Partition, Reassignment
+from console.model.cluster import Partition, Reassignment, destination, original
 from console.model.config import topic_resource
 from console.model.elections import NOBODY, partition_in
 from console.model.inheritance import Inheritance
@@ -52,18 +52,6 @@ class MoveReplicas(_OfMove, frozen=True):
 
     replicas: tuple[int, ...]
     resize: bool = False
-
-
-def original(move: Reassignment) -> tuple[int, ...]:
-    """Return the replicas before a move, without the added ones (PartitionReassignmentRevert), in the brokers' order:
-    those that the move keeps come first.
-    """
-    return tuple(replica for replica in move.replicas if replica not in move.adding)
-
-
-def destination(move: Reassignment) -> tuple[int, ...]:
-    """Return the replicas once a move is done."""
-    return tuple(replica for replica in move.replicas if replica not in move.removing)
 
 
 def is_move(found: Reassignment) -> bool:

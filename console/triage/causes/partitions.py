@@ -6,13 +6,22 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from console.model.cluster import ClusterInfo, LogDir, Partition, Reassignment, ReplicaLogs, Topic
+from console.model.cluster import (
+    ClusterInfo,
+    LogDir,
+    Partition,
+    Reassignment,
+    ReplicaLogs,
+    Topic,
+    destination,
+    original,
+)
 from console.model.codes import TOPIC
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, min_isr, topic_resource
 from console.model.elections import partition_in
 from console.model.numbers import LONG_MAX, long_number, time_of_day
 from console.model.snapshot import Snapshot
-from console.plan.kinds.moves import CancelMove, destination, is_unclean_to_cancel, original
+from console.plan.kinds.moves import CancelMove, is_unclean_to_cancel
 from console.plan.stale_throttles import StaleThrottle, stale_throttles
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.course import Course
