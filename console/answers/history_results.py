@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from console.answers.plan_results import conflict_reasons, conflict_row, side_data, with_source
-from console.answers.results import Column, Row, Table
-from console.journal.history import Change, Due, History, State
+from console.answers.plan_results import conflict_table, failure_columns, side_data, with_source
+from console.answers.results import Row, Table, row_of, titles
+from console.journal.history import Change, Decision, Due, History, State
 from console.journal.records import Entry
 from console.language.statements import Entity
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet
+from console.model.failure import Failure
 from console.model.inheritance import Inheritance
-from console.model.numbers import Data
 from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text
 from console.plan.conflicts import Conflict
 from console.plan.diff import after, before
+from console.plan.effective_values import EffectiveValue
 from console.plan.staged import subject
 from console.present import names
+from console.present.columns import LIST, OBJECT, Column, Columns
 from console.present.failures import failure_text, how_to_settle
 from console.present.text import clean
 
@@ -91,7 +94,6 @@ def due_line(due: Due, now: datetime) -> str:
 
 MOST = 500
 """The most edits that are shown as text; JSON output has them all."""
-_COLUMNS = tuple(map(Column, ("Change", "When", "Who", "Entity", "Key", "Was", "Became", "State")))
 
 
 def who_text(change: Change) -> str:
@@ -131,7 +133,7 @@ def history_table(
         if (since is None or change.intent.at >= since) and (until is None or change.intent.at < until)
         for place, entry in enumerate(change.entries)
         if entity is None or subject(entry.staged.edit.target) == subject(entity.subject)
-        if matches(row := history_row(change, place, entry))
+        if matches(row := row_of(JOURNAL, journal_row(change, place, entry)))
     )
     rows = tuple(found) if all_ else tuple(islice(found, MOST))
     notes = [f"! {problem}" for problem in (*past.problems, *ahead_lines(ahead, now))]
@@ -139,7 +141,7 @@ def history_table(
     notes += [f"! change {change.number}: outcome unknown; {how_to_settle(change.number)}" for change in unknown]
     if next(found, None) is not None:
         notes.append("older edits are not shown; --output json has them all")
-    return Table("history", _COLUMNS, rows, empty="no changes in the journal", notes=tuple(notes))
+    return Table("history", titles(JOURNAL), rows, empty="no changes in the journal", notes=tuple(notes))
 
 
 def _and_ahead(changes: Iterable[Change], now: datetime, ahead: list[Change]) -> Iterator[Change]:
@@ -155,49 +157,20 @@ def _filter(text: str) -> Callable[[Row], bool]:
     return lambda row: not wanted or any(wanted in cell.casefold() for cell in row.cells)
 
 
-def history_row(change: Change, place: int, entry: Entry) -> Row:
+class JournalRow(NamedTuple):
+    """One edit of a change, with the values before and after it. place: of the edit in the change."""
+
+    change: Change
+    place: int
+    entry: Entry
+    old: EffectiveValue
+    new: EffectiveValue
+
+
+def journal_row(change: Change, place: int, entry: Entry) -> JournalRow:
     """Return the row of one edit of a change."""
-    staged = entry.staged
-    edit, target = staged.edit, staged.edit.target
-    inheritance = _inheritance(entry)
-    old, new = before(edit, staged.was, inheritance), after(edit, staged.was, inheritance)
-    state = _state(change, place, entry)
-    cells = (
-        str(change.number),
-        local(change.intent.at),
-        who_text(change),
-        names.target(target),
-        edit.key,
-        with_source(target, edit.key, old),
-        with_source(target, edit.key, new),
-        state,
-    )
-    who, origin = change.intent.who, change.intent.origin
-    failure, decision = change.failure(place), change.decided.get(place)
-    data: dict[str, Data] = {
-        "change": change.number,
-        "at": change.intent.at.isoformat(),
-        "context": change.intent.context,
-        "principal": who.principal,
-        "os_user": who.os_user,
-        "sudo_user": who.sudo_user or None,
-        "ssh_client": who.ssh_client or None,
-        "host": origin.host,
-        "door": origin.door,
-        "entity": names.target(target),
-        "key": edit.key,
-        "was": side_data(old),
-        "became": side_data(new),
-        "state": change.state(place).value,
-        "error": failure.name if failure else None,
-        "message": failure.message if failure else None,
-        "until": entry.until.isoformat() if entry.until else None,
-        "overridden": entry.overridden,
-        "settled_by": decision.who.os_user if decision else None,
-        "settled_why": decision.why if decision else None,
-        "taken_back_by": change.undone[place].change if place in change.undone else None,
-    }
-    return Row(cells, data)
+    edit, was, inheritance = entry.staged.edit, entry.staged.was, _inheritance(entry)
+    return JournalRow(change, place, entry, before(edit, was, inheritance), after(edit, was, inheritance))
 
 
 def _inheritance(entry: Entry) -> Inheritance:
@@ -208,7 +181,8 @@ def _inheritance(entry: Entry) -> Inheritance:
     return Inheritance(Snapshot())
 
 
-def _state(change: Change, place: int, entry: Entry) -> str:
+def _state(row: JournalRow) -> str:
+    change, place, entry = row.change, row.place, row.entry
     words = [change.state(place).value]
     if place in change.decided:
         decision = change.decided[place]
@@ -226,13 +200,74 @@ def _state(change: Change, place: int, entry: Entry) -> str:
     return ", ".join(words)
 
 
+def _of_decision(get: Callable[[Decision], str]) -> Callable[[JournalRow], str | None]:
+    return lambda row: get(decided) if (decided := row.change.decided.get(row.place)) is not None else None
+
+
+def _why_failed(row: JournalRow) -> Failure | None:
+    return row.change.failure(row.place)
+
+
+def _taken_back_by(row: JournalRow) -> int | None:
+    return row.change.undone[row.place].change if row.place in row.change.undone else None
+
+
+JOURNAL: Columns[JournalRow] = Columns(
+    Column("change", OBJECT | LIST, lambda row: row.change.number, "number", title="Change", left=True),
+    Column(
+        "at",
+        OBJECT | LIST,
+        lambda row: row.change.intent.at.isoformat(),
+        title="When",
+        text=lambda row: local(row.change.intent.at),
+    ),
+    Column("context", OBJECT, lambda row: row.change.intent.context),
+    Column("who", LIST, title="Who", text=lambda row: who_text(row.change)),
+    Column("principal", OBJECT, lambda row: row.change.intent.who.principal),
+    Column("os_user", OBJECT, lambda row: row.change.intent.who.os_user),
+    Column("sudo_user", OBJECT, lambda row: row.change.intent.who.sudo_user or None),
+    Column("ssh_client", OBJECT, lambda row: row.change.intent.who.ssh_client or None),
+    Column("host", OBJECT, lambda row: row.change.intent.origin.host),
+    Column("door", OBJECT, lambda row: row.change.intent.origin.door),
+    Column("entity", OBJECT | LIST, lambda row: names.target(row.entry.staged.edit.target), title="Entity"),
+    Column("key", OBJECT | LIST, lambda row: row.entry.staged.edit.key, title="Key"),
+    Column(
+        "was",
+        OBJECT | LIST,
+        lambda row: side_data(row.old),
+        "object",
+        title="Was",
+        text=lambda row: with_source(row.entry.staged.edit.target, row.entry.staged.edit.key, row.old),
+    ),
+    Column(
+        "became",
+        OBJECT | LIST,
+        lambda row: side_data(row.new),
+        "object",
+        title="Became",
+        text=lambda row: with_source(row.entry.staged.edit.target, row.entry.staged.edit.key, row.new),
+    ),
+    Column("state", OBJECT | LIST, lambda row: row.change.state(row.place).value, "word", title="State", text=_state),
+    *failure_columns(_why_failed)[:2],
+    Column("until", OBJECT, lambda row: row.entry.until.isoformat() if row.entry.until else None),
+    Column("overridden", OBJECT, lambda row: row.entry.overridden, "boolean"),
+    Column("settled_by", OBJECT, _of_decision(lambda decision: decision.who.os_user)),
+    Column("settled_why", OBJECT, _of_decision(lambda decision: decision.why)),
+    Column("taken_back_by", OBJECT, _taken_back_by, "number"),
+)
+"""The journal, a row for each edit; in the text the state says what became of it since."""
+
+
+def journal_texts(row: Row) -> Mapping[str, str]:
+    """Return the texts of a row of the journal's table, by the names of its columns."""
+    return dict(zip((column.name for column in JOURNAL.of("list")), row.cells, strict=True))
+
+
 def revert_tables(stage: Table, lost: Iterable[str], moved: Sequence[Conflict]) -> Iterable[Table]:
     """Yield the tables of a revert: what it staged, with what it can't take back, and what other clients changed
     since.
     """
     yield replace(stage, notes=(*stage.notes, *(f"! {note}" for note in lost)))
     if moved:
-        rows = tuple(map(conflict_row, moved))
-        columns = tuple(map(Column, ("Entity", "Key", "Left", "Theirs", "Mine")))
-        notes = (*conflict_reasons(moved), "apply stops here unless it is given --force")
-        yield Table("moved", columns, rows, title="not as that change left it:", notes=notes)
+        note = "apply stops here unless it is given --force"
+        yield conflict_table("moved", moved, "not as that change left it:", note, was="Left")

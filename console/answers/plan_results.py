@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeVar
+
+from msgspec.structs import replace
 
 from console.admin.settings import ConnectionSettings
-from console.answers.results import Column, Row, Table
+from console.answers.results import Table, table_of
 from console.language.quoting import shell_text
 from console.model.changes import GroupTarget, Outcome, Status, Target
 from console.model.failure import Failure, sentences
 from console.model.numbers import Data
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
-from console.plan.amounts import duration_text, exact_quota, quota
+from console.plan.amounts import Unit, duration_text, exact_quota, quota
 from console.plan.compile import runbook
 from console.plan.conflicts import Conflict
 from console.plan.diff import diff, diff_of
@@ -27,13 +30,12 @@ from console.plan.risks import effects, risks
 from console.plan.settle import ApplyReport
 from console.plan.staged import Draft, Dropped, Staged
 from console.present import names
+from console.present.columns import LIST, OBJECT, Column, Columns
 from console.present.failures import failure_text, how_to_settle
 from console.present.values import deletion_text, origin, side_human, side_text
 
-_DIFF_COLUMNS = (Column("Entity"), Column("Key"), Column("Change"), Column("Old"), Column("New"), Column("State"))
-
-
 Deletions = Mapping[Slot, Deletion]
+R = TypeVar("R")
 
 
 def plan_table(
@@ -46,12 +48,15 @@ def plan_table(
         facts: what was read for the warnings, likewise.
     """
     gone = deletions or {}
-    rows = _diff_rows(diff(plan, snapshot), plan, gone)
-    return Table("plan", _DIFF_COLUMNS, rows, empty="nothing is staged", notes=_notes(plan, snapshot, gone, facts))
+    table = table_of("plan", PLAN, _plan_rows(diff(plan, snapshot), plan, gone), empty="nothing is staged")
+    return replace(table, notes=_notes(plan, snapshot, gone, facts))
 
 
-def _diff_rows(groups: Iterable[DiffGroup], plan: Plan, gone: Deletions) -> tuple[Row, ...]:
-    return tuple(_diff_row(group.target, line, plan, gone) for group in groups for line in group.lines)
+def _plan_rows(groups: Iterable[DiffGroup], plan: Plan, gone: Deletions) -> Iterator[PlanRow]:
+    for group in groups:
+        for line in group.lines:
+            edit = line.staged.edit
+            yield PlanRow(group.target, line, plan.outcome(edit), gone.get(edit.slot))
 
 
 def _notes(plan: Plan, snapshot: Snapshot, gone: Deletions, facts: RiskFacts | None) -> tuple[str, ...]:
@@ -79,28 +84,28 @@ def _slot(slot: Slot) -> str:
     return f"{names.target(slot.target)} {slot.key}".rstrip()
 
 
-def _diff_row(target: Target, line: DiffLine, plan: Plan, gone: Deletions) -> Row:
-    outcome = plan.outcome(line.staged.edit)
-    state = outcome.status.value if outcome else "staged"
-    old, new = with_source(target, line.key, line.old), with_source(target, line.key, line.new)
-    lasts = f" for {duration_text(line.staged.lasts_ms)}" if line.staged.lasts_ms is not None else ""
+class PlanRow(NamedTuple):
+    """A line of the diff under its entity: how its check went, and what it deletes, None where that was not read."""
+
+    target: Target
+    line: DiffLine
+    outcome: Outcome | None
+    deletion: Deletion | None
+
+
+def _entity(row: PlanRow) -> str:
     # A group's offsets stand under the group on the screen; here each row says its partition.
-    entity = names.target(line.edit.target if isinstance(target, GroupTarget) else target)
-    if isinstance(target, GroupTarget) and line.note:
-        new = f"{new} ({line.note})"
-    cells = (entity, line.key, line.verb + lasts, old, new)
-    data: dict[str, Data] = {
-        "entity": entity,
-        "key": line.key,
-        "change": line.verb,
-        "lasts_ms": line.staged.lasts_ms,
-        "old": side_data(line.old),
-        "new": side_data(line.new),
-        "deletes": _deletion_data(gone.get(line.staged.edit.slot)),
-        "state": state,
-        **_failure_data(outcome.failure if outcome else None),
-    }
-    return Row((*cells, state), data)
+    return names.target(row.line.edit.target if isinstance(row.target, GroupTarget) else row.target)
+
+
+def _change(row: PlanRow) -> str:
+    lasts = row.line.staged.lasts_ms
+    return row.line.verb + (f" for {duration_text(lasts)}" if lasts is not None else "")
+
+
+def _new(row: PlanRow) -> str:
+    text = with_source(row.target, row.line.key, row.line.new)
+    return f"{text} ({row.line.note})" if isinstance(row.target, GroupTarget) and row.line.note else text
 
 
 def _deletion_data(found: Deletion | None) -> Data:
@@ -147,10 +152,96 @@ def side_data(side: EffectiveValue) -> Mapping[str, Data]:
     }
 
 
-def _failure_data(failure: Failure | None) -> Mapping[str, Data]:
-    if failure is None:
-        return {"error": None, "message": None, "remedy": None}
-    return {"error": failure.name, "message": failure.message, "remedy": failure.remedy}
+def failure_columns(get: Callable[[R], Failure | None]) -> tuple[Column[R], ...]:
+    """Return the columns of JSON that say why something failed: error, message and remedy.
+
+    Args:
+        get: why a row failed; None where it did not.
+    """
+
+    def of(field: Callable[[Failure], str]) -> Callable[[R], str | None]:
+        return lambda row: field(failure) if (failure := get(row)) is not None else None
+
+    return (
+        Column("error", OBJECT, of(lambda failure: failure.name)),
+        Column("message", OBJECT, of(lambda failure: failure.message)),
+        Column("remedy", OBJECT, of(lambda failure: failure.remedy)),
+    )
+
+
+def _why_not(row: PlanRow) -> Failure | None:
+    return row.outcome.failure if row.outcome is not None else None
+
+
+PLAN: Columns[PlanRow] = Columns(
+    Column("entity", OBJECT | LIST, _entity, title="Entity"),
+    Column("key", OBJECT | LIST, lambda row: row.line.key, title="Key"),
+    Column("change", OBJECT | LIST, lambda row: row.line.verb, "word", title="Change", text=_change),
+    Column("lasts_ms", OBJECT, lambda row: row.line.staged.lasts_ms, "number", Unit.MILLISECONDS),
+    Column(
+        "old",
+        OBJECT | LIST,
+        lambda row: side_data(row.line.old),
+        "object",
+        title="Old",
+        text=lambda row: with_source(row.target, row.line.key, row.line.old),
+    ),
+    Column("new", OBJECT | LIST, lambda row: side_data(row.line.new), "object", title="New", text=_new),
+    Column("deletes", OBJECT, lambda row: _deletion_data(row.deletion), "object"),
+    Column(
+        "state",
+        OBJECT | LIST,
+        lambda row: row.outcome.status.value if row.outcome is not None else "staged",
+        "word",
+        title="State",
+    ),
+    *failure_columns(_why_not),
+)
+"""Staged edits, a row for each line of the diff."""
+
+
+class OutcomeRow(NamedTuple):
+    """What became of one request's target. change: the number of the change in the journal, None without one."""
+
+    outcome: Outcome
+    change: int | None
+
+
+def _why_failed(row: OutcomeRow) -> Failure | None:
+    return row.outcome.failure
+
+
+OUTCOMES: Columns[OutcomeRow] = Columns(
+    Column("entity", OBJECT | LIST, lambda row: names.target(row.outcome.target), title="Entity"),
+    Column("state", OBJECT | LIST, lambda row: row.outcome.status.value, "word", title="State"),
+    Column("change", OBJECT, lambda row: row.change, "number"),
+    Column("why", LIST, title="Why", text=lambda row: failure_text(row.outcome.failure) if row.outcome.failure else ""),
+    *failure_columns(_why_failed),
+)
+
+
+def conflict_columns(was: str) -> Columns[Conflict]:
+    """Return the columns of conflicts: what was read, what is there, what the edit makes of it.
+
+    Args:
+        was: the title of what was read.
+    """
+    return Columns(
+        Column("entity", OBJECT | LIST, lambda found: names.target(found.staged.edit.target), title="Entity"),
+        Column("key", OBJECT | LIST, lambda found: found.staged.edit.key, title="Key"),
+        Column("why", OBJECT, lambda found: found.why or None),
+        _side_column("was", was, lambda found: found.was),
+        _side_column("theirs", "Theirs", lambda found: found.theirs),
+        _side_column("mine", "Mine", lambda found: found.mine),
+    )
+
+
+def _side_column(name: str, title: str, get: Callable[[Conflict], EffectiveValue]) -> Column[Conflict]:
+    def text(found: Conflict) -> str:
+        edit = found.staged.edit
+        return conflict_side(edit.target, edit.key, get(found))
+
+    return Column(name, OBJECT | LIST, lambda found: side_data(get(found)), "object", title=title, text=text)
 
 
 def stage_table(report: StageReport, draft: Draft) -> Table:
@@ -158,12 +249,12 @@ def stage_table(report: StageReport, draft: Draft) -> Table:
     which of them can't be reverted. draft: the plan that they are in.
     """
     # Staging forgets the outcomes of what it touches, so an empty plan has as many.
-    staged = _diff_rows(diff_of(report.added, draft), EMPTY, {})
+    staged = table_of("staged", PLAN, _plan_rows(diff_of(report.added, draft), EMPTY, {}), empty="nothing staged")
     notes = dropped_lines(report.dropped)
     refused = _by_reason((sentences(each.reason, each.remedy), each.edit) for each in report.refused)
     notes += [f"! refused: {names.some(some)}: {reason}" for reason, some in refused.items()]
     notes += loss_lines(report.added)
-    return Table("staged", _DIFF_COLUMNS, staged, empty="nothing staged", notes=tuple(notes))
+    return replace(staged, notes=tuple(notes))
 
 
 def dropped_lines(dropped: Iterable[Dropped]) -> list[str]:
@@ -196,7 +287,7 @@ def report_table(report: ApplyReport, verb: str, deletions: Deletions | None = N
     """Return the outcome of each target of each request, a line each, with the broker's message and the remedy.
     deletions: what is still to be deleted by what was checked.
     """
-    rows = tuple(_outcome_row(outcome, report.change) for result in report.results for outcome in result.outcomes)
+    rows = [OutcomeRow(outcome, report.change) for result in report.results for outcome in result.outcomes]
     failed = sum(1 for result in report.results for _ in result.failed)
     notes = [result.step.note for result in report.results if result.step.note]
     notes += [*deletion_lines(deletions or {}), *risk_lines(report.risks)]
@@ -210,8 +301,7 @@ def report_table(report: ApplyReport, verb: str, deletions: Deletions | None = N
             notes.append(f"change {report.change}: revert {report.change} takes it back")
         if Status.UNKNOWN in statuses:
             notes.append(f"change {report.change}: outcome unknown; {how_to_settle(report.change)}")
-    columns = (Column("Entity"), Column("State"), Column("Why"))
-    return Table("outcomes", columns, rows, empty="nothing to do", notes=tuple(notes))
+    return replace(table_of("outcomes", OUTCOMES, rows, empty="nothing to do"), notes=tuple(notes))
 
 
 def _reason(report: ApplyReport) -> str:
@@ -220,9 +310,6 @@ def _reason(report: ApplyReport) -> str:
     if report.risks:
         return ": there are warnings that are not accepted"
     return "" if report.ok else ": the check failed"
-
-
-_CONFLICT_COLUMNS = (Column("Entity"), Column("Key"), Column("Was"), Column("Theirs"), Column("Mine"))
 
 
 def conflict_tables(report: ApplyReport) -> tuple[Table, ...]:
@@ -246,33 +333,21 @@ def report_tables(report: ApplyReport, verb: str, deletions: Deletions | None = 
     return (*conflict_tables(report), report_table(report, verb, deletions))
 
 
-def conflict_table(name: str, found: Iterable[Conflict], title: str, note: str = "") -> Table:
-    """Return conflicts under a title."""
+def conflict_table(name: str, found: Iterable[Conflict], title: str, note: str = "", was: str = "Was") -> Table:
+    """Return conflicts under a title.
+
+    Args:
+        note: what is to be done, below them; ``""`` for nothing.
+        was: the title of what the edit was made for.
+    """
     some = tuple(found)
     notes = (*conflict_reasons(some), *((note,) if note else ()))
-    return Table(name, _CONFLICT_COLUMNS, tuple(map(conflict_row, some)), title=title, notes=notes)
+    return replace(table_of(name, conflict_columns(was), some, title), notes=notes)
 
 
 def conflict_reasons(found: Iterable[Conflict]) -> list[str]:
     """Return what is wrong with the targets of conflicts beside their values, a line each."""
     return [f"! {_slot(conflict.staged.edit.slot)}: {conflict.why}" for conflict in found if conflict.why]
-
-
-def conflict_row(conflict: Conflict) -> Row:
-    """Return a conflict as a row: what was read, what is there, what the edit makes of it."""
-    edit = conflict.staged.edit
-    sides = {"was": conflict.was, "theirs": conflict.theirs, "mine": conflict.mine}
-    texts = (conflict_side(edit.target, edit.key, side) for side in sides.values())
-    data: dict[str, Data] = {"entity": names.target(edit.target), "key": edit.key, "why": conflict.why or None}
-    return Row((names.target(edit.target), edit.key, *texts), {**data, **{k: side_data(v) for k, v in sides.items()}})
-
-
-def _outcome_row(outcome: Outcome, change: int | None) -> Row:
-    entity, state = names.target(outcome.target), outcome.status.value
-    why = failure_text(outcome.failure) if outcome.failure else ""
-    return Row(
-        (entity, state, why), {"entity": entity, "state": state, "change": change, **_failure_data(outcome.failure)}
-    )
 
 
 COMMAND_CONFIG = "client.properties"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from console.answers.results import NOT_READ, Column, Detail, Row, Table, table_of
+from console.answers.results import NOT_READ, Detail, Row, Table, table_of
 from console.language.verbs.effective import EffectiveQuota
 from console.language.verbs.show import Show
 from console.language.vocabulary import check_key, problems, quota_keys
@@ -24,19 +24,11 @@ from console.model.quota import (
     effective_ip,
 )
 from console.model.snapshot import Snapshot
-from console.plan.amounts import exact_quota, quota
 from console.plan.diff import after
 from console.plan.plan import Plan
 from console.present.kinds import SCRAM, scram_rows
 from console.present.names import NOTHING, plural, quota_entity
-from console.present.quotas import QUOTAS, QuotaRow
-
-_SHARED = {
-    "user": "shared by all clients of the user",
-    "client-id": "shared by everybody with this client id",
-    "client": "",
-    "ip": "",
-}
+from console.present.quotas import EFFECTIVE, QUOTAS, VALUES, EffectiveRow, QuotaRow, ValueRow
 
 
 def quota_subject(statement: Show, entity: QuotaEntity, snapshot: Snapshot, plan: Plan) -> Detail:
@@ -74,17 +66,10 @@ def _values(entity: QuotaEntity, own: QuotaValues, keys: tuple[str, ...], plan: 
     rows = []
     for key in keys or (*quota_keys(entity), *(key for key in own if key not in quota_keys(entity))):
         edit = staged.get(key)
-        if key not in own and edit is None and not keys:
-            continue
-        text = quota(key, own[key]) if key in own else NOTHING
-        exact = exact_quota(key, own[key]) if key in own else ""
-        if edit is not None:
-            wanted = after(edit, None, Inheritance(Snapshot())).value
-            text += f" → {quota(key, wanted) if isinstance(wanted, float) else NOTHING}"
-        letters = ("O" if key in own else "") + ("*" if edit is not None else "")
-        rows.append(Row((letters, key, text, exact), {"key": key, "value": own.get(key), "pending": edit is not None}))
-    columns = (Column(""), Column("Key"), Column("Per broker"), Column("Exactly", True))
-    return Table("quotas", columns, tuple(rows), empty="no quota is set here")
+        if key in own or edit is not None or keys:
+            wanted = after(edit, None, Inheritance(Snapshot())) if edit is not None else None
+            rows.append(ValueRow(key, own.get(key), wanted))
+    return table_of("quotas", VALUES, rows, empty="no quota is set here")
 
 
 def _below(entity: QuotaEntity, quotas: Mapping[QuotaEntity, QuotaValues]) -> list[QuotaEntity]:
@@ -108,7 +93,7 @@ def without_empty(table: Table) -> Table:
     ]
     columns = tuple(table.columns[place] for place in kept)
     rows = tuple(Row(tuple(row.cells[place] for place in kept), row.data) for row in table.rows)
-    return Table(table.name, columns, rows, table.title, table.empty, table.notes, table.problems)
+    return replace(table, columns=columns, rows=rows)
 
 
 def _counting(entity: QuotaEntity, snapshot: Snapshot) -> dict[str, Table | tuple[Detail, ...]]:
@@ -140,31 +125,15 @@ def effective_result(statement: EffectiveQuota, snapshot: Snapshot) -> Table:
     # Where quotas could not be read, none of those that are known says that there is no limit.
     found = [(key, effective(snapshot.quotas, statement.user, statement.client, key)) for key in keys if not unread]
     table = _effective_table(found, snapshot, f"user {statement.user}, {_client(statement.client)}")
-    return Table(table.name, table.columns, table.rows, table.title, table.empty, table.notes, unread)
+    return replace(table, problems=unread)
 
 
 def _client(client: str) -> str:
     return f"client {client}" if client else "a client without a client id"
 
 
-def _effective_table(found: list[tuple[str, Effective | None]], snapshot: Snapshot, title: str) -> Table:
+def _effective_table(found: Iterable[tuple[str, Effective | None]], snapshot: Snapshot, title: str) -> Table:
     brokers = len(snapshot.cluster.brokers)
-    rows = []
-    for key, level in found:
-        if level is None:
-            data: dict[str, Data] = {"key": key, "value": None, "entity": None, "shared": None, "beaten": []}
-            rows.append(Row((key, "no limit", "", "", ""), data))
-            continue
-        beaten = ", ".join(f"{quota_entity(b.entity)} {quota(key, b.value)}" for b in level.beaten)
-        cells = (key, quota(key, level.value), quota_entity(level.entity), _SHARED[level.shared], beaten)
-        data = {
-            "key": key,
-            "value": level.value,
-            "entity": level.entity.as_dict(),
-            "shared": level.shared,
-            "beaten": [{"entity": b.entity.as_dict(), "value": b.value} for b in level.beaten],
-        }
-        rows.append(Row(cells, data))
-    columns = (Column("Key"), Column("Per broker", True), Column("From"), Column(""), Column("Over"))
-    note = f"Each limit holds on each of the {plural(brokers, 'broker')} by itself." if brokers > 1 else ""
-    return Table("effective", columns, tuple(rows), title, notes=(note,) if note else ())
+    table = table_of("effective", EFFECTIVE, (EffectiveRow(*each) for each in found), title)
+    note = f"Each limit holds on each of the {plural(brokers, 'broker')} by itself."
+    return replace(table, notes=(note,)) if brokers > 1 else table

@@ -68,9 +68,14 @@ NOT_READ = "not read"
 """Stands in place of rows that could not be read: whether there are any is unknown."""
 
 
+def row_of(columns: Columns[R], row: R) -> Row:
+    """Return a row of a noun as texts and as the object of JSON."""
+    return Row(columns.texts(row), columns.data(row))
+
+
 def table_of(name: str, columns: Columns[R], rows: Iterable[R], title: str = "", empty: str = "none") -> Table:
     """Return rows of a noun under its columns."""
-    made = tuple(Row(columns.texts(row), columns.data(row)) for row in rows)
+    made = tuple(row_of(columns, row) for row in rows)
     return Table(name, titles(columns), made, title, empty)
 
 

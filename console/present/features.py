@@ -8,7 +8,7 @@ from typing import NamedTuple
 from console.model.cluster import ClusterFeatures, NodeFeatures
 from console.model.feature_levels import brings, level_name, why_no_way_back
 from console.model.snapshot import Snapshot
-from console.present.columns import DATA, EVERYWHERE, SCREEN, SHOWN, Column, Columns
+from console.present.columns import DATA, EVERYWHERE, OBJECT, SCREEN, SHOWN, Column, Columns
 from console.present.text import Cell, Line, clean
 from widgets.row_source import Column as ScreenColumn
 
@@ -154,7 +154,7 @@ FEATURES: Columns[FeatureRow] = Columns(
     Column("highest", DATA, lambda row: row.common[1] if row.common else None, "number"),
     Column(
         "nodes",
-        frozenset({"data"}),
+        OBJECT,
         lambda row: {str(node): list(levels) if levels else None for node, levels in row.supported.items()},
         "object",
     ),

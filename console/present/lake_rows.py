@@ -145,29 +145,28 @@ def _short(change: Change, side: str) -> str:
     return side
 
 
-def of_journal(cells: tuple[str, ...], place: int) -> PastRow:
+def of_journal(texts: Mapping[str, str], place: int) -> PastRow:
     """Return the row of a line in the journal's table.
 
     Args:
-        cells: number, when, who, entity, key, was, became, state.
+        texts: of the line, by the names of the table's columns: change, at, who, entity, key, was, became, state.
         place: of the line in the table: lines of one change differ by it.
     """
-    number, when, who, entity, key, was, became, state = (clean(cell, 200) for cell in cells)
-    word = state.partition(",")[0]
+    shown = {name: clean(text, 200) for name, text in texts.items()}
+    word = shown["state"].partition(",")[0]
     sure = _STATES.get(word, ("?", "failed"))
-    if "taken back" in state:
+    if "taken back" in shown["state"]:
         sure = ("↶", "muted")
-    what = f"{entity} {key}".rstrip()
     return PastRow(
-        ("journal", number, place),
-        when[5:16],
-        what,
-        was,
-        became,
-        who,
+        ("journal", shown["change"], place),
+        shown["at"][5:16],
+        f"{shown['entity']} {shown['key']}".rstrip(),
+        shown["was"],
+        shown["became"],
+        shown["who"],
         sure,
         None,
-        int(number),
+        int(shown["change"]),
         is_unknown=word == "unknown",
     )
 

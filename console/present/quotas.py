@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from console.model.numbers import Data
 from console.model.quota import (
     CLIENT_ID,
     CLIENT_KEYS,
@@ -20,9 +21,9 @@ from console.model.quota import (
     effective,
     effective_ip,
 )
-from console.plan.amounts import Unit, number, quota
-from console.plan.effective_values import DiffGroup, DiffLine
-from console.present.columns import ABSENT, FILTER, SCREEN, SHOWN, Column, Columns
+from console.plan.amounts import Unit, exact_quota, number, quota
+from console.plan.effective_values import DiffGroup, DiffLine, EffectiveValue
+from console.present.columns import ABSENT, FILTER, LIST, OBJECT, SCREEN, SHOWN, Column, Columns
 from console.present.names import NOTHING, named, quota_entity
 from console.present.text import Cell, Line, clean
 from console.present.values import side_text
@@ -186,7 +187,7 @@ QUOTAS: Columns[QuotaRow] = Columns(
     Column("staged", SCREEN, cell=_letter, layout=ScreenColumn("staged", width=1, gutter=True)),
     Column(
         "entity",
-        SHOWN | {"data"},
+        SHOWN | OBJECT,
         lambda row: row.entity.as_dict(),
         "object",
         title="Entity",
@@ -207,7 +208,7 @@ QUOTAS: Columns[QuotaRow] = Columns(
     ),
     Column(
         "values",
-        frozenset({"data"}),
+        OBJECT,
         lambda row: {key: float(value) for key, value in row.values.items()},
         "object",
     ),
@@ -260,12 +261,114 @@ def effective_ip_line(quotas: Mapping[QuotaEntity, QuotaValues], address: str, b
     return _effective_line(CONNECTION_CREATION_RATE, effective_ip(quotas, address), brokers)
 
 
-_SHARED = {
-    "user": "all the user's clients share it",
-    "client-id": "everybody with this client id shares it",
-    "client": "",
-    "ip": "",
+class Sharing(NamedTuple):
+    """With whom a quota is shared, as words beside it and as a sentence; both ``""`` where it is not shared."""
+
+    words: str
+    sentence: str
+
+
+SHARED: Mapping[str, Sharing] = {
+    "user": Sharing("shared by all clients of the user", "all the user's clients share it"),
+    "client-id": Sharing("shared by everybody with this client id", "everybody with this client id shares it"),
+    "client": Sharing("", ""),
+    "ip": Sharing("", ""),
 }
+"""By `Effective.shared`."""
+
+
+class EffectiveRow(NamedTuple):
+    """A quota's key, and the level whose quota applies; None for no limit."""
+
+    key: str
+    level: Effective | None
+
+
+def _of_level(get: Callable[[Effective], Data]) -> Callable[[EffectiveRow], Data]:
+    return lambda row: None if row.level is None else get(row.level)
+
+
+def _overridden(key: str, level: Effective) -> str:
+    """Return the quotas that one overrides, with their values."""
+    return ", ".join(f"{quota_entity(each.entity)} {quota(key, each.value)}" for each in level.beaten)
+
+
+def _beaten(level: Effective) -> list[Data]:
+    return [{"entity": each.entity.as_dict(), "value": each.value} for each in level.beaten]
+
+
+EFFECTIVE: Columns[EffectiveRow] = Columns(
+    Column("key", OBJECT | LIST, lambda row: row.key, title="Key"),
+    Column(
+        "value",
+        OBJECT | LIST,
+        _of_level(lambda level: level.value),
+        "number",
+        title="Per broker",
+        text=lambda row: "no limit" if row.level is None else quota(row.key, row.level.value),
+    ),
+    Column(
+        "entity",
+        OBJECT | LIST,
+        _of_level(lambda level: level.entity.as_dict()),
+        "object",
+        title="From",
+        text=lambda row: "" if row.level is None else quota_entity(row.level.entity),
+    ),
+    Column(
+        "shared",
+        OBJECT | LIST,
+        _of_level(lambda level: level.shared),
+        "word",
+        text=lambda row: "" if row.level is None else SHARED[row.level.shared].words,
+    ),
+    Column(
+        "beaten",
+        OBJECT | LIST,
+        lambda row: [] if row.level is None else _beaten(row.level),
+        "object",
+        title="Over",
+        text=lambda row: "" if row.level is None else _overridden(row.key, row.level),
+    ),
+)
+"""The quotas that apply to a user and a client, or to an address."""
+
+
+class ValueRow(NamedTuple):
+    """A key of an entity: its value, None where it has none, and what is staged in its place."""
+
+    key: str
+    value: float | None
+    staged: EffectiveValue | None = None
+
+
+def _value_text(row: ValueRow) -> str:
+    text = quota(row.key, row.value) if row.value is not None else NOTHING
+    if row.staged is None:
+        return text
+    wanted = row.staged.value
+    return f"{text} → {quota(row.key, wanted) if isinstance(wanted, float) else NOTHING}"
+
+
+VALUES: Columns[ValueRow] = Columns(
+    Column(
+        "letters",
+        LIST,
+        text=lambda row: ("O" if row.value is not None else "") + ("*" if row.staged is not None else ""),
+    ),
+    Column("key", OBJECT | LIST, lambda row: row.key, title="Key"),
+    Column("value", OBJECT | LIST, lambda row: row.value, "number", title="Per broker", text=_value_text, left=True),
+    Column("pending", OBJECT, lambda row: row.staged is not None, "boolean"),
+    Column(
+        "exactly",
+        LIST,
+        lambda row: row.value,
+        "number",
+        title="Exactly",
+        text=lambda row: exact_quota(row.key, row.value) if row.value is not None else "",
+    ),
+)
+"""What is set on one entity."""
 
 
 def _effective_line(key: str, found: Effective | None, brokers: int, *, sharing: bool = False) -> Line:
@@ -277,8 +380,7 @@ def _effective_line(key: str, found: Effective | None, brokers: int, *, sharing:
         line.append((f" ×{brokers} = {quota(key, found.value * brokers)}", "muted"))
     line.append((f"  {quota_entity(found.entity)}", ""))
     if found.beaten:
-        over = ", ".join(f"{quota_entity(level.entity)} {quota(key, level.value)}" for level in found.beaten)
-        line.append((f"  over {over}", "muted"))
-    if sharing and (shared := _SHARED[found.shared]):
+        line.append((f"  over {_overridden(key, found)}", "muted"))
+    if sharing and (shared := SHARED[found.shared].sentence):
         line.append((f"; {shared}", "muted"))
     return line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from console.answers.history_results import local
+from console.answers.history_results import journal_texts, local
 from console.answers.lake_tables import LakeFilter
 from console.language.statements import Entity, subject_text
 from console.model.config import ConfigResource
@@ -97,7 +97,8 @@ class HistoryView(LakeView[PastRow]):
         known: list[tuple[str, PastRow]] = []
         try:
             table = await read_history_table(await self.host.session.journal(), entity)
-            known = [(row.cells[1], of_journal(row.cells, place)) for place, row in enumerate(table.rows)]
+            lines = map(journal_texts, table.rows)
+            known = [(line["at"], of_journal(line, place)) for place, line in enumerate(lines)]
         except (AdminError, Refused) as error:
             self._unread = failure_text(error.failure)
         # Sorted by their local times, an event before what the journal has of the same second.
