@@ -5,14 +5,13 @@ As a script it walks, in the tree that is first on the path, and prints what eac
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import sys
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tests.support.walking import Said, completed, kac, tell
 
 if TYPE_CHECKING:
     from console.embedded.brokers import EmbeddedCluster
@@ -58,7 +57,7 @@ def add_to(tree: Path) -> tuple[str, ...]:
     return (TABLE, DEFINITIONS)
 
 
-def walk(folder: Path) -> Mapping[str, tuple[int, str]]:
+def walk(folder: Path) -> Said:
     """Go through kac with the type, on an embedded cluster: by step the exit code, and what was said.
 
     folder: where files of the walk go.
@@ -75,27 +74,25 @@ def walk(folder: Path) -> Mapping[str, tuple[int, str]]:
         said: dict[str, tuple[int, str]] = {}
         for each in elsewhere:
             cluster.call(partial(_add, each))
-        said["set"] = _kac("run", *at, "-e", "set probe 2 pace.ms=5s tags=a,b; apply --yes")
-        said["described"] = _kac("run", *at, "-e", "describe probe 2")
-        said["as by kafka-configs"] = _kac(
-            "configs", *at, "--describe", "--entity-type", "probes", "--entity-name", "2"
-        )
+        said["set"] = kac("run", *at, "-e", "set probe 2 pace.ms=5s tags=a,b; apply --yes")
+        said["described"] = kac("run", *at, "-e", "describe probe 2")
+        said["as by kafka-configs"] = kac("configs", *at, "--describe", "--entity-type", "probes", "--entity-name", "2")
         cluster.call(lambda c: c.faults.clear())
-        said["set elsewhere"] = _kac("run", *at, "-e", "set probe 3 pace.ms=250; apply --yes")
-        said["listed"] = _kac("run", *at, "-e", "list probes pace_ms>1s")
-        said["exported"] = _kac("export", *at)
-        said["compared"] = _kac("compare", *at, "probe:2", "probe:3")
-        said["completed by the shell"] = _kac("__complete", "zsh", f"kac configs -b {cluster.bootstrap} --probe ")
-        said["journalled"] = _kac("history", *at, "--journal")
-        said["taken back"] = _kac("run", *at, "-e", "revert 2; apply --yes")
+        said["set elsewhere"] = kac("run", *at, "-e", "set probe 3 pace.ms=250; apply --yes")
+        said["listed"] = kac("run", *at, "-e", "list probes pace_ms>1s")
+        said["exported"] = kac("export", *at)
+        said["compared"] = kac("compare", *at, "probe:2", "probe:3")
+        said["completed by the shell"] = kac("__complete", "zsh", f"kac configs -b {cluster.bootstrap} --probe ")
+        said["journalled"] = kac("history", *at, "--journal")
+        said["taken back"] = kac("run", *at, "-e", "revert 2; apply --yes")
         wanted = folder / "wanted.yaml"
         wanted.write_text('version: 1\nprobes:\n  "2":\n    pace.ms: "7000"\n')
-        said["of a file"] = _kac("diff", *at, "-f", str(wanted))
+        said["of a file"] = kac("diff", *at, "-f", str(wanted))
         wanted.write_text('version: 1\nprobes:\n  "12": {}\n')
-        said["misnamed in a file"] = _kac("diff", *at, "-f", str(wanted))
-        said["misnamed"] = _kac("run", *at, "-e", "set probe 12 pace.ms=1")
-        said["without a default"] = _kac("run", *at, "-e", "show probe <default>")
-        said["completed"] = 0, " ".join(each for text in ("set pro", "set probe 2 ") for each in _completed(text))
+        said["misnamed in a file"] = kac("diff", *at, "-f", str(wanted))
+        said["misnamed"] = kac("run", *at, "-e", "set probe 12 pace.ms=1")
+        said["without a default"] = kac("run", *at, "-e", "show probe <default>")
+        said["completed"] = 0, " ".join(each for text in ("set pro", "set probe 2 ") for each in completed(text))
     return said
 
 
@@ -103,30 +100,5 @@ def _add(fault: Fault, cluster: EmbeddedCluster) -> None:
     cluster.faults.add(fault)
 
 
-def _kac(*arguments: str) -> tuple[int, str]:
-    from console.cli import main as cli
-
-    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n")
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-        code = cli.run(list(arguments))
-    out.flush()
-    return code, out.buffer.getvalue().decode()
-
-
-def _completed(text: str) -> list[str]:
-    from console.language.completion import complete
-    from console.model.snapshot import Snapshot
-
-    return [each.text for each in complete(text, len(text), Snapshot())]
-
-
-def main(folder: str) -> None:
-    """Walk and print it. Raises AssertionError where kac is not that of the tree."""
-    import console
-
-    assert Path(console.__file__).parents[1] == Path.cwd()
-    sys.stdout.write(json.dumps(walk(Path(folder))))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1])
+    tell(partial(walk, Path(sys.argv[1])))

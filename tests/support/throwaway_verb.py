@@ -6,12 +6,9 @@ As a script it walks, in the tree that is first on the path, and prints what eac
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
-import sys
-from collections.abc import Mapping
 from pathlib import Path
+
+from tests.support.walking import Said, completed, kac, tell
 
 REGISTRY = "console/language/verbs/__init__.py"
 MODULES = {
@@ -112,7 +109,7 @@ def add_to(tree: Path, verb: str) -> tuple[str, ...]:
     return module, REGISTRY
 
 
-def walk() -> Mapping[str, tuple[int, str]]:
+def walk() -> Said:
     """Go through kac with the verbs, on an embedded cluster: by step the exit code, and what was said."""
     from console.cli.manual import pages
     from console.embedded.brokers import run_in_thread
@@ -128,19 +125,19 @@ def walk() -> Mapping[str, tuple[int, str]]:
     with run_in_thread(ClusterSpec(scenario="quiet")) as cluster:
         at = ("-b", cluster.bootstrap)
         topic = "checkout.orders"
-        said["staged"] = _kac("run", *at, "-e", f"touch topic {topic} 7; plan")
-        said["applied"] = _kac("run", *at, "-e", f"touch topic {topic} 7; apply --yes")
-        said["described"] = _kac("run", *at, "-e", f"describe topic {topic} flush.messages")
-        said["taken back"] = _kac("run", *at, "-e", "revert 1; apply --yes")
-        said["of no topic"] = _kac("run", *at, "-e", "touch topic checkout.order 7")
-        said["answered"] = _kac("run", *at, "-e", "tally")
-        said["answered as JSON"] = _kac("run", *at, "--output", "json", "-e", "tally")
+        said["staged"] = kac("run", *at, "-e", f"touch topic {topic} 7; plan")
+        said["applied"] = kac("run", *at, "-e", f"touch topic {topic} 7; apply --yes")
+        said["described"] = kac("run", *at, "-e", f"describe topic {topic} flush.messages")
+        said["taken back"] = kac("run", *at, "-e", "revert 1; apply --yes")
+        said["of no topic"] = kac("run", *at, "-e", "touch topic checkout.order 7")
+        said["answered"] = kac("run", *at, "-e", "tally")
+        said["answered as JSON"] = kac("run", *at, "--output", "json", "-e", "tally")
     (statement,) = parse("touch topic 'a b' 7")
     said["written"] = 0, unparse(statement)
     said["as elsewhere"] = 0, unparse(*parse("tap topic a 7", Where.BAR))
     said["needed"] = 0, repr(sorted(needs(statement).topics))
     said["helped"] = 0, "\n".join("".join(text for text, _ in line) for line in verb_lines("touch", 100))
-    said["completed"] = 0, " ".join(each for text in ("tou", "touch ", "touch topic a ") for each in _completed(text))
+    said["completed"] = 0, " ".join(each for text in ("tou", "touch ", "touch topic a ") for each in completed(text))
     said["coloured"] = 0, " ".join(mark.role.value for mark in read("touch topic a 7").marks)
     for word in ("toch", "tch"):
         try:
@@ -151,30 +148,5 @@ def walk() -> Mapping[str, tuple[int, str]]:
     return said
 
 
-def _kac(*arguments: str) -> tuple[int, str]:
-    from console.cli import main as cli
-
-    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n")
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-        code = cli.run(list(arguments))
-    out.flush()
-    return code, out.buffer.getvalue().decode()
-
-
-def _completed(text: str) -> list[str]:
-    from console.language.completion import complete
-    from console.model.snapshot import Snapshot
-
-    return [each.text for each in complete(text, len(text), Snapshot())]
-
-
-def main() -> None:
-    """Walk and print it. Raises AssertionError where kac is not that of the tree."""
-    import console
-
-    assert Path(console.__file__).parents[1] == Path.cwd()
-    sys.stdout.write(json.dumps(walk()))
-
-
 if __name__ == "__main__":
-    main()
+    tell(walk)

@@ -1,5 +1,5 @@
-"""A type of entity is one record, and a verb one module: a new one is a few lines, and one that there is has its name
-in few places."""
+"""A type of entity is one record, a verb one module, a column one entry: a new one is a few lines, and one that there
+is has its name in few places."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import grimp
@@ -18,8 +17,9 @@ import pytest
 
 from console.model.codes import ResourceType
 from console.model.entity_types import BY_NUMBER, ENTITY_TYPES, FileForm, Lister, unknown
-from tests.support import throwaway_type, throwaway_verb
+from tests.support import throwaway_column, throwaway_type, throwaway_verb
 from tests.support.patience import PATIENCE
+from tests.support.walking import Said
 
 ROOT = Path(__file__).parents[2]
 MOST_FILES = 6
@@ -28,8 +28,6 @@ MOST_MODULES = 8
 """That may name a type of resource: the table, its constant, and what is said of it alone."""
 MOST_OF_A_VERB = 2
 """Files that a new verb touches: its module and the registry."""
-
-Said = Mapping[str, tuple[int, str]]
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +54,7 @@ def walked(tree: Path, script: str, *arguments: str) -> Said:
     ran = subprocess.run(
         [sys.executable, script, *arguments],
         cwd=tree,
-        env={**os.environ, "PYTHONPATH": str(tree), "COLUMNS": "160"},
+        env={**os.environ, "PYTHONPATH": f"{tree}{os.pathsep}{ROOT}", "COLUMNS": "160"},
         capture_output=True,
         text=True,
         timeout=PATIENCE,
@@ -215,6 +213,62 @@ def test_a_new_verb_is_known_everywhere(spoken: Said, step: str, code: int, word
 
 def test_a_new_verb_that_takes_away_is_proposed_for_one_slip_alone(spoken: Said) -> None:
     assert "did you mean 'touch'?" not in spoken["tch"][1]
+
+
+# -- columns -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def wider(tmp_path_factory: pytest.TempPathFactory) -> Said:
+    """What kac of a tree says whose nouns have one more column each."""
+    tree = copy_of_product(tmp_path_factory.mktemp("tree"))
+    for noun in throwaway_column.COLUMNS:
+        throwaway_column.add_to(tree, noun)
+    return walked(tree, throwaway_column.__file__)
+
+
+@pytest.mark.parametrize("noun", throwaway_column.COLUMNS)
+def test_a_new_column_touches_one_file(tmp_path: Path, noun: str) -> None:
+    tree = copy_of_product(tmp_path)
+    (table,) = throwaway_column.add_to(tree, noun)
+    assert touched(tree) == [table]
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        ("listed", ["Internal  Led by", f"{throwaway_column.TOPIC} "]),
+        ("filtered", ["no topics match"]),
+        ("as JSON", [f'"name": "{throwaway_column.TOPIC}"', '"leads": 3']),
+        ("described", ['"leads": 3']),
+        ("as CSV", ["name partition_count", "leads"]),
+        ("completed", ["leads"]),
+        ("in the manual", ["`internal`, `leads`"]),
+        ("among the keys", ["`K` lead"]),
+        ("drawn", ["Lead", throwaway_column.TOPIC]),
+        ("usage", ["Minutes", "alice / *"]),
+        ("usage as JSON", ['"times": 3']),
+        ("usage drawn", ["Min: 3"]),
+        ("usage sorted", ["M"]),
+        ("moves", ["no partition moves"]),
+        ("moves by text", ["Targets", "1,2,3"]),
+        ("moves as JSON", ['"targets": 3']),
+        ("moves drawn", ["Targ: 3"]),
+        ("events as JSON", ['"many": false']),
+        ("events drawn", ["Many: one"]),
+    ],
+)
+def test_a_new_column_is_shown_everywhere(wider: Said, step: str, words: list[str]) -> None:
+    code, text = wider[step]
+    assert (code, [each for each in words if each not in text]) == (0, []), text
+
+
+def test_a_new_column_sorts_the_pane(wider: Said) -> None:
+    listed = {each["name"]: each["leads"] for each in json.loads(wider["as JSON"][1])["topics"]}
+    drawn = [word for line in wider["sorted"][1].splitlines() for word in line.split() if word in listed]
+    shown = list(dict.fromkeys(drawn))
+    assert len(shown) > 3
+    assert shown == sorted(shown, key=lambda name: (-listed[name], name))
 
 
 # A test of one verb stands in `tests/language/verbs/test_<its module>.py`; the other tests of the language speak `set`.
