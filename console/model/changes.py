@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -15,6 +15,7 @@ from console.model.cluster import CommittedOffset
 from console.model.codes import AlterOp, ScramMechanism
 from console.model.config import ConfigResource
 from console.model.failure import Failure
+from console.model.numbers import plural
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 
@@ -30,7 +31,20 @@ class ConfigOp(Struct, frozen=True):
     value: ConfigValue = None
 
 
-class AlterConfigs(Struct, frozen=True):
+class Request(Struct, frozen=True):
+    """A request that changes a cluster. api: Kafka's name of it. is_loss: whether it takes away what an operator may
+    want back."""
+
+    api: ClassVar[str] = ""
+    is_loss: ClassVar[bool] = False
+
+    @property
+    def content(self) -> str:
+        """What it holds, as ``3 topics``; names in it are untrusted and not cleaned."""
+        raise NotImplementedError
+
+
+class AlterConfigs(Request, frozen=True):
     """One IncrementalAlterConfigs for any number of resources.
 
     broker: the broker that must get it (it holds that broker's own resource), None for any.
@@ -38,15 +52,31 @@ class AlterConfigs(Struct, frozen=True):
     legacy AlterConfigs call can carry over what is not edited; empty where incremental is known to be there.
     """
 
+    api: ClassVar[str] = "IncrementalAlterConfigs"
+
     ops: Mapping[ConfigResource, tuple[ConfigOp, ...]]
     broker: int | None = None
     prior: Mapping[ConfigResource, Mapping[str, str | None]] = msgspec.field(default_factory=dict)
 
+    @property
+    def content(self) -> str:
+        """How many keys of how many resources, and to which broker."""
+        where = f", to broker {self.broker}" if self.broker is not None else ""
+        keys = plural(sum(map(len, self.ops.values())), "key")
+        return f"{keys} of {plural(len(self.ops), 'entity', 'entities')}{where}"
 
-class AlterQuotas(Struct, frozen=True):
+
+class AlterQuotas(Request, frozen=True):
     """One AlterClientQuotas: entity -> key -> new value, None to remove the key."""
 
+    api: ClassVar[str] = "AlterClientQuotas"
+
     ops: Mapping[QuotaEntity, Mapping[str, float | None]]
+
+    @property
+    def content(self) -> str:
+        """How many entities."""
+        return plural(len(self.ops), "entity", "entities")
 
 
 class NewTopic(Struct, frozen=True):
@@ -133,38 +163,75 @@ class FeatureTarget(Struct, frozen=True):
     name: str
 
 
-class CreateTopics(Struct, frozen=True):
+class CreateTopics(Request, frozen=True):
     """One CreateTopics. timeout_ms is the broker's own limit for the call."""
+
+    api: ClassVar[str] = "CreateTopics"
 
     topics: tuple[NewTopic, ...]
     timeout_ms: int = 30_000
 
+    @property
+    def content(self) -> str:
+        """How many topics."""
+        return plural(len(self.topics), "topic")
 
-class DeleteTopics(Struct, frozen=True):
+
+class DeleteTopics(Request, frozen=True):
     """One DeleteTopics; the protocol has no validate-only for it."""
+
+    api: ClassVar[str] = "DeleteTopics"
+    is_loss: ClassVar[bool] = True
 
     names: tuple[str, ...]
     timeout_ms: int = 30_000
 
+    @property
+    def content(self) -> str:
+        """How many topics."""
+        return plural(len(self.names), "topic")
 
-class CreatePartitions(Struct, frozen=True):
+
+class CreatePartitions(Request, frozen=True):
     """One CreatePartitions: topic -> new total count. was: the counts that were read, to settle an unknown outcome."""
+
+    api: ClassVar[str] = "CreatePartitions"
 
     counts: Mapping[str, int]
     was: Mapping[str, int] = msgspec.field(default_factory=dict)
     timeout_ms: int = 30_000
 
+    @property
+    def content(self) -> str:
+        """How many topics."""
+        return plural(len(self.counts), "topic")
 
-class CreateAcls(Struct, frozen=True):
+
+class CreateAcls(Request, frozen=True):
     """One CreateAcls; no validate-only."""
 
+    api: ClassVar[str] = "CreateAcls"
+
     acls: tuple[Acl, ...]
 
+    @property
+    def content(self) -> str:
+        """How many ACLs."""
+        return plural(len(self.acls), "ACL")
 
-class DeleteAcls(Struct, frozen=True):
+
+class DeleteAcls(Request, frozen=True):
     """One DeleteAcls with a filter for exactly each of these bindings; no validate-only."""
 
+    api: ClassVar[str] = "DeleteAcls"
+    is_loss: ClassVar[bool] = True
+
     acls: tuple[Acl, ...]
+
+    @property
+    def content(self) -> str:
+        """How many ACLs."""
+        return plural(len(self.acls), "ACL")
 
 
 class ScramUser(Struct, frozen=True):
@@ -174,106 +241,200 @@ class ScramUser(Struct, frozen=True):
     mechanism: ScramMechanism
 
 
-class AlterScram(Struct, frozen=True):
+class AlterScram(Request, frozen=True):
     """One AlterUserScramCredentials; no validate-only. upserts: (iterations, password) for each."""
+
+    api: ClassVar[str] = "AlterUserScramCredentials"
 
     upserts: Mapping[ScramUser, tuple[int, Secret]]
     deletions: tuple[ScramUser, ...] = ()
 
+    @property
+    def content(self) -> str:
+        """How many credentials."""
+        return plural(len(self.upserts) + len(self.deletions), "credential")
 
-class ElectLeaders(Struct, frozen=True):
+
+class ElectLeaders(Request, frozen=True):
     """One ElectLeaders for these partitions; unclean elects a replica out of sync, losing data."""
+
+    api: ClassVar[str] = "ElectLeaders"
 
     partitions: tuple[PartitionTarget, ...]
     unclean: bool = False
     timeout_ms: int = 30_000
 
+    @property
+    def content(self) -> str:
+        """How many partitions."""
+        return plural(len(self.partitions), "partition")
 
-class AlterReassignments(Struct, frozen=True):
+
+class AlterReassignments(Request, frozen=True):
     """One AlterPartitionReassignments: partition -> new replicas, None to cancel. original: of those to cancel, the
     replicas before the move, to settle an unknown outcome: a move that ended by itself leaves others."""
+
+    api: ClassVar[str] = "AlterPartitionReassignments"
 
     moves: Mapping[MoveTarget, tuple[int, ...] | None]
     original: Mapping[MoveTarget, tuple[int, ...]] = msgspec.field(default_factory=dict)
     timeout_ms: int = 30_000
 
+    @property
+    def content(self) -> str:
+        """How many partitions."""
+        return plural(len(self.moves), "partition")
 
-class AlterReplicaDirs(Struct, frozen=True):
+
+class AlterReplicaDirs(Request, frozen=True):
     """One AlterReplicaLogDirs to a broker: its replicas -> the paths of the directories that they move to."""
+
+    api: ClassVar[str] = "AlterReplicaLogDirs"
 
     broker: int
     paths: Mapping[ReplicaTarget, str]
 
+    @property
+    def content(self) -> str:
+        """How many replicas of which broker."""
+        return f"{plural(len(self.paths), 'replica')} of broker {self.broker}"
 
-class AbortTransaction(Struct, frozen=True):
+
+class AbortTransaction(Request, frozen=True):
     """One WriteTxnMarkers: an abort marker for a producer's open transaction in a partition.
 
     The epochs and the start offset are those that the partition's leader described; coordinator_epoch is -1 where no
     marker of the producer was written yet.
     """
 
+    api: ClassVar[str] = "WriteTxnMarkers"
+    is_loss: ClassVar[bool] = True
+
     target: ProducerTarget
     producer_epoch: int
     coordinator_epoch: int
     start_offset: int
 
+    @property
+    def content(self) -> str:
+        """That it is one transaction."""
+        return "1 transaction"
 
-class CommitOffsets(Struct, frozen=True):
+
+class CommitOffsets(Request, frozen=True):
     """One OffsetCommit for a group without members. topic_ids: of the topics that the offsets are meant for, as far as
     they are known."""
+
+    api: ClassVar[str] = "OffsetCommit"
 
     group: str
     offsets: Mapping[GroupOffsetTarget, CommittedOffset]
     topic_ids: Mapping[str, str] = msgspec.field(default_factory=dict)
 
+    @property
+    def content(self) -> str:
+        """How many offsets of which group."""
+        return f"{plural(len(self.offsets), 'offset')} of group {self.group}"
 
-class DeleteOffsets(Struct, frozen=True):
+
+class DeleteOffsets(Request, frozen=True):
     """One OffsetDelete for a group."""
+
+    api: ClassVar[str] = "OffsetDelete"
 
     group: str
     targets: tuple[GroupOffsetTarget, ...]
 
+    @property
+    def content(self) -> str:
+        """How many offsets of which group."""
+        return f"{plural(len(self.targets), 'offset')} of group {self.group}"
 
-class AlterShareGroupOffsets(Struct, frozen=True):
+
+class AlterShareGroupOffsets(Request, frozen=True):
     """One AlterShareGroupOffsets: the start offset of each partition, for a share group without members."""
+
+    api: ClassVar[str] = "AlterShareGroupOffsets"
 
     group: str
     offsets: Mapping[GroupOffsetTarget, int]
 
+    @property
+    def content(self) -> str:
+        """How many offsets of which group."""
+        return f"{plural(len(self.offsets), 'offset')} of group {self.group}"
 
-class DeleteShareGroupOffsets(Struct, frozen=True):
+
+class DeleteShareGroupOffsets(Request, frozen=True):
     """One DeleteShareGroupOffsets: brokers delete those of a whole topic, so all of a topic's offsets are named."""
+
+    api: ClassVar[str] = "DeleteShareGroupOffsets"
 
     group: str
     targets: tuple[GroupOffsetTarget, ...]
 
+    @property
+    def content(self) -> str:
+        """How many offsets of which group."""
+        return f"{plural(len(self.targets), 'offset')} of group {self.group}"
 
-class DeleteGroups(Struct, frozen=True):
+
+class DeleteGroups(Request, frozen=True):
     """DeleteGroups, one to each coordinator."""
+
+    api: ClassVar[str] = "DeleteGroups"
+    is_loss: ClassVar[bool] = True
 
     names: tuple[str, ...]
 
+    @property
+    def content(self) -> str:
+        """How many groups."""
+        return plural(len(self.names), "group")
 
-class DeleteRecords(Struct, frozen=True):
+
+class DeleteRecords(Request, frozen=True):
     """DeleteRecords, one request to each leader: partition -> the offset before which its records are deleted. No
     validate-only."""
+
+    api: ClassVar[str] = "DeleteRecords"
+    is_loss: ClassVar[bool] = True
 
     before: Mapping[LogTarget, int]
     timeout_ms: int = 30_000
 
+    @property
+    def content(self) -> str:
+        """How many partitions."""
+        return f"{plural(len(self.before), 'partition')}, to their leaders"
 
-class UnregisterBroker(Struct, frozen=True):
+
+class UnregisterBroker(Request, frozen=True):
     """One UnregisterBroker; no validate-only."""
+
+    api: ClassVar[str] = "UnregisterBroker"
 
     broker_id: int
 
+    @property
+    def content(self) -> str:
+        """Which broker."""
+        return f"broker {self.broker_id}"
 
-class UpdateFeatures(Struct, frozen=True):
+
+class UpdateFeatures(Request, frozen=True):
     """One UpdateFeatures: feature -> level, 0 to turn it off; all of them or none. lowered: those that are lowered."""
+
+    api: ClassVar[str] = "UpdateFeatures"
 
     levels: Mapping[str, int]
     lowered: frozenset[str] = frozenset()
     timeout_ms: int = 60_000
+
+    @property
+    def content(self) -> str:
+        """How many features."""
+        return plural(len(self.levels), "feature")
 
 
 ChangeRequest = (

@@ -9,29 +9,8 @@ from msgspec import Struct, field
 
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import (
-    AbortTransaction,
-    AlterConfigs,
-    AlterQuotas,
-    AlterReassignments,
-    AlterReplicaDirs,
-    AlterScram,
-    AlterShareGroupOffsets,
-    ChangeRequest,
-    CommitOffsets,
-    CreateAcls,
-    CreatePartitions,
-    CreateTopics,
-    DeleteAcls,
-    DeleteGroups,
-    DeleteOffsets,
-    DeleteRecords,
-    DeleteShareGroupOffsets,
-    DeleteTopics,
-    ElectLeaders,
     Outcome,
     Status,
-    UnregisterBroker,
-    UpdateFeatures,
 )
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
@@ -49,7 +28,6 @@ from console.plan.staged import Staged
 from console.present import names
 from console.present.configs import described_by
 from console.present.failures import failure_text
-from console.present.names import plural
 from console.present.text import Cell, Line, Span, clean
 from console.present.values import deletion_text, origin, side_human, side_text
 
@@ -247,66 +225,12 @@ def tally(plan: Plan, requests: int | None) -> Line:
 # The requests that will be sent, as text.
 
 
-def request_text(request: ChangeRequest) -> tuple[str, str]:
-    """Return the name of a request in the protocol, and what it holds."""
-    match request:
-        case AlterConfigs(ops=ops, broker=broker):
-            keys = sum(map(len, ops.values()))
-            where = f", to broker {broker}" if broker is not None else ""
-            return (
-                "IncrementalAlterConfigs",
-                f"{plural(keys, 'key')} of {plural(len(ops), 'entity', 'entities')}{where}",
-            )
-        case AlterQuotas(ops=quotas):
-            return "AlterClientQuotas", plural(len(quotas), "entity", "entities")
-        case CreateTopics(topics=topics):
-            return "CreateTopics", plural(len(topics), "topic")
-        case DeleteTopics(names=names):
-            return "DeleteTopics", plural(len(names), "topic")
-        case CreatePartitions(counts=counts):
-            return "CreatePartitions", plural(len(counts), "topic")
-        case CreateAcls(acls=acls):
-            return "CreateAcls", plural(len(acls), "ACL")
-        case DeleteAcls(acls=acls):
-            return "DeleteAcls", plural(len(acls), "ACL")
-        case AlterScram(upserts=upserts, deletions=deletions):
-            return "AlterUserScramCredentials", plural(len(upserts) + len(deletions), "credential")
-        case ElectLeaders(partitions=partitions):
-            return "ElectLeaders", plural(len(partitions), "partition")
-        case AlterReassignments(moves=moves):
-            return "AlterPartitionReassignments", plural(len(moves), "partition")
-        case AlterReplicaDirs(broker=broker, paths=paths):
-            return "AlterReplicaLogDirs", f"{plural(len(paths), 'replica')} of broker {broker}"
-        case DeleteRecords(before=before):
-            return "DeleteRecords", f"{plural(len(before), 'partition')}, to their leaders"
-        case UnregisterBroker(broker_id=broker):
-            return "UnregisterBroker", f"broker {broker}"
-        case UpdateFeatures(levels=levels):
-            return "UpdateFeatures", plural(len(levels), "feature")
-        case CommitOffsets(group=group, offsets=offsets):
-            return "OffsetCommit", f"{plural(len(offsets), 'offset')} of group {clean(group)}"
-        case AlterShareGroupOffsets(group=group, offsets=starts):
-            return "AlterShareGroupOffsets", f"{plural(len(starts), 'offset')} of group {clean(group)}"
-        case DeleteOffsets(group=group, targets=targets):
-            return "OffsetDelete", f"{plural(len(targets), 'offset')} of group {clean(group)}"
-        case DeleteShareGroupOffsets(group=group, targets=targets):
-            return "DeleteShareGroupOffsets", f"{plural(len(targets), 'offset')} of group {clean(group)}"
-        case DeleteGroups(names=names):
-            return "DeleteGroups", plural(len(names), "group")
-        case AbortTransaction():
-            return "WriteTxnMarkers", "1 transaction"
-
-
-_DANGERS = DeleteTopics | DeleteAcls | AbortTransaction | DeleteRecords | DeleteGroups
-
-
 def request_lines(steps: Iterable[Step]) -> list[Line]:
     """Return a line for each request, with the reason where it is sent apart from others."""
     lines: list[Line] = []
     for step in steps:
-        name, what = request_text(step.request)
-        danger = isinstance(step.request, _DANGERS)
-        line: Line = [(name, "danger" if danger else "strong"), (f"  {what}", "")]
+        request = step.request
+        line: Line = [(request.api, "danger" if request.is_loss else "strong"), (f"  {clean(request.content)}", "")]
         if step.note:
             line.append((f"  ({clean(step.note, 200)})", "muted"))
         lines.append(line)

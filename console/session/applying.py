@@ -311,24 +311,11 @@ def _request(step: Step, facts: Facts, slots: Mapping[Slot, int]) -> Request:
     return Request(api_name(step.request, facts), broker, tuple(slots[staged.edit.slot] for staged in step.staged))
 
 
-_API_NAMES = {
-    "AlterConfigs": "IncrementalAlterConfigs",
-    "AlterQuotas": "AlterClientQuotas",
-    "AlterScram": "AlterUserScramCredentials",
-    "AlterReassignments": "AlterPartitionReassignments",
-    "AlterReplicaDirs": "AlterReplicaLogDirs",
-    "AbortTransaction": "WriteTxnMarkers",
-    "CommitOffsets": "OffsetCommit",
-    "DeleteOffsets": "OffsetDelete",
-}
-
-
 def api_name(request: ChangeRequest, facts: Facts) -> str:
     """Return Kafka's name of the API to which a request goes."""
     if isinstance(request, AlterConfigs) and not facts.incremental:
         return "AlterConfigs"
-    name = type(request).__name__
-    return _API_NAMES.get(name, name)
+    return request.api
 
 
 async def _noted(run: ApplyRun, note: Callable[[Recorded], Note]) -> ApplyRun:
