@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.house [--root DIR]``: lines, and those with code; Protocols; functions that take a `Session`, or
 a value that holds one; names of modules that stand in several rooms; classes with many methods; docstrings that say
-what a function takes. DIR: another checkout, to compare.
+what a function takes; how many files something new of each sort touches. DIR: another checkout, to compare; nothing new
+is added to that.
 """
 
 from __future__ import annotations
@@ -13,17 +14,22 @@ import io
 import sys
 import tokenize
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
 from benchmarks.figures import report, report_ratio
 
+HERE = Path(__file__).parents[1]
 PRODUCT, TESTS = ("console", "widgets", "themes"), ("tests",)
 MOST_PROTOCOLS, MOST_WITH_SESSION = 15, 60
+MOST_TOUCHED = {"type of resource": 6, "verb": 3, "column": 1, "cause": 1, "kind of edit": 3}
+"""Files that something new of a sort touches, tests and pages that are made aside."""
 MOST_CODE = 75_000
 """Lines of the product without blanks, comments and docstrings."""
 OFTEN, MANY_METHODS, LONG = 3, 25, 60
@@ -184,10 +190,34 @@ def sections(found: Iterable[Module]) -> Mapping[str, int]:
     return {name: sum(f"{name}:\n" in text for text in texts) for name in ("Args", "Returns", "Raises")}
 
 
+def touched_by_new() -> dict[str, int]:
+    """Return the files that something new of each sort touches: the most of several, in copies of this tree.
+
+    A kind of edit is counted without its verb, and without a request of its own, which takes those of `OF_REQUEST`.
+    """
+    from tests.support import throwaway_cause, throwaway_column, throwaway_kind, throwaway_type, throwaway_verb
+    from tests.support.walking import copy_of_product, touched
+
+    def files(add: Callable[[Path], object]) -> int:
+        with TemporaryDirectory() as folder:
+            tree = copy_of_product(Path(folder))
+            add(tree)
+            return len(touched(tree))
+
+    others = len(throwaway_kind.OF_VERB) + len(throwaway_kind.OF_REQUEST)
+    return {
+        "type of resource": files(throwaway_type.add_to),
+        "verb": max(files(partial(throwaway_verb.add_to, verb=verb)) for verb in throwaway_verb.MODULES),
+        "column": max(files(partial(throwaway_column.add_to, noun=noun)) for noun in throwaway_column.COLUMNS),
+        "cause": files(throwaway_cause.add_to),
+        "kind of edit": files(throwaway_kind.add_to) - others,
+    }
+
+
 def main() -> int:
     """Count, and print a line of JSON for each figure."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.house", description=main.__doc__)
-    parser.add_argument("--root", type=Path, default=Path(__file__).parents[1])
+    parser.add_argument("--root", type=Path, default=HERE)
     root = parser.parse_args().root
     product, tests = modules(root, PRODUCT), modules(root, TESTS)
     for name, found in (("product", product), ("tests", tests)):
@@ -217,6 +247,9 @@ def main() -> int:
     ]
     report(f"functions of more than {LONG} lines", count=len(long), names=long)
     report("docstrings of functions with sections", **sections(product))
+    if root == HERE:
+        for sort, count in touched_by_new().items():
+            report_ratio(f"files that a new {sort} touches", count, MOST_TOUCHED[sort])
     return 0
 
 

@@ -1,17 +1,39 @@
-"""What the walks through a copy of the tree have in common: each runs as a script, in the tree that is first on the
-path, and prints what its steps said as JSON."""
+"""A copy of the tree, to which something is added, and what the walks through it have in common: each runs as a script,
+in the tree that is first on the path, and prints what its steps said as JSON."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import json
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 Said = Mapping[str, tuple[int, str]]
 """By step the exit code, and what was said."""
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def copy_of_product(tree: Path) -> Path:
+    """Copy what is shipped into a folder."""
+    for package in ("console", "widgets", "themes"):
+        shutil.copytree(ROOT / package, tree / package)  # with what Python has compiled
+    return tree
+
+
+def touched(tree: Path) -> list[str]:
+    """The files of a tree that are new, or other than ours."""
+    return sorted(
+        str(path.relative_to(tree))
+        for path in tree.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+        if not (ROOT / path.relative_to(tree)).exists()
+        or path.read_bytes() != (ROOT / path.relative_to(tree)).read_bytes()
+    )
 
 
 def kac(*arguments: str) -> tuple[int, str]:

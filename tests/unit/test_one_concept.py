@@ -1,5 +1,5 @@
-"""A type of entity is one record, a verb one module, a column one entry: a new one is a few lines, and one that there
-is has its name in few places."""
+"""A type of entity is one record, a verb one module, a column or a cause one entry: a new one is a few lines, and one
+that there is has its name in few places."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ import pytest
 
 from console.model.codes import ResourceType
 from console.model.entity_types import BY_NUMBER, ENTITY_TYPES, FileForm, Lister, unknown
-from tests.support import throwaway_column, throwaway_type, throwaway_verb
+from tests.support import throwaway_cause, throwaway_column, throwaway_kind, throwaway_type, throwaway_verb
 from tests.support.patience import PATIENCE
-from tests.support.walking import Said
+from tests.support.walking import Said, copy_of_product, touched
 
 ROOT = Path(__file__).parents[2]
 MOST_FILES = 6
@@ -28,6 +28,8 @@ MOST_MODULES = 8
 """That may name a type of resource: the table, its constant, and what is said of it alone."""
 MOST_OF_A_VERB = 2
 """Files that a new verb touches: its module and the registry."""
+MOST_OF_A_KIND = 3
+"""Files that a new kind of edit touches beside its verb's, where a request of another kind carries it."""
 
 
 @pytest.fixture(scope="module")
@@ -44,12 +46,6 @@ def said(tree: Path) -> Said:
     return walked(tree, throwaway_type.__file__, str(tree))
 
 
-def copy_of_product(tree: Path) -> Path:
-    for package in ("console", "widgets", "themes"):
-        shutil.copytree(ROOT / package, tree / package)  # with what Python has compiled
-    return tree
-
-
 def walked(tree: Path, script: str, *arguments: str) -> Said:
     ran = subprocess.run(
         [sys.executable, script, *arguments],
@@ -63,17 +59,6 @@ def walked(tree: Path, script: str, *arguments: str) -> Said:
     assert ran.returncode == 0, ran.stderr
     found: Said = {step: (code, text) for step, (code, text) in json.loads(ran.stdout).items()}
     return found
-
-
-def touched(tree: Path) -> list[str]:
-    """The files of a tree that are new, or other than ours."""
-    return sorted(
-        str(path.relative_to(tree))
-        for path in tree.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-        if not (ROOT / path.relative_to(tree)).exists()
-        or path.read_bytes() != (ROOT / path.relative_to(tree)).read_bytes()
-    )
 
 
 def test_a_new_type_touches_few_files(tree: Path) -> None:
@@ -269,6 +254,43 @@ def test_a_new_column_sorts_the_pane(wider: Said) -> None:
     shown = list(dict.fromkeys(drawn))
     assert len(shown) > 3
     assert shown == sorted(shown, key=lambda name: (-listed[name], name))
+
+
+# -- causes, kinds of edits --------------------------------------------------------------------------------------------
+
+
+def test_a_new_cause_touches_one_file(tmp_path: Path) -> None:
+    tree = copy_of_product(tmp_path / "tree")
+    (module,) = throwaway_cause.add_to(tree)
+    assert touched(tree) == [module]
+    said = walked(tree, throwaway_cause.__file__, str(tmp_path))
+    for step, words in {
+        "named": ["HIGH         there are ", "many-topics, certain", "topics are described (Metadata)"],
+        "as JSON": ['"cause": "many-topics"', '"text": "ask whose they are"'],
+        "in metrics": ['kac_triage_cause{cause="many-topics"'],
+    }.items():
+        code, text = said[step]
+        assert (code, [each for each in words if each not in text]) == (4, []), text
+
+
+def test_a_new_kind_of_edit_touches_few_files(tmp_path: Path) -> None:
+    tree = copy_of_product(tmp_path)
+    throwaway_kind.add_to(tree)
+    of_kind, of_request, of_verb = throwaway_kind.OF_KIND, throwaway_kind.OF_REQUEST, throwaway_kind.OF_VERB
+    assert touched(tree) == sorted((*of_kind, *of_request, *of_verb))
+    assert len(of_kind) <= MOST_OF_A_KIND
+    said = walked(tree, throwaway_kind.__file__)
+    for step, code, words in (
+        ("staged", 3, ["user zoe", "request_percentage", "50 %"]),
+        ("applied", 0, ["1 request, 1 entity ok, 0 failed"]),
+        ("described", 0, ["request_percentage", "50 %"]),
+        ("not needed", 0, ["that is its share already"]),
+        ("journalled", 0, ["user zoe", "50 %", "applied"]),
+        ("taken back", 0, ["1 request, 1 entity ok, 0 failed"]),
+        ("gone", 0, ['"quotas": []']),
+    ):
+        found, text = said[step]
+        assert (found, [each for each in words if each not in text]) == (code, []), (step, text)
 
 
 # A test of one verb stands in `tests/language/verbs/test_<its module>.py`; the other tests of the language speak `set`.

@@ -1,0 +1,239 @@
+"""A kind of edit that kac does not have, with a request of its own: what adds it to a copy of the tree, and a walk
+through kac with it.
+
+As a script it walks, in the tree that is first on the path, and prints what each step said as JSON.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.walking import Said, kac, tell
+
+KIND = "console/plan/kinds/shares.py"
+VERB = "console/language/verbs/share.py"
+MODULES = {
+    KIND: '''"""Shares of brokers' time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from console.model.changes import AlterShares
+from console.model.inheritance import Inheritance
+from console.model.quota import USER, QuotaEntity
+from console.model.snapshot import Snapshot
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edits import Edit
+from console.plan.effective_values import NOTHING, EffectiveValue
+from console.plan.requests import Facts, Step
+from console.plan.staged import Described, Draft, Dropped, Staged, Verdict, Was
+
+KEY = "request_percentage"
+
+
+class Share(Edit, frozen=True):
+    """How much of each broker's time a user may take, in percent; 0 for as much as it wants."""
+
+    user: str
+    percent: float
+
+    @property
+    def target(self) -> QuotaEntity:
+        """The user."""
+        return QuotaEntity.of({USER: self.user})
+
+    @property
+    def key(self) -> str:
+        """The quota."""
+        return KEY
+
+
+def _current(edit: Share, seen: Described) -> Was:
+    return seen.found(seen.snapshot.quotas.get(edit.target, {}).get(KEY), "quotas")
+
+
+def _judge(edit: Share, draft: Draft) -> Verdict:
+    was = _current(edit, draft)
+    return Dropped(edit, "that is its share already") if was == edit.percent else Staged(edit, was)
+
+
+def _value(percent: float | None) -> EffectiveValue:
+    return EffectiveValue(percent) if percent else NOTHING
+
+
+def _reversal(edit: Share, was: float | None, _recorded: Mapping[str, str]) -> Reversal:
+    return Reversal((Share(edit.user, was or 0.0),), edit.percent or None)
+
+
+def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+    shares = {each.edit.target: each.edit.percent or None for each in staged if isinstance(each.edit, Share)}
+    return [Step(AlterShares(shares), tuple(staged))] if staged else []
+
+
+def _predict(snapshot: Snapshot, edits: Sequence[Share]) -> Snapshot:
+    quotas = dict(snapshot.quotas)
+    for edit in edits:
+        quotas[edit.target] = {**quotas.get(edit.target, {}), KEY: edit.percent}
+    return replace(snapshot, quotas=quotas)
+
+
+def _json(edit: Share, _hide: bool) -> Json:
+    return {"share_of": edit.user, "value": edit.percent}
+
+
+SHARES = Batch(steps=_steps, predict=_predict)
+
+KINDS = (
+    EditKind(
+        edit=Share,
+        verb="share",
+        form="share_of",
+        op="share",
+        to_json=_json,
+        from_json=lambda data: Share(data["share_of"], float(data["value"])),
+        state_json=float,
+        state_of=float,
+        judge=_judge,
+        current=_current,
+        wanted=lambda edit, now: (now or 0.0) == edit.percent,
+        before=lambda _edit, there, _inheritance: _value(there),
+        after=lambda edit, _there, _inheritance: _value(edit.percent),
+        reversal=_reversal,
+        batch=SHARES,
+    ),
+)
+''',
+    VERB: '''"""``share``: how much of brokers' time a user may take."""
+
+from __future__ import annotations
+
+from console.language.arguments import named, need_number
+from console.language.quoting import quote
+from console.language.reader import Expected, Reader, What
+from console.language.snapshot_parts import whole_parts
+from console.language.statements import EditStatement
+from console.language.verb import CHANGE, StatementKind, Verb
+from console.plan.kinds.shares import Share
+
+
+class ShareTime(EditStatement, frozen=True):
+    """``share user``: percent of a broker's time."""
+
+    user: str
+    percent: int
+
+
+def _parse(reader: Reader) -> ShareTime:
+    reader.need_keyword("user")
+    user = named(reader, Expected(What.USER_NAME, "the NAME of a user"))
+    return ShareTime(user, need_number(reader, Expected(What.ARGUMENT, "PERCENT"), 100))
+
+
+_SHARE = StatementKind(
+    statement=ShareTime,
+    text=lambda share: f"share user {quote(share.user)} {share.percent}",
+    needs=lambda _share, _selected: whole_parts("quotas"),
+    edits=lambda share, _staging: [Share(share.user, float(share.percent))],
+    of_edits=lambda: {Share: lambda edit: ShareTime(edit.user, round(edit.percent))},
+)
+
+VERBS = (
+    Verb(
+        "share",
+        CHANGE,
+        ("share user NAME PERCENT",),
+        "Stage how much of brokers' time a user may take",
+        parse=_parse,
+        statements=(_SHARE,),
+    ),
+)
+''',
+}
+OF_KIND = (KIND, "console/plan/kinds/registry.py")
+OF_REQUEST = ("console/model/changes.py", "console/admin/changes.py", "console/admin/quotas.py")
+OF_VERB = (VERB, "console/language/verbs/__init__.py")
+INSERTED = (
+    ("console/plan/kinds/registry.py", "    scram,\n", "    shares,\n", True),
+    ("console/plan/kinds/registry.py", "    *scram.KINDS,\n", "    *shares.KINDS,\n", True),
+    ("console/plan/kinds/registry.py", "    quotas.QUOTAS,\n", "    shares.SHARES,\n", True),
+    (
+        "console/model/changes.py",
+        "ChangeRequest = (\n",
+        '''class AlterShares(Request, frozen=True):
+    """One AlterClientQuotas: user -> percent of a broker's time, None for no limit."""
+
+    api: ClassVar[str] = "AlterClientQuotas"
+
+    shares: Mapping[QuotaEntity, float | None]
+
+    @property
+    def content(self) -> str:
+        """How many users."""
+        return plural(len(self.shares), "share")
+
+
+''',
+        False,
+    ),
+    ("console/model/changes.py", "    | UpdateFeatures\n", "    | AlterShares\n", True),
+    (
+        "console/admin/quotas.py",
+        "async def alter_quotas(",
+        '''async def alter_shares(link: Link, request: AlterShares, *, validate_only: bool) -> tuple[Outcome, ...]:
+    """Return one outcome for each user."""
+    ops = {user: {"request_percentage": percent} for user, percent in request.shares.items()}
+    return await alter_quotas(link, AlterQuotas(ops), validate_only=validate_only)
+
+
+''',
+        False,
+    ),
+    ("console/admin/quotas.py", "from console.model.changes import AlterQuotas", ", AlterShares", True),
+    ("console/admin/changes.py", "from console.admin.quotas import alter_quotas", ", alter_shares", True),
+    (
+        "console/admin/changes.py",
+        "        case changes.CreateTopics():\n",
+        """        case changes.AlterShares():
+            return await alter_shares(link, request, validate_only=validate_only)
+""",
+        False,
+    ),
+    ("console/language/verbs/__init__.py", "    show,\n", "    share,\n", False),
+    ("console/language/verbs/__init__.py", "    *show.VERBS,\n", "    *share.VERBS,\n", False),
+)
+"""Where what stands there once gets a line more: file, what is there, what is added, whether behind it."""
+
+
+def add_to(tree: Path) -> None:
+    """Add the kind, its request and its verb to a tree."""
+    for path, module in MODULES.items():
+        (tree / path).write_text(module)
+    for path, there, added, behind in INSERTED:
+        text = (tree / path).read_text()
+        assert text.count(there) == 1, (path, there)
+        (tree / path).write_text(text.replace(there, there + added if behind else added + there))
+
+
+def walk() -> Said:
+    """Go through kac with the kind, on an embedded cluster: by step the exit code, and what was said."""
+    from console.embedded.brokers import run_in_thread
+    from console.embedded.spec import ClusterSpec
+
+    said: dict[str, tuple[int, str]] = {}
+    with run_in_thread(ClusterSpec(scenario="quiet")) as cluster:
+        at = ("-b", cluster.bootstrap)
+        said["staged"] = kac("run", *at, "-e", "share user zoe 50; plan")
+        said["applied"] = kac("run", *at, "-e", "share user zoe 50; apply --yes")
+        said["described"] = kac("run", *at, "-e", "describe user zoe")
+        said["not needed"] = kac("run", *at, "-e", "share user zoe 50")
+        said["journalled"] = kac("history", *at, "--journal")
+        said["taken back"] = kac("run", *at, "-e", "revert 1; apply --yes")
+        said["gone"] = kac("run", *at, "--output", "json", "-e", "describe user zoe")
+    return said
+
+
+if __name__ == "__main__":
+    tell(walk)
