@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import console.answers
+import console.present
+from console.answers.plan_results import conflict_columns
 from console.answers.queries import answer
 from console.answers.results import to_data
 from console.language.grammar import parse
@@ -40,13 +45,15 @@ from console.model.config import ConfigEntry, ConfigSet, Synonym, topic_resource
 from console.model.lag_trend import look_again
 from console.model.quota import QUOTA_KEYS, QuotaEntity
 from console.model.snapshot import Snapshot
+from console.pipeline.reader import Change, Drifted, Pair, Usage
 from console.plan.plan import EMPTY
 from console.present.acls import ACLS, acl_rows
 from console.present.brokers import broker_loads, broker_rows
 from console.present.columns import Column, Columns, Type
 from console.present.configs import CONFIGS, ConfigLine, config_rows
-from console.present.groups import LAGS, MEMBERS, GroupRow, partition_rows
+from console.present.groups import LAGS, GroupRow, partition_rows
 from console.present.kinds import KINDS
+from console.present.lake_rows import HISTORY, USAGE, dated, drift_columns, drifted_columns
 from console.present.quotas import QuotaRow, QuotaTree
 from console.present.text import plain
 from console.present.topics import PARTITIONS, TopicFacts, TopicRow, rows_of_partitions, topic_marks
@@ -221,7 +228,30 @@ def test_describe_says_what_the_screen_says_of_one(snapshot: Snapshot) -> None:
         agree(LAGS, rows, listed(f"describe group '{name}'", snapshot, "partitions"))
 
 
-@pytest.mark.parametrize("columns", [*KINDS.values(), ACLS["resource"], CONFIGS, PARTITIONS, LAGS, MEMBERS])
+def tables() -> list[Any]:
+    """Every noun's columns, wherever they stand, and those that depend on something."""
+    found: dict[str, Columns[Any]] = {**KINDS, "acls by resource": ACLS["resource"]}
+    for room in (console.present, console.answers):
+        for module in iter_modules(room.__path__, f"{room.__name__}."):
+            found |= {
+                name: made for name, made in vars(import_module(module.name)).items() if isinstance(made, Columns)
+            }
+    found |= {"drift": drift_columns("broker", ("1", "2")), "drifted": drifted_columns(None)}
+    found["conflicts"] = conflict_columns("Was")
+    return [pytest.param(columns, id=name) for name, columns in found.items()]
+
+
+def test_a_row_of_a_lake_is_whole_in_json() -> None:
+    at = datetime(2026, 11, 20, tzinfo=UTC)
+    usage = Usage("c", Pair("u", None, "producer_byte_rate"), 1, 1.0, 3, 1.0, 1.0, 0.5, 0, 0, None, None, "", ())
+    change = Change("c", "topic", "t", "retention.ms", "1", "2", at, None, True, False, None, "none", "snapshot")
+    drifted = Drifted("c", "broker", "broker:1", "k", "1", "2", 3, 1, None, "high")
+    assert USAGE.data(usage).keys() == {*Usage._fields, *Pair._fields} - {"pair"}
+    assert tuple(HISTORY.data(dated(change, None))) == Change._fields
+    assert tuple(drifted_columns(None).data(drifted)) == Drifted._fields
+
+
+@pytest.mark.parametrize("columns", tables())
 def test_every_column_is_whole(columns: Columns[Any]) -> None:
     for column in columns.all:
         assert column.type in get_args(Type)
@@ -229,6 +259,9 @@ def test_every_column_is_whole(columns: Columns[Any]) -> None:
         assert column.views, column.name
     assert len({column.name for column in columns.all}) == len(columns.all)
     assert len(columns.layout) == len(columns.of("screen"))
+    assert len({each.id for each in columns.layout}) == len(columns.layout)
+    letters = [each.sort_key for each in columns.layout if each.sort_key]
+    assert len(set(letters)) == len(letters)
 
 
 @pytest.mark.parametrize("kind", SCREEN)
