@@ -174,7 +174,7 @@ async def seen(app: Console, text: str, pause: Callable[[], Awaitable[None]]) ->
 async def all_read(app: Console, pause: Callable[[], Awaitable[None]]) -> None:
     """Until the view has read what it shows, and what it reads in the background; raises TimeoutError."""
     async with asyncio.timeout(20):
-        while not app.reading.rests:
+        while not app.polling.rests:
             await pause()
 
 

@@ -39,7 +39,8 @@ from console.tui.navigator import Navigator
 from console.tui.panes.view import View, bindings
 from console.tui.past import Journal, OpenLake
 from console.tui.places import Place, pane
-from console.tui.reading import ClusterLost, ClusterReached, Reading, SessionChanged, StatusMessage, start
+from console.tui.polling import ClusterLost, ClusterReached, Polling
+from console.tui.reading import Reading, SessionChanged, StatusMessage, start
 from console.tui.text_lines import TextLines
 from themes import DEFAULTS, THEMES, native_ansi, suitable
 from widgets import background
@@ -100,11 +101,11 @@ class Console(KeysInOrder["Context"]):
         self.contexts: Choice = contexts or Configured(os.environ, Path.home())
         self.lake = OpenLake(lake, session.context.lake)
         self.changed = Changed()
-        self.contact = contact.Contact()
+        self.reading = Reading(session, self.settings.refresh)
         self.navigator = Navigator(self, pane(PANE_NAMES.index(self.settings.start_pane) + 1))
         self._applied: Applied | None = None
         self.frame = Frame(self)
-        self.reading = Reading(session, lambda: self.view, self.post_message, self.settings.refresh)
+        self.polling = Polling(self.reading, lambda: self.view, self.post_message)
         self.journal = Journal(
             self, session, self.reading, self.say, lambda: self.view.update(), self.frame.write_header
         )
@@ -181,7 +182,7 @@ class Console(KeysInOrder["Context"]):
         self.call_after_refresh(self._go_live)
 
     def _go_live(self) -> None:
-        self.start(self.reading.live.run, group="live", name="live")
+        self.start(self.polling.run, group="live", name="live")
 
     async def on_unmount(self) -> None:
         """Wait for a change that is on its way, unless it was given up, and close the lake."""
@@ -194,6 +195,11 @@ class Console(KeysInOrder["Context"]):
 
     def _listen(self, event: SessionEvent) -> None:
         self.post_message(SessionChanged(event))
+
+    @property
+    def contact(self) -> contact.Contact:
+        """Whether the cluster answers."""
+        return self.reading.contact
 
     @property
     def place(self) -> Place:
@@ -217,7 +223,7 @@ class Console(KeysInOrder["Context"]):
 
     def leaving(self) -> None:
         """Clear what was said about the place that is left."""
-        self.contact = contact.elsewhere(self.contact)
+        self.reading.contact = contact.elsewhere(self.contact)
         self.frame.forget()
 
     def arrived(self) -> None:
@@ -228,7 +234,7 @@ class Console(KeysInOrder["Context"]):
 
     def _read_slowly(self) -> None:
         """Restart the slow reads: for another view, or because the operator asked."""
-        self.start(self.reading.slowly, group="slow", name="slow", exclusive=True)
+        self.start(self.polling.slowly, group="slow", name="slow", exclusive=True)
 
     def start(
         self, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, name: str, exclusive: bool = False
@@ -477,7 +483,7 @@ class Console(KeysInOrder["Context"]):
         """Show how the cluster answers if that changed. The time of an answer alone is no change: it is shown only when
         answers stop.
         """
-        before, self.contact = self.contact, found
+        before, self.reading.contact = self.reading.contact, found
         if before.answered_at is None:
             self.frame.write_header()
         if replace(found, answered_at=before.answered_at) == before:

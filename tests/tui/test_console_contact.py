@@ -14,12 +14,12 @@ from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.faults import Delay, Effect, Fault, Garbage
 from console.embedded.spec import ClusterSpec
 from console.model.failure import Failure
-from console.tui import reading
+from console.tui import polling
 from tests.tui.console_app import Driven, cluster, driven, driven_on
 from tests.tui.model_client import ModelClient
 
 FOR_EVER = 3600.0
-ON_A_SCREEN = reading.PATIENCE
+ON_A_SCREEN = polling.PATIENCE
 SINCE = re.compile(r"! STALE since \d\d:\d\d:\d\d")
 NO_ANSWER = RequestTimedOut(Failure("TIMED_OUT", "no answer within 5 s", "Look at that broker's load."))
 
@@ -27,7 +27,7 @@ NO_ANSWER = RequestTimedOut(Failure("TIMED_OUT", "no answer within 5 s", "Look a
 @pytest.fixture(autouse=True)
 def _no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a screen, in less time."""
-    monkeypatch.setattr(reading, "PATIENCE", 0.3)
+    monkeypatch.setattr(polling, "PATIENCE", 0.3)
 
 
 @pytest.fixture
@@ -80,15 +80,15 @@ async def test_a_cluster_that_is_gone_is_stale_and_nothing_is_concluded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # On a busy machine brokers that are well may take longer than the short patience: it begins with the silence.
-    short = reading.PATIENCE
-    monkeypatch.setattr(reading, "PATIENCE", ON_A_SCREEN)
+    short = polling.PATIENCE
+    monkeypatch.setattr(polling, "PATIENCE", ON_A_SCREEN)
     async with driven_on(incident, size=(120, 24)) as it:
         await it.shows("URP 12")
         await it.shows("live")
         await it.press("1")
         await it.shows("active controller")
         before = colors(it)
-        monkeypatch.setattr(reading, "PATIENCE", short)
+        monkeypatch.setattr(polling, "PATIENCE", short)
         silence(incident)
         await it.until(lambda: SINCE.search(it.lines[0]) is not None)
         for word in ("live", "URP", "OFFLINE", "ctrl", "brokers"):

@@ -226,8 +226,8 @@ async def test_a_read_that_is_asked_for_at_the_end_does_not_keep_the_loop_alive(
     async def read() -> bool:
         return True
 
-    live = Live(read, 60.0)
-    loop = asyncio.create_task(live.run())
+    live = Live(60.0)
+    loop = asyncio.create_task(live.run(read))
     while not live.resting:  # noqa: ASYNC110
         await asyncio.sleep(0)
     await asyncio.sleep(0)

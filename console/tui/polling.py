@@ -1,0 +1,228 @@
+"""Reads for the view that is visible: the view on each tick, the header's facts now and then, slow reads beside."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+
+from console.log_file import INTERNAL
+from console.model.failure import Failure
+from console.present.columns import clock
+from console.tui.places import Place
+from console.tui.reading import Pace, Reading, StatusMessage
+
+if TYPE_CHECKING:
+    from console.tui.panes.view import View
+
+VERSIONS_EVERY = 60.0
+PATIENCE = 5.0
+"""Seconds without an answer after which each broker gets a small request instead; after as many again without one the
+cluster counts as silent."""
+LONGEST_LOOK = 10.0
+"""Seconds: a poll counts as late after twice the duration of the one before, of which no more than this counts."""
+
+log = logging.getLogger(__name__)
+
+
+class ClusterReached(Message):
+    """A poll for a place was answered.
+
+    silent: the brokers that do not answer. unread: why what the place shows could not be read nevertheless, None if it
+    was. since: UTC, when it was read last, or first asked for.
+    """
+
+    def __init__(self, silent: frozenset[int], place: Place, since: datetime, unread: Failure | None = None) -> None:
+        self.silent = silent
+        self.place = place
+        self.since = since
+        self.unread = unread
+        super().__init__()
+
+
+class ClusterLost(Message):
+    """No broker answered a poll and its repetition.
+
+    final: retrying automatically would do harm, as wrong credentials lock accounts.
+    """
+
+    def __init__(self, failure: Failure, final: bool) -> None:
+        self.failure = failure
+        self.final = final
+        super().__init__()
+
+
+class Polling:
+    """Reads for the view that is visible. Hidden views read nothing; failures are shown, and the loop goes on.
+
+    Three paces: what the view shows on every tick (`View.read`), what the header shows every `VITALS_EVERY` seconds,
+    and slow reads of the view (`slowly`), which rest ten times as long as they take.
+    """
+
+    def __init__(self, reading: Reading, view: Callable[[], View], post: Callable[[Message], bool]) -> None:
+        """Create it; `run` and `slowly` read, each in a worker.
+
+        Args:
+            reading: the reads that views share, and their paces.
+            view: returns the visible view.
+            post: sends the app a message.
+        """
+        self._reading, self._session = reading, reading.session
+        self._view = view
+        self._post = post
+        self._versions = Pace(VERSIONS_EVERY)
+        self._lost_since_asked = False
+        self._silent: frozenset[int] = frozenset()
+        self._was_read = (view().place, reading.session.clock.now())
+        self._looks_take = 0.0
+        self._slow_rests = False
+
+    async def run(self) -> None:
+        """Poll until cancelled."""
+        await self._reading.live.run(self._read)
+
+    async def _read(self) -> bool:
+        """Poll the cluster once and post what came of it. Return whether the cluster answered."""
+        if self._reading.held:
+            return True
+        if self._was_read[0] != (place := self._view().place):
+            self._was_read = place, self._session.clock.now()
+        known = self._session.snapshot
+        self._lost_since_asked = False
+        look = asyncio.ensure_future(self._look())
+        try:
+            if not await self._wait_for(look):
+                return False
+            if (error := look.exception()) is not None:
+                return await self._failed(error)
+        finally:
+            look.cancel()
+        if self._reading.lost and (self._lost_since_asked or self._session.snapshot.read_at is known.read_at):
+            # The answers may be older than the loss, or the view read no part of the cluster: neither shows that
+            # brokers answer again.
+            return await self._is_heard()
+        if self._session.snapshot is not known:
+            self._reading.lost = False
+            self._was_read = place, self._session.clock.now()
+            if self._silent:
+                return await self._is_heard()
+            self._reached()
+        return True
+
+    async def _wait_for(self, look: asyncio.Future[None]) -> bool:
+        """Wait until a poll ends, and while it takes long, check which brokers answer at all.
+
+        Returns:
+            False if the poll is given up for another one on new connections: brokers answer again, other brokers than
+            before do, or the operator asked again or went elsewhere.
+        """
+        loop = asyncio.get_running_loop()
+        began, at = loop.time(), self._session.clock.now()
+        patience = max(PATIENCE, 2 * self._looks_take)
+        while not (await asyncio.wait({look}, timeout=patience))[0]:
+            were_lost, were_silent = self._reading.lost, self._silent
+            late = f"asked at {clock(at)}, not answered yet"
+            heard = await self._is_heard(Failure("TIMED_OUT", late, "The brokers answer other requests; r asks again."))
+            if heard and (were_lost or self._silent != were_silent or self._reading.live.is_wanted):
+                await self._session.begin_anew()
+                self._reading.live.now()
+                return False
+            patience = PATIENCE
+        self._looks_take = min(loop.time() - began, LONGEST_LOOK)
+        return True
+
+    async def _failed(self, error: BaseException) -> bool:
+        """Post why a poll failed. Return whether the loop goes on at its usual pace."""
+        from console.admin.errors import AdminError, AuthenticationFailed
+        from console.session.snapshot_reader import Refused
+
+        if isinstance(error, AuthenticationFailed | Refused):
+            self._lost(error.failure, final=True)
+            return False
+        if isinstance(error, AdminError):
+            await self._is_heard(error.failure)
+            return False
+        # The loop has to go on, whatever one read ran into.
+        log.error("reading for %s", self._view().NAME, exc_info=error)
+        self._post(StatusMessage(INTERNAL, "failed"))
+        return True
+
+    async def _is_heard(self, unread: Failure | None = None) -> bool:
+        """Check which brokers answer, and post the outcome. Return whether any does.
+
+        Args:
+            unread: why the poll itself was not answered.
+        """
+        from console.admin.errors import AdminError, AuthenticationFailed
+
+        try:
+            self._silent = await self._session.silent_brokers(PATIENCE)
+        except AdminError as error:
+            # That a poll took too long says less than why brokers do not even answer this.
+            known = unread is not None and unread.name != "TIMED_OUT"
+            self._lost(unread if unread and known else error.failure, final=isinstance(error, AuthenticationFailed))
+            return False
+        except Exception:  # as in `_failed`
+            log.exception("asking which brokers answer")
+            return False
+        self._reading.lost = False
+        self._reached(unread)
+        return True
+
+    def _lost(self, failure: Failure, final: bool) -> None:
+        self._reading.lost = self._lost_since_asked = True
+        self._post(ClusterLost(failure, final))
+
+    def _reached(self, unread: Failure | None = None) -> None:
+        self._post(ClusterReached(self._silent, *self._was_read, unread))
+
+    async def _look(self) -> None:
+        """Read what the view shows, and what the header shows if that is due."""
+        session, view = self._session, self._view()
+        if not session.snapshot.cluster.brokers:
+            await asyncio.gather(session.read_cluster(), view.read())
+            if not self._reading.lost:
+                self._reached()  # what is read beside may wait for a broker that hangs
+        else:
+            await view.read()
+        if self._reading.vitals.due():
+            with self._reading.vitals:
+                await asyncio.gather(session.read_cluster(), session.read_quorum(), self._read_versions())
+                await self._reading.all_topics()
+
+    async def _read_versions(self) -> None:
+        known = self._session.snapshot.versions.keys()
+        if self._silent:
+            return  # who does not answer would be waited for
+        if self._versions.due() or known != {broker.id for broker in self._session.snapshot.cluster.brokers}:
+            with self._versions:
+                await self._session.read_versions()
+
+    @property
+    def rests(self) -> bool:
+        """Whether everything that the view shows has been read, until the next tick."""
+        return self._reading.live.resting and self._slow_rests
+
+    async def slowly(self) -> None:
+        """Run the slow reads of the visible view, with pauses between them, until cancelled."""
+        from console.admin.errors import AdminError
+
+        self._slow_rests = False
+        reading = self._reading
+        pace = Pace(reading.refresh * self._view().MORE_EVERY)
+        while True:
+            await asyncio.sleep(0.5)
+            if reading.live.paused or reading.lost or reading.held or not pace.due() or not self._view().known():
+                continue  # of what is not known yet, nothing more can be read
+            try:
+                with pace:
+                    await self._view().read_more()
+            except AdminError as error:
+                log.info("background read: %s", error.failure)
+            except Exception:  # as above
+                log.exception("background read for %s", self._view().NAME)
+            self._slow_rests = True
