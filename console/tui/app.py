@@ -7,11 +7,11 @@ import inspect
 import logging
 import os
 import signal
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 from textual import events, on
@@ -23,43 +23,41 @@ from console.contexts.configured import Choice, Configured
 from console.contexts.console_settings import PANES as PANE_NAMES
 from console.contexts.console_settings import ConsoleSettings
 from console.log_file import INTERNAL
-from console.plan.edits import Edit
 from console.present.changed import Changed, changes
-from console.present.failures import failure_text, left_out_text, staged_text
-from console.present.text import Line, clean
-from console.session.snapshot_reader import PlanChanged, Progress, Refused, SessionEvent, SnapshotChanged
+from console.present.text import clean
+from console.session.snapshot_reader import PlanChanged, Progress, SessionEvent, SnapshotChanged
 from console.terminal import for_clipboard
 from console.tui import frame as chrome
 from console.tui import keymap
 from console.tui import reading as contact
-from console.tui.frame import Frame
+from console.tui.editing import Editing
+from console.tui.frame import ActiveKeys, Frame
 from console.tui.key_order import PASSING, TYPING, KeysInOrder
-from console.tui.keymap import BY_ID, GLOBAL, Key, KeyState, keys_of, reason
+from console.tui.keymap import BY_ID
 from console.tui.navigator import Navigator
+from console.tui.panes import make_view
 from console.tui.panes.view import View, bindings
 from console.tui.past import Journal, OpenLake
 from console.tui.places import Place, pane
 from console.tui.polling import ClusterLost, ClusterReached, Polling
 from console.tui.reading import Reading, SessionChanged, StatusMessage, start
-from console.tui.text_lines import TextLines
-from themes import DEFAULTS, THEMES, native_ansi, suitable
-from widgets import background
+from console.tui.text_lines import MessageLine, TextLines
+from console.tui.theme_choice import ThemeChoice
+from console.tui.watch import ShownCluster, Watch
+from themes import DEFAULTS, THEMES, native_ansi
 from widgets.lean_driver import AskingDriver, Background, LeanDriver
 from widgets.line_view import LineView
 
 if TYPE_CHECKING:
-    from textual.worker import Worker
-
     from console.contexts import Context  # noqa: F401  # of the base class
     from console.language.errors import LanguageError
-    from console.language.statements import Statement, Subject
+    from console.language.statements import Statement
     from console.session.command_history import CommandHistory
     from console.session.session import Applied, Session
     from console.tui.applying import Applying
     from console.tui.bar import Bar
     from console.tui.operating import Operating
     from console.tui.prefetch import SessionFactory
-    from console.tui.watch import Watch
     from widgets.command_bar import CommandBar
 
 log = logging.getLogger(__name__)
@@ -77,6 +75,9 @@ class Console(KeysInOrder["Context"]):
     TITLE = "kac"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = bindings(keymap.EVERYWHERE)
+    WATCH: ClassVar[type[Watch]] = Watch
+    KEYS: ClassVar[type[ActiveKeys]] = ActiveKeys
+    FRAME: ClassVar[type[Frame]] = Frame
 
     def __init__(
         self,
@@ -96,48 +97,50 @@ class Console(KeysInOrder["Context"]):
             prefetched: the first reads, which begin when the first frame is drawn; None: they are ordinary reads.
         """
         super().__init__(driver_class=LeanDriver, ansi_color=native_ansi(os.environ))
+        settings = settings or ConsoleSettings()
         self.session = session
-        self.settings = settings or ConsoleSettings()
         self.contexts: Choice = contexts or Configured(os.environ, Path.home())
         self.lake = OpenLake(lake, session.context.lake)
-        self.changed = Changed()
-        self.reading = Reading(session, self.settings.refresh)
-        self.navigator = Navigator(self, pane(PANE_NAMES.index(self.settings.start_pane) + 1))
-        self._applied: Applied | None = None
-        self.frame = Frame(self)
-        self.polling = Polling(self.reading, lambda: self.view, self.post_message)
+        self.message_line = MessageLine(lambda: self.frame.note(), lambda: self.keys_seen)
+        self.reading = Reading(session, settings.refresh)
+        self.triage = self.WATCH(self, self.reading, lambda: self.frame.write_tabs(), lambda: self.view.update())
+        self.cluster = ShownCluster(self.reading, self.triage, Changed())
         self.journal = Journal(
-            self, session, self.reading, self.say, lambda: self.view.update(), self.frame.write_header
+            self, self.reading, self.message_line, lambda: self.view.update(), lambda: self.frame.write_header()
         )
+        self.editing = Editing(self.cluster, self.message_line, self.begin_command)
         self.body = Container(id="body")
-        self._history, self._prefetched = history, prefetched
+        first = pane(PANE_NAMES.index(settings.start_pane) + 1)
+        self.navigator = Navigator(first, self._make_view, self.body, self._leave_place, self._enter_place)
+        self.keys = self.KEYS(self.cluster, self.navigator, settings.keys)
+        self.frame = self.FRAME(self.cluster, self.navigator, self.keys, self.journal, self.message_line)
+        self.polling = Polling(self.reading, lambda: self.view, self.post_message)
+        self._remaps, self._history, self._prefetched = settings.keys, history, prefetched
+        self._applied: Applied | None = None
         self.animation_level = "none"
         for theme in THEMES:
             self.register_theme(theme)
-        self._is_light = background.of_environment(os.environ)
-        if self.settings.theme is None and self._is_light is None and background.may_be_asked(os.environ):
+        self.themes = ThemeChoice(self, settings.theme, self.message_line)
+        if self.themes.asks:
             self.driver_class = AskingDriver
-        self.use_theme(self.settings.theme)
+        self.themes.show()
 
-    def use_theme(self, name: str | None) -> None:
-        """Show another theme. None: the one for the terminal's background. Terminals with few colours leave no
-        choice.
-        """
-        colors = self.console.color_system
-        self.theme = suitable(name, color_system=colors, no_color=self.no_color, is_light=self._is_light)
+    def _make_view(self, name: str) -> View:
+        return make_view(
+            name,
+            cluster=self.cluster,
+            navigator=self.navigator,
+            editing=self.editing,
+            message=self.message_line,
+            journal=self.journal,
+            lake=self.lake,
+            operating=lambda: self.operating,
+            execute=self.execute,
+        )
 
     def on_background(self, message: Background) -> None:
         """Show the theme for the background that the terminal reported, unless one was chosen."""
-        self._is_light = message.is_light
-        if self.settings.theme is None:
-            self.use_theme(None)
-
-    def choose_theme(self, name: str) -> None:
-        """Show a theme from now on, whatever the terminal reports."""
-        self.settings = replace(self.settings, theme=name)
-        self.use_theme(name)
-        if self.theme.rpartition("-")[2] != name:
-            self.say("this terminal has 16 colours or none: they are its own, in each theme", "muted")
+        self.themes.reported(message.is_light)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Return the colours of meanings that a theme does not define."""
@@ -149,12 +152,12 @@ class Console(KeysInOrder["Context"]):
         yield self.frame.tabs
         with self.body:
             yield self.view
-        yield self.frame.message
+        yield self.message_line
         yield self.frame.footer
 
     def on_mount(self) -> None:
         """Begin to read."""
-        self.set_keymap({action: ",".join(remap.keys) for action, remap in self.settings.keys.items()})
+        self.set_keymap({action: ",".join(remap.keys) for action, remap in self._remaps.items()})
         self.session.subscribe(self._listen)
         with suppress(ValueError, RuntimeError, NotImplementedError):  # not the main thread, which alone hears signals
             for number in (signal.SIGTERM, signal.SIGHUP):
@@ -162,7 +165,7 @@ class Console(KeysInOrder["Context"]):
         self.frame.put_color()
         self.navigator.show()
         if exposures := self.session.context.settings.exposures:
-            self.say(f"warning: {' · '.join(exposures)}", "failed")
+            self.message_line.say(f"warning: {' · '.join(exposures)}", "failed")
         # All that takes the interpreter waits for the first frame, and all but the first rows for these.
         self.call_after_refresh(self._begin)
 
@@ -171,7 +174,7 @@ class Console(KeysInOrder["Context"]):
             self._go_live()
             return
         self._prefetched.begin()
-        self.start(self._first_rows, group="first", name="first")
+        start(self, self._first_rows, group="first", name="first")
 
     async def _first_rows(self) -> None:
         assert self._prefetched is not None
@@ -182,7 +185,7 @@ class Console(KeysInOrder["Context"]):
         self.call_after_refresh(self._go_live)
 
     def _go_live(self) -> None:
-        self.start(self.polling.run, group="live", name="live")
+        start(self, self.polling.run, group="live", name="live")
 
     async def on_unmount(self) -> None:
         """Wait for a change that is on its way, unless it was given up, and close the lake."""
@@ -197,36 +200,23 @@ class Console(KeysInOrder["Context"]):
         self.post_message(SessionChanged(event))
 
     @property
-    def contact(self) -> contact.Contact:
-        """Whether the cluster answers."""
-        return self.reading.contact
-
-    @property
     def place(self) -> Place:
         """The place that is shown."""
-        return self.navigator.stack.place
+        return self.navigator.place
 
     @property
     def view(self) -> View:
         """The view that is shown."""
         return self.navigator.view
 
-    @property
-    def paused(self) -> bool:
-        """Whether the live refresh is stopped."""
-        return self.reading.live.paused
+    def _leave_place(self, old: Place, new: Place) -> None:
+        """Clear what was said about the place that is left, and the marks of what changed, which have been seen."""
+        if new.pane != old.pane:
+            self.cluster.changed.clear()
+        self.reading.contact = contact.elsewhere(self.reading.contact)
+        self.message_line.forget()
 
-    @property
-    def due(self) -> str:
-        """The text that the journal adds to the header."""
-        return self.journal.due
-
-    def leaving(self) -> None:
-        """Clear what was said about the place that is left."""
-        self.reading.contact = contact.elsewhere(self.contact)
-        self.frame.forget()
-
-    def arrived(self) -> None:
+    def _enter_place(self) -> None:
         """Write the lines around the new place, and read it."""
         self.frame.all()
         self.reading.live.now()
@@ -234,13 +224,7 @@ class Console(KeysInOrder["Context"]):
 
     def _read_slowly(self) -> None:
         """Restart the slow reads: for another view, or because the operator asked."""
-        self.start(self.polling.slowly, group="slow", name="slow", exclusive=True)
-
-    def start(
-        self, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, name: str, exclusive: bool = False
-    ) -> Worker[None]:
-        """Run a coroutine function as a worker of the app."""
-        return start(self, work, group=group, name=name, exclusive=exclusive)
+        start(self, self.polling.slowly, group="slow", name="slow", exclusive=True)
 
     def is_busy(self, event: events.Event) -> bool:
         """Return whether a key that was typed ahead waits for what the keys before it began.
@@ -257,45 +241,34 @@ class Console(KeysInOrder["Context"]):
         if bar is not None and bar.line.is_open:
             is_text = isinstance(event, events.Paste) or (isinstance(event, events.Key) and event.is_printable)
             return not is_text and any(w.name == TYPING and not w.is_finished for w in self.workers)
-        return not self.view.known() and self.contact.is_current and not self.reading.live.resting
-
-    def state(self) -> KeyState:
-        """Return what the conditions of keys are checked against."""
-        context, plan = self.session.context, self.session.plan
-        return KeyState(
-            read_only=f"context {clean(context.name, 60)}" if context.read_only else None,
-            row=self.view.has_row(),
-            list_key=self.view.on_list_key(),
-            topic=self.place.topic is not None,
-            staged=bool(plan.staged),
-            past=bool(plan.past),
-            future=bool(plan.future),
-        )
+        return not self.view.known() and self.reading.contact.is_current and not self.reading.live.resting
 
     async def action_do(self, action: str) -> None:
-        """Carry out a key: by the view's method ``do_ID``, else the navigator's, else the app's; or say why not.
+        """Carry out a key: by the method ``do_ID`` of the view, the navigator, the plan or the app; or say why not.
 
         Args:
             action: the id of a key in `keymap`. One that the current view does not have does nothing.
         """
         if not BY_ID[action].where & {self.place.view, keymap.EVERYWHERE}:
             return
-        if why := reason(BY_ID[action], self.state()):
-            self.say(why, "muted")
+        if why := self.keys.reason(BY_ID[action]):
+            self.message_line.say(why, "muted")
             return
         await self.bar.ready()
         if action in keymap.PANE_KEYS:
             await self.navigator.goto(pane(keymap.PANE_KEYS.index(action) + 1))
             return
         name = f"do_{action.replace('-', '_')}"
-        carry_out = next(getattr(who, name) for who in (self.view, self.navigator, self) if hasattr(who, name))
+        carry_out = next(
+            getattr(who, name) for who in (self.view, self.navigator, self.editing, self) if hasattr(who, name)
+        )
         if inspect.isawaitable(done := carry_out()):
             await done
         self.frame.write_footer()
 
     def do_refresh(self) -> None:
         """Read now, and clear the marks of what changed."""
-        self.changed.clear()
+        self.cluster.changed.clear()
         self.view.update()
         self.reading.now()
         self._read_slowly()
@@ -308,15 +281,15 @@ class Console(KeysInOrder["Context"]):
         self.frame.write_header()
         self.view.tell_where()
         at = self.session.clock.now().astimezone().strftime("%H:%M:%S")
-        self.say(f"paused at {at}: nothing is read until p or r" if live.paused else "live again", "muted")
+        self.message_line.say(f"paused at {at}: nothing is read until p or r" if live.paused else "live again", "muted")
 
     def do_copy(self) -> None:
         """Copy through the terminal what the view offers."""
         if not (text := self.view.copied()):
-            self.say("there is nothing to copy here", "muted")
+            self.message_line.say("there is nothing to copy here", "muted")
             return
         self.copy_to_clipboard(clean(text, LONGEST_COPY))
-        self.say(f"copied: {clean(text, 200)}", "muted")
+        self.message_line.say(f"copied: {clean(text, 200)}", "muted")
 
     def copy_to_clipboard(self, text: str) -> None:
         """Copy lines through the terminal (OSC 52), without what would run if they are pasted into a shell."""
@@ -324,106 +297,95 @@ class Console(KeysInOrder["Context"]):
 
     def go_to_time(self, text: str) -> None:  # noqa: ARG002 - a replay has times
         """Say that only a record has times."""
-        self.say("only a record has times to go to: kac replay FILE", "failed")
-
-    def show_text(self, title: str, make: Callable[[int], Sequence[Line]]) -> None:
-        """Show a text on a screen above the panes; see `PaneHost.show_text`."""
-        from console.tui.screens import TextScreen
-
-        self.push_screen(TextScreen(title, make))
+        self.message_line.say("only a record has times to go to: kac replay FILE", "failed")
 
     def do_help(self) -> None:
         """Show the keys of this view."""
         from console.tui.key_help import help_lines
+        from console.tui.screens import TextScreen
 
-        keys, state = self.keys_here(), self.state()
-        self.show_text(
-            f"keys: {self.place.view}", lambda _width: help_lines(keys, state, self.keys_of, self.view.sorts())
+        keys, state = self.keys.here(), self.keys.state()
+        sorts = self.view.sorts()
+        self.push_screen(
+            TextScreen(f"keys: {self.place.view}", lambda _width: help_lines(keys, state, self.keys.of, sorts))
         )
 
     def do_palette(self) -> None:
         """Find an action by its name."""
         self.bar.palette()
 
-    def keys_here(self) -> list[Key]:
-        """Return the keys of this view, and those that work everywhere."""
-        return [*keys_of(self.place.view), *GLOBAL]
-
-    def reason(self, key: Key) -> str:
-        """Return why a key does nothing now, ``""`` if it works."""
-        return reason(key, self.state())
-
-    def keys_of(self, action: str) -> str:
-        """Return the keys of an action as they are configured, separated by commas."""
-        remap = self.settings.keys.get(action)
-        return ",".join(remap.keys) if remap else BY_ID[action].keys
-
     def do_command(self) -> None:
         """Open the command bar for a command."""
-        self.prefill("")
+        self.begin_command("")
 
-    def prefill(self, text: str) -> None:
+    def do_find(self) -> None:
+        """Open the command bar to search all panes for a text."""
+        self.begin_command("find ")
+
+    def begin_command(self, text: str) -> None:
         """Open the command bar with the beginning of a command."""
         self.bar.command(text)
+
+    async def do_save_record(self) -> None:
+        """Write the record that is in memory into a new file."""
+        from console.tui.keep_record import keep_record
+
+        await keep_record(self.session, self.message_line.say)
+
+    def do_work(self) -> None:
+        """Work on the operation that is open."""
+        self.operating.do_work()
 
     def do_filter(self) -> None:
         """Open the command bar for a filter, which is applied while it is typed."""
         self.bar.filter(self.view.filter_text)
-
-    def edit_entities(self, entities: Sequence[Subject], key: str = "") -> None:
-        """Open the command bar with ``set`` for these entities; see `PaneHost.edit_entities`."""
-        hidden = self.view.left_out()
-        if len(entities) != 1 and (entities or hidden):
-            self.say(f"for the {len(entities)} that are marked{left_out_text(hidden)}", "muted")
-        self.bar.edit(entities, key, hidden)
-
-    def stage(self, edits: Sequence[Edit], lasts_ms: int | None = None, left_out: Sequence[str] = ()) -> None:
-        """Stage edits, and report on the message line; see `PaneHost.stage`."""
-        try:
-            report = self.session.stage(edits, lasts_ms)
-        except Refused as refused:
-            self.say(failure_text(refused.failure), "failed")
-            return
-        text, meaning = staged_text(report)
-        self.say(text + left_out_text(left_out), meaning)
-
-    @cached_property
-    def applying(self) -> Applying:
-        """Checks and applies the plan."""
-        from console.tui.applying import Applying
-
-        return Applying(self)
 
     @cached_property
     def operating(self) -> Operating:
         """Operations that begin here, and the one that is worked on."""
         from console.tui.operating import Operating
 
-        return Operating(self)
+        return Operating(self, self.cluster, self.journal, self.message_line)
 
     @cached_property
-    def triage(self) -> Watch:
-        """What is wrong with the cluster; begins when the pane of causes is first shown."""
-        from console.tui.watch import Watch
+    def applying(self) -> Applying:
+        """Checks and applies the plan."""
+        from console.tui.applying import Applying
 
-        return Watch(self, self.session, self.reading, lambda: self.frame.write_tabs(), lambda: self.view.update())
+        return Applying(self, self.cluster, self.message_line, self.journal, self.operating, self.contexts)
 
     @cached_property
     def bar(self) -> Bar:
         """The command bar. Created after the first rows are on the screen."""
         from console.tui.bar import Bar
 
-        return Bar(self, self._history)
+        return Bar(
+            self,
+            self.cluster,
+            self.navigator,
+            self.keys,
+            self.contexts,
+            self._history,
+            act=self.action_do,
+            execute=self.execute,
+        )
 
     async def execute(self, statements: Sequence[Statement]) -> LanguageError | None:
         """Carry out commands. Return an error of the language, None if there is none."""
         from console.tui.execute import Executor
 
-        return await Executor(self, self.bar.ask_secret).run(statements)
-
-    def context_names(self) -> Sequence[str]:
-        """Return the names of the contexts that can be switched to."""
-        return self.contexts.names()
+        executor = Executor(
+            self,
+            self.cluster,
+            self.navigator,
+            self.editing,
+            self.applying,
+            self.operating,
+            self.themes,
+            go_to_time=self.go_to_time,
+            ask_secret=self.bar.ask_secret,
+        )
+        return await executor.run(statements)
 
     async def do_check(self) -> None:
         """Let the brokers validate the plan."""
@@ -447,7 +409,7 @@ class Console(KeysInOrder["Context"]):
     def _session_told(self, message: SessionChanged) -> None:
         match message.event:
             case SnapshotChanged(old=old, new=new):
-                self.changed.note(changes(old, new), self.session.clock.now())
+                self.cluster.changed.note(changes(old, new), self.session.clock.now())
                 self.journal.snapshot_changed(new)
                 self.frame.write_header()
             case PlanChanged():
@@ -457,10 +419,10 @@ class Console(KeysInOrder["Context"]):
                 self.frame.write_tabs()
             case Progress(what=what, done=done, total=total):
                 if self.reading.held:
-                    self.say(f"{what}: {done} of {total}", "pending")
+                    self.message_line.say(f"{what}: {done} of {total}", "pending")
                 return
         self.view.update()
-        self.frame.write_message()
+        self.message_line.write()
         self.frame.write_footer()
 
     @on(ClusterReached)
@@ -469,7 +431,7 @@ class Console(KeysInOrder["Context"]):
         if message.unread is None:
             self._touch(contact.answered(now, message.silent))
         elif message.place == self.place:
-            self._touch(contact.heard(self.contact, now, message.silent, message.unread, message.since))
+            self._touch(contact.heard(self.reading.contact, now, message.silent, message.unread, message.since))
         self.journal.read_once()
         self.call_after_refresh(lambda: self.bar.ready())
 
@@ -477,7 +439,9 @@ class Console(KeysInOrder["Context"]):
     def _cluster_lost(self, message: ClusterLost) -> None:
         # Wrong credentials, sent again every few seconds, would lock the account.
         self.reading.live.paused |= message.final
-        self._touch(contact.lost(self.contact, message.failure, message.final, self.session.snapshot.read_at.values()))
+        self._touch(
+            contact.lost(self.reading.contact, message.failure, message.final, self.session.snapshot.read_at.values())
+        )
 
     def _touch(self, found: contact.Contact) -> None:
         """Show how the cluster answers if that changed. The time of an answer alone is no change: it is shown only when
@@ -493,17 +457,13 @@ class Console(KeysInOrder["Context"]):
         self.frame.write_header()
         self.view.redraw()
         if found.is_current:
-            self.frame.write_message()
+            self.message_line.write()
         else:
-            self.frame.forget()
+            self.message_line.forget()
 
     @on(StatusMessage)
     def _worker_said(self, message: StatusMessage) -> None:
-        self.say(message.text, message.meaning)
-
-    def say(self, text: str, meaning: str = "") -> None:
-        """Put a line on the message line, until the operator moves on."""
-        self.frame.say(text, meaning)
+        self.message_line.say(message.text, message.meaning)
 
     def _handle_exception(self, error: Exception) -> None:
         """End the console with one line instead of a traceback, which goes to the log."""
@@ -515,8 +475,8 @@ class Console(KeysInOrder["Context"]):
 
     @on(LineView.Highlighted)
     def _cursor_moved(self) -> None:
-        self.frame.forget(moved=True)
-        self.frame.write_message()
+        self.message_line.forget(moved=True)
+        self.message_line.write()
         self.frame.write_footer()
 
     def on_resize(self) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 from textual.worker import Worker, WorkerError
 
@@ -31,89 +31,27 @@ from console.session.apply_flow import (
     names_to_type,
     unfinished_text,
 )
-from console.tui.reading import StatusMessage
+from console.tui.reading import StatusMessage, start
 
 if TYPE_CHECKING:
-    from textual.message import Message
-    from textual.screen import Screen
+    from textual.app import App
 
     from console.contexts import Context
     from console.contexts.configured import Choice
     from console.plan.conflicts import Conflict
     from console.plan.risk_rules import Risk
-    from console.session.session import Session
     from console.tui.operating import Operating
     from console.tui.past import Journal
-    from console.tui.reading import Reading
     from console.tui.screens import Confirm, Waiting
+    from console.tui.text_lines import MessageLine
+    from console.tui.watch import ShownCluster
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 MOST_LINES = 10
 """Lines of one kind in a question at most."""
 MOST_CONFLICTS = 3
 """Conflicts in a question at most: with four or five lines each, all are visible on 24 lines."""
-
-
-class ApplyHost(Protocol):
-    """The parts of the app that `Applying` uses."""
-
-    @property
-    def session(self) -> Session:
-        """The session that is shown."""
-        ...
-
-    @property
-    def reading(self) -> Reading:
-        """The reads of the screen."""
-        ...
-
-    @property
-    def journal(self) -> Journal:
-        """This host's journal of the cluster."""
-        ...
-
-    @property
-    def contexts(self) -> Choice:
-        """The contexts that can be switched to."""
-        ...
-
-    @property
-    def is_running(self) -> bool:
-        """Whether the app has started and not ended."""
-        ...
-
-    @property
-    def operating(self) -> Operating:
-        """The operations, and the one that this console works on."""
-        ...
-
-    def say(self, text: str, meaning: str = "") -> None:
-        """Put a line on the message line."""
-        ...
-
-    def post_message(self, message: Message) -> bool:
-        """Send a message to the app."""
-        ...
-
-    def push_screen(self, screen: Screen[T], callback: Callable[[T | None], None]) -> object:
-        """Show a screen above the panes; the callback gets its answer."""
-        ...
-
-    async def push_screen_wait(self, screen: Screen[T]) -> T:
-        """Show a screen above the panes, and wait for its answer."""
-        ...
-
-    def exit(self, result: Context | None = None, return_code: int = 0, message: Any | None = None) -> None:
-        """End the app. message: printed on the terminal once the screen is gone."""
-        ...
-
-    def start(
-        self, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, name: str, exclusive: bool = False
-    ) -> Worker[None]:
-        """Run a coroutine function as a worker."""
-        ...
 
 
 class Applying:
@@ -122,8 +60,25 @@ class Applying:
     last: what the last apply did, None before the first. busy: the operator has agreed, and it is not over.
     """
 
-    def __init__(self, app: ApplyHost) -> None:
-        self._app = app
+    def __init__(
+        self,
+        app: App[Context],
+        cluster: ShownCluster,
+        message: MessageLine,
+        journal: Journal,
+        operating: Operating,
+        contexts: Choice,
+    ) -> None:
+        """Create it; nothing is applied yet.
+
+        Args:
+            app: runs its workers, shows its questions, and ends.
+            journal: is read again after an apply.
+            operating: knows the operation that would wait.
+            contexts: those that can be switched to.
+        """
+        self._app, self._cluster, self._session = app, cluster, cluster.session
+        self._message, self._journal, self._operating, self._contexts = message, journal, operating, contexts
         self.last: ApplyReport | None = None
         self.busy = False
         self._ended = False
@@ -134,9 +89,9 @@ class Applying:
 
     def check(self) -> None:
         """Let the brokers validate the plan; the outcomes are shown on its rows."""
-        self._app.say("checking…", "muted")
-        self._app.reading.held = True
-        self._app.start(partial(self._work, self._check, "checked"), group="change", name="check")
+        self._message.say("checking…", "muted")
+        self._cluster.reading.held = True
+        start(self._app, partial(self._work, self._check, "checked"), group="change", name="check")
 
     def ask_and_apply(self, valid_only: bool = False, force: bool = False) -> None:
         """Ask, then apply the plan.
@@ -150,15 +105,15 @@ class Applying:
         from console.tui.screens import Confirm
 
         app = self._app
-        if self.busy or app.session.applying:
-            app.say("the plan is being checked or applied", "muted")
+        if self.busy or self._session.applying:
+            self._message.say("the plan is being checked or applied", "muted")
             return
-        plan, context = app.session.plan, app.session.context
-        cluster = app.session.snapshot.cluster.cluster_id or "unknown cluster id"
+        plan, context = self._session.plan, self._session.context
+        cluster = self._session.snapshot.cluster.cluster_id or "unknown cluster id"
         title = f"Apply {plural(len(plan), 'edit')} to {clean(context.name or cluster, 80)} ({clean(cluster, 60)})?"
         what = "checks the plan, and sends it if nothing fails"
         what += ", over whatever another client changed meanwhile" if force else ""
-        requests = request_lines(compile_plan(plan, Facts(configs=app.session.snapshot.configs)))
+        requests = request_lines(compile_plan(plan, Facts(configs=self._session.snapshot.configs)))
         names = [(typed.what, typed.text) for typed in names_to_type(plan, context, _ASKS)]
         lines = [*requests, *_danger(loss_lines(plan.staged))]
         screen = self._question = Confirm(title, lines, what, names, whole=False)
@@ -167,19 +122,19 @@ class Applying:
         def answered(yes: bool | None) -> None:
             self.busy = bool(yes)
             if yes:
-                app.say("applying…", "pending")
+                self._message.say("applying…", "pending")
             if not answer.done():
                 answer.set_result(bool(yes))
 
         self._answer = answer
         self.last = None
         app.push_screen(screen, answered)
-        app.start(partial(self._tell_deletions, screen), group="estimate", name="estimate", exclusive=True)
+        start(app, partial(self._tell_deletions, screen), group="estimate", name="estimate", exclusive=True)
 
         async def flow() -> None:
-            await apply_flow(app.session, self, ApplyOptions(valid_only, force), _ASKS, Flags())
+            await apply_flow(self._session, self, ApplyOptions(valid_only, force), _ASKS, Flags())
 
-        self._flow = app.start(partial(self._work, flow, "applied"), group="change", name="question")
+        self._flow = start(app, partial(self._work, flow, "applied"), group="change", name="question")
 
     # -- the front end of the flow -------------------------------------------------------------------------------------
 
@@ -211,14 +166,14 @@ class Applying:
             self._question.complete(warned, asked)
         yes = await answer
         self._question = None
-        self._app.reading.held = yes
+        self._cluster.reading.held = yes
         return "" if yes else NOTHING_SENT
 
     async def _tell_deletions(self, question: Confirm) -> None:
         """Read what a shorter retention deletes, and add it to the question while that is shown."""
         from console.session.retention_reading import read_deletions
 
-        found = _danger(deletion_lines(await read_deletions(self._app.session)))
+        found = _danger(deletion_lines(await read_deletions(self._session)))
         if found and question.is_attached:
             question.tell(found)
 
@@ -234,14 +189,14 @@ class Applying:
         self._end_waiting(False)
         if await self._app.push_screen_wait(Confirm(title, lines, "overwrites their changes")):
             self.busy = True
-            self._app.say("applying…", "pending")
+            self._message.say("applying…", "pending")
             return True
-        self._app.say("nothing was sent; the plan shows what is there now", "muted")
+        self._message.say("nothing was sent; the plan shows what is there now", "muted")
         return False
 
     def tell(self, line: str) -> None:
         """Put a line on the message line."""
-        self._app.say(clean(line, 400), "failed")
+        self._message.say(clean(line, 400), "failed")
 
     def warn(self, found: tuple[Risk, ...]) -> None:
         """Put risks on the message line; the plan's rows show them, too."""
@@ -252,7 +207,7 @@ class Applying:
         self.last = report
         self._app.post_message(StatusMessage(*report_text(report, "applied")))
         if report.sent and self._app.is_running:
-            self._app.journal.read()
+            self._journal.read()
 
     # -- leaving -------------------------------------------------------------------------------------------------------
 
@@ -267,9 +222,9 @@ class Applying:
         from console.contexts import ContextError
 
         try:
-            chosen = self._app.contexts.get(name)
+            chosen = self._contexts.get(name)
         except ContextError as error:
-            self._app.say(clean(str(error), 400), "failed")
+            self._message.say(clean(str(error), 400), "failed")
             return
         self._ask_and_go(chosen, f"Go to {clean(name, 80)}?", "goes")
 
@@ -277,11 +232,11 @@ class Applying:
         from console.tui.screens import Confirm
 
         app = self._app
-        if self.busy or app.session.applying:
-            app.start(partial(self._wait_and_go, chosen, question, going), group="leave", name="leave", exclusive=True)
+        if self.busy or self._session.applying:
+            start(app, partial(self._wait_and_go, chosen, question, going), group="leave", name="leave", exclusive=True)
             return
-        count = len(app.session.plan)
-        if not count and not app.operating.at_work:
+        count = len(self._session.plan)
+        if not count and not self._operating.at_work:
             app.exit(chosen)
             return
 
@@ -291,9 +246,9 @@ class Applying:
 
         kept = f" {plural(count, 'staged edit')} {'is' if count == 1 else 'are'} not kept." if count else ""
         lines: list[Line] = []
-        if app.operating.at_work:
+        if self._operating.at_work:
             others = "W in a console, or kac moves --continue"
-            lines.append([(f"{app.operating.at_work} is worked on here. It waits then, until {others}.", "pending")])
+            lines.append([(f"{self._operating.at_work} is worked on here. It waits then, until {others}.", "pending")])
         app.push_screen(Confirm(question + kept, lines, going), answered)
 
     async def _wait_and_go(self, chosen: Context | None, question: str, going: str) -> None:
@@ -301,14 +256,14 @@ class Applying:
         from console.tui.screens import Waiting
 
         app = self._app
-        screen = self._waiting = Waiting(app.session, going)
+        screen = self._waiting = Waiting(self._session, going)
         settled = asyncio.ensure_future(self._settled())
         settled.add_done_callback(lambda _: self._end_waiting(True))
         leaves = await app.push_screen_wait(screen)
         self._waiting = None
         over = settled.done()
         settled.cancel()
-        if over and leaves and app.session.plan:
+        if over and leaves and self._session.plan:
             self._ask_and_go(chosen, question, going)
         elif leaves:
             self._go(chosen)
@@ -320,7 +275,7 @@ class Applying:
 
     async def _settled(self) -> None:
         """Wait until the apply is over and shown."""
-        await self._app.session.settled()
+        await self._session.settled()
         if self._flow is not None:
             with suppress(WorkerError):
                 await self._flow.wait()
@@ -335,11 +290,11 @@ class Applying:
 
         app = self._app
         # `Text`, because Textual prints a plain string as markup, which names and failures may look like.
-        words = unfinished_text(app.session.in_flight, app.session.committed)
-        if app.session.in_flight is not None:
-            app.session.give_up()
+        words = unfinished_text(self._session.in_flight, self._session.committed)
+        if self._session.in_flight is not None:
+            self._session.give_up()
             app.exit(return_code=1, message=Text(f"kac: {words}"))
-        elif self.busy or app.session.applying:
+        elif self.busy or self._session.applying:
             self._stop()
             app.exit(return_code=code or 1, message=Text(f"kac: {words}"))
         else:
@@ -348,8 +303,8 @@ class Applying:
 
     def _stop(self) -> None:
         """Send nothing more."""
-        if self._app.session.applying:
-            self._app.session.stop()
+        if self._session.applying:
+            self._session.stop()
         elif self._flow is not None:
             self._flow.cancel()
 
@@ -362,14 +317,14 @@ class Applying:
         if self._ended and number == signal.SIGHUP:
             return
         again, self._ended = self._ended, True
-        if again or not (self.busy or self._app.session.applying):
-            if self.busy or self._app.session.applying:
+        if again or not (self.busy or self._session.applying):
+            if self.busy or self._session.applying:
                 self._go(None, 128 + number)
             else:
                 self._app.exit(return_code=128 + number)
             return
         self._stop()
-        self._app.start(partial(self._settle_and_go, 128 + number), group="leave", name="leave", exclusive=True)
+        start(self._app, partial(self._settle_and_go, 128 + number), group="leave", name="leave", exclusive=True)
 
     async def _settle_and_go(self, code: int) -> None:
         await self._settled()
@@ -378,7 +333,7 @@ class Applying:
     async def _check(self) -> None:
         from console.session.applying import check_plan
 
-        report = await check_plan(self._app.session)
+        report = await check_plan(self._session)
         self._app.post_message(StatusMessage(*report_text(report, "checked")))
 
     async def _work(self, work: Callable[[], Awaitable[None]], done: str) -> None:
@@ -389,14 +344,14 @@ class Applying:
             await work()
         except NotApplied as refused:
             self._dismiss()
-            self._app.say(refused.hint or refused.message, "muted")
+            self._message.say(refused.hint or refused.message, "muted")
         except (AdminError, Refused) as error:
             self._dismiss()
             log.warning("%s: %s", done, error.failure)
             self._app.post_message(StatusMessage(f"not {done}: {failure_text(error.failure)}", "failed"))
         finally:
             self.busy = False
-            self._app.reading.held = False
+            self._cluster.reading.held = False
 
     def _dismiss(self) -> None:
         """Dismiss the question, because nothing can be sent any more."""

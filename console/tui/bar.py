@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -14,23 +14,26 @@ from console.model.secret import Secret
 from console.tui.frame import signs
 from console.tui.key_order import TYPING
 from console.tui.keymap import Key
+from console.tui.reading import start
 from widgets import command_bar
 from widgets.command_bar import BarMode, Candidate, CommandBar
 from widgets.row_table import BadQuery
 
 if TYPE_CHECKING:
-    from textual.screen import Screen
-    from textual.worker import Worker
+    from textual.app import App
 
+    from console.contexts import Context
+    from console.contexts.configured import Choice
     from console.language.errors import LanguageError
-    from console.language.statements import Statement, Subject
+    from console.language.statements import Statement
     from console.model.config import ConfigResource
     from console.model.quota import QuotaEntity
     from console.model.snapshot import Snapshot
     from console.session.command_history import CommandHistory
-    from console.session.session import Session
     from console.tui.bar_language import BarLanguage
-    from console.tui.panes.view import View
+    from console.tui.frame import ActiveKeys
+    from console.tui.navigator import Navigator
+    from console.tui.watch import ShownCluster
 
 COMMAND, FILTER, SECRET, PALETTE = "command", "filter", "secret", "palette"
 """Names of the bar's modes."""
@@ -64,69 +67,36 @@ def palette_choice(keys: Sequence[Key], text: str, reason: Callable[[Key], str])
     return None if first is None else next(key for key in keys if key.label == first.text)
 
 
-class BarHost(Protocol):
-    """The parts of the app that `Bar` uses."""
-
-    @property
-    def session(self) -> Session:
-        """The session that is shown."""
-        ...
-
-    @property
-    def view(self) -> View:
-        """The view that is shown."""
-        ...
-
-    @property
-    def screen_stack(self) -> Sequence[Screen[Any]]:
-        """The screens; the first one has the bar."""
-        ...
-
-    def context_names(self) -> Sequence[str]:
-        """Return the names of the contexts that can be switched to."""
-        ...
-
-    def keys_here(self) -> Sequence[Key]:
-        """Return the keys of the view, and those that work everywhere."""
-        ...
-
-    def reason(self, key: Key) -> str:
-        """Return why a key does nothing now, ``""`` if it works."""
-        ...
-
-    async def action_do(self, action: str) -> None:
-        """Carry out the action of a key, by the action's id."""
-        ...
-
-    async def execute(self, statements: Sequence[Statement]) -> LanguageError | None:
-        """Carry out commands.
-
-        Returns:
-            An error of the language, whose position the bar shows in the text; None if there is none. Other errors go
-            to the message line.
-        """
-        ...
-
-    def start(
-        self, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, name: str, exclusive: bool = False
-    ) -> Worker[None]:
-        """Run a coroutine function as a worker, see `PaneHost.start`."""
-        ...
-
-
 class Bar:
     """The command bar: opens its line in one of four modes, and passes on what was entered.
 
     It is created after the first screen is shown, and loads the command language when the first command is typed.
     """
 
-    def __init__(self, host: BarHost, history: CommandHistory | None) -> None:
+    def __init__(
+        self,
+        app: App[Context],
+        cluster: ShownCluster,
+        navigator: Navigator,
+        keys: ActiveKeys,
+        contexts: Choice,
+        history: CommandHistory | None,
+        *,
+        act: Callable[[str], Coroutine[Any, Any, None]],
+        execute: Callable[[Sequence[Statement]], Awaitable[LanguageError | None]],
+    ) -> None:
         """Create the bar; `ready` mounts it.
 
         Args:
+            app: has the screen for the line, and runs its workers.
+            contexts: those that can be switched to.
             history: the file of former commands, None for none. What is added to it has no secrets.
+            act: carries out the action of a key, by the action's id.
+            execute: carries out commands. Returns an error of the language, whose position the bar shows in the text;
+                None if there is none. Other errors go to the message line.
         """
-        self._host = host
+        self._app, self._session, self._navigator, self._keys = app, cluster.session, navigator, keys
+        self._contexts, self._act, self._execute = contexts, act, execute
         self._history = history
         self._filter_before = ""
         self._asked: asyncio.Future[Secret | None] | None = None
@@ -145,7 +115,7 @@ class Bar:
 
     async def ready(self) -> None:
         """Mount the line if it is not mounted yet. Does nothing while the screen is being closed."""
-        screens = self._host.screen_stack
+        screens = self._app.screen_stack
         if screens and screens[0].is_running and screens[0].is_attached and not self.line.is_attached:
             await screens[0].mount(self.line, after="#body")
 
@@ -171,24 +141,7 @@ class Bar:
         """Open the line for a command that begins with `text`, and read what its completion needs."""
         self._open(COMMAND, text)
         if text:
-            self._host.start(partial(self._read_for, text), group=TYPING, name=TYPING, exclusive=True)
-
-    def edit(self, entities: Sequence[Subject], key: str, hidden: Sequence[str]) -> None:
-        """Open the line to set a config or quota.
-
-        Args:
-            entities: one, which is written into the command; or the marked ones, which a command without an entity
-                applies to.
-            key: the config or quota, ``""`` leaves it to the operator.
-            hidden: names of entities that are marked but not shown.
-        """
-        from console.language.quoting import quote
-        from console.language.statements import subject_text
-
-        if len(entities) == 1:
-            self.command(f"set {subject_text(entities[0])} " + (f"{quote(key)}=" if key else ""))
-        elif entities or hidden:
-            self.command("set ")
+            start(self._app, partial(self._read_for, text), group=TYPING, name=TYPING, exclusive=True)
 
     def filter(self, text: str) -> None:
         """Open the line for a filter. Esc restores `text`, the current one."""
@@ -206,17 +159,17 @@ class Bar:
         """Created when the first command is typed."""
         from console.tui.bar_language import BarLanguage
 
-        return BarLanguage(self._host.context_names(), self._state)
+        return BarLanguage(self._contexts.names(), self._state)
 
     def _state(self) -> tuple[Snapshot, ConfigResource | QuotaEntity | None]:
-        return self._host.session.snapshot, next(iter(self._host.view.targets()), None)
+        return self._session.snapshot, next(iter(self._navigator.view.targets()), None)
 
     def _highlight(self, text: str) -> Iterable[tuple[int, int, str]]:
         return self._language.highlight(text) if self.line.mode.name == COMMAND else ()
 
     def _complete(self, text: str, cursor: int) -> Sequence[Candidate]:
         if self.line.mode.name == PALETTE:
-            return palette_candidates(self._host.keys_here(), text, self._host.reason)
+            return palette_candidates(self._keys.here(), text, self._keys.reason)
         return self._language.complete(text, cursor)
 
     def palette(self) -> None:
@@ -227,11 +180,11 @@ class Bar:
         """Apply a filter while it is typed, if it is valid; for a command, read what its completion needs."""
         if message.mode == FILTER:
             try:
-                self._host.view.take_filter(message.text)
+                self._navigator.view.take_filter(message.text)
             except BadQuery:
                 return
         elif message.mode == COMMAND:
-            self._host.start(partial(self._read_for, message.text), group=TYPING, name=TYPING, exclusive=True)
+            start(self._app, partial(self._read_for, message.text), group=TYPING, name=TYPING, exclusive=True)
 
     async def _read_for(self, text: str) -> None:
         from console.admin.errors import AdminError
@@ -243,9 +196,9 @@ class Bar:
             return
         try:
             if "quotas" in unread.parts:
-                await self._host.session.look_at_quotas()
+                await self._session.look_at_quotas()
                 unread = replace(unread, parts=unread.parts - {"quotas"})
-            await read_needs(self._host.session, unread)
+            await read_needs(self._session, unread)
         except AdminError as error:
             log.info("reading for a completion: %s", error.failure)
         self.line.recomplete()
@@ -253,7 +206,7 @@ class Bar:
     def closed(self, message: CommandBar.Closed) -> None:
         """Handle Esc: restore the former filter, or cancel a question."""
         if message.mode == FILTER:
-            self._host.view.take_filter(self._filter_before)
+            self._navigator.view.take_filter(self._filter_before)
         elif message.mode == SECRET:
             self._answer(None)
 
@@ -276,12 +229,12 @@ class Bar:
 
     def _filtered(self, text: str) -> None:
         if text.strip() == "/":  # no pattern yet: two slashes look in all panes
-            self._host.view.take_filter(self._filter_before)
+            self._navigator.view.take_filter(self._filter_before)
             self.line.close()
             self.command("find ")
             return
         try:
-            self._host.view.take_filter(text)
+            self._navigator.view.take_filter(text)
         except BadQuery as error:
             self.line.show_error(str(error))
             return
@@ -289,12 +242,12 @@ class Bar:
 
     def _picked(self, text: str) -> None:
 
-        key = palette_choice(self._host.keys_here(), text, self._host.reason)
+        key = palette_choice(self._keys.here(), text, self._keys.reason)
         if key is None:
             self.line.show_error("no action of that name")
             return
         self.line.close()
-        self._host.start(partial(self._host.action_do, key.id), group="palette", name="palette")
+        start(self._app, partial(self._act, key.id), group="palette", name="palette")
 
     def _commanded(self, text: str) -> None:
         from console.language.errors import LanguageError
@@ -309,12 +262,12 @@ class Bar:
         self.line.close()
 
         async def work() -> None:
-            error = await self._host.execute(statements)
+            error = await self._execute(statements)
             if error is not None:
                 self._open(COMMAND, text)
                 self._show(error)
 
-        self._host.start(work, group="command", name="command")
+        start(self._app, work, group="command", name="command")
 
     def _show(self, error: LanguageError) -> None:
         text = f"{error.message}; {error.hint}" if error.hint else error.message

@@ -10,32 +10,32 @@ from console.model.cluster import Partition, Topic
 from console.model.elections import needs_preferred, why_not_preferred
 from console.model.snapshot import Snapshot
 from console.plan.kinds.leaders import ElectPreferred, preferred_elections
-from console.tui.panes.view import PaneHost
+from console.tui.editing import Editing
 
 
-def elect_leaders(host: PaneHost, snapshot: Snapshot, brokers: Collection[int], left_out: Sequence[str] = ()) -> None:
+def elect_leaders(editing: Editing, snapshot: Snapshot, brokers: Collection[int], left_out: Sequence[str] = ()) -> None:
     """Stage elections of these brokers where they are preferred leaders; without brokers, of all preferred leaders."""
-    if _are_read(host, snapshot):
+    if _are_read(editing, snapshot):
         topics = snapshot.topics
         wanted = [each for broker in brokers for each in preferred_elections(topics, broker)]
-        _stage(host, wanted if brokers else preferred_elections(topics), left_out)
+        _stage(editing, wanted if brokers else preferred_elections(topics), left_out)
 
 
-def elect_everywhere(host: PaneHost, snapshot: Snapshot) -> None:
+def elect_everywhere(editing: Editing, snapshot: Snapshot) -> None:
     """Do `elect_in` for all topics."""
-    if _are_read(host, snapshot):
-        elect_in(host, snapshot.topics)
+    if _are_read(editing, snapshot):
+        elect_in(editing, snapshot.topics)
 
 
-def _are_read(host: PaneHost, snapshot: Snapshot) -> bool:
+def _are_read(editing: Editing, snapshot: Snapshot) -> bool:
     """Return whether the topics were read; else say so: without them there would seem to be nothing to elect."""
     if "topics" in snapshot.read_at:
         return True
-    host.say("the topics are still being read: press the key again", "muted")
+    editing.message.say("the topics are still being read: press the key again", "muted")
     return False
 
 
-def elect_in(host: PaneHost, topics: Mapping[str, Topic], left_out: Sequence[str] = ()) -> None:
+def elect_in(editing: Editing, topics: Mapping[str, Topic], left_out: Sequence[str] = ()) -> None:
     """Stage the elections of preferred leaders in these topics.
 
     If none can be elected and a partition has no leader, the command of its unclean election is written into the bar:
@@ -46,26 +46,26 @@ def elect_in(host: PaneHost, topics: Mapping[str, Topic], left_out: Sequence[str
     needy = [(edit, partitions[edit.topic, edit.partition]) for edit in edits]
     leaderless = next((edit for edit, partition in needy if partition.leader < 0), None)
     if leaderless is not None and all(why_not_preferred(partition) for _, partition in needy):
-        host.prefill(unclean_text(leaderless.topic, leaderless.partition))
+        editing.begin(unclean_text(leaderless.topic, leaderless.partition))
     else:
-        _stage(host, edits, left_out)
+        _stage(editing, edits, left_out)
 
 
-def _stage(host: PaneHost, edits: Sequence[ElectPreferred], left_out: Sequence[str]) -> None:
+def _stage(editing: Editing, edits: Sequence[ElectPreferred], left_out: Sequence[str]) -> None:
     if edits:
-        host.stage(edits, left_out=left_out)
+        editing.stage(edits, left_out=left_out)
     else:
-        host.say("each partition is led by its preferred replica", "muted")
+        editing.message.say("each partition is led by its preferred replica", "muted")
 
 
-def elect_one(host: PaneHost, topic: Topic, partition: Partition) -> None:
+def elect_one(editing: Editing, topic: Topic, partition: Partition) -> None:
     """Stage the election of a partition's preferred leader, or begin the command of an unclean one, as `elect_in`."""
     if partition.leader < 0 and why_not_preferred(partition):
-        host.prefill(unclean_text(topic.name, partition.number))
+        editing.begin(unclean_text(topic.name, partition.number))
     elif needs_preferred(partition):
-        host.stage([ElectPreferred(topic.name, partition.number)])
+        editing.stage([ElectPreferred(topic.name, partition.number)])
     else:
-        host.say(f"broker {partition.leader}, its preferred replica, leads already", "muted")
+        editing.message.say(f"broker {partition.leader}, its preferred replica, leads already", "muted")
 
 
 def unclean_text(topic: str, partition: int) -> str:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from console.model.snapshot import Snapshot
     from console.session.event_feed import EventFeed
-    from console.session.session import Session
     from console.triage.events import Event, Record
     from console.tui.reading import Reading
 
@@ -30,15 +29,15 @@ AGES_EVERY = timedelta(seconds=5)
 class EventWatch:
     """Records events from the cluster's first answer on, whatever view is shown."""
 
-    def __init__(self, app: App[Any], session: Session, reading: Reading, redraw: Callable[[], None]) -> None:
+    def __init__(self, app: App[Any], reading: Reading, redraw: Callable[[], None]) -> None:
         """Create it; `begin` starts its worker.
 
         Args:
             app: runs the worker.
-            reading: has whether reads are paused.
+            reading: the session, and whether its reads are paused.
             redraw: draws the view that is shown again.
         """
-        self._session, self._reading = session, reading
+        self._session, self._reading = reading.session, reading
         self._app, self._redraw = app, redraw
         self._feed: EventFeed | None = None
         self._has_begun = False

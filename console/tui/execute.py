@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from console.answers.queries import answer
 from console.answers.results import Result, render
@@ -39,15 +39,21 @@ from console.present.failures import failure_text
 from console.present.text import Line
 from console.session.reading import read_needs
 from console.tui import keymap
-from console.tui.applying import Applying
 from console.tui.keep_record import keep_record
-from console.tui.navigator import Navigator
-from console.tui.operating import Operating
-from console.tui.panes.view import PaneHost
-from console.tui.panes.view import View as PaneView
 from console.tui.places import PANES, pane_named, records_in
 from console.tui.plan_script import RUNBOOK, runbook_lines
 from widgets.row_table import BadQuery, parse_query
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+    from console.contexts import Context
+    from console.tui.applying import Applying
+    from console.tui.editing import Editing
+    from console.tui.navigator import Navigator
+    from console.tui.operating import Operating
+    from console.tui.theme_choice import ThemeChoice
+    from console.tui.watch import ShownCluster
 
 log = logging.getLogger(__name__)
 
@@ -58,44 +64,32 @@ class Cancelled(Exception):
     """The operator cancelled a question for a secret."""
 
 
-class ExecutorHost(PaneHost, Protocol):
-    """The parts of the app that `Executor` uses, beside those that views use."""
-
-    @property
-    def view(self) -> PaneView:
-        """The view that is shown."""
-        ...
-
-    @property
-    def navigator(self) -> Navigator:
-        """Goes to other views."""
-        ...
-
-    @property
-    def applying(self) -> Applying:
-        """Checks and applies the plan."""
-        ...
-
-    @property
-    def operating(self) -> Operating:
-        """The operations that begin here."""
-        ...
-
-    def choose_theme(self, name: str) -> None:
-        """Show a theme from now on."""
-        ...
-
-    def go_to_time(self, text: str) -> None:
-        """Show another time of the record, in a replay."""
-        ...
-
-
 class Executor:
     """Runs the statements of one line, in order; the first that fails ends the line and is shown in the bar."""
 
-    def __init__(self, app: ExecutorHost, ask_secret: Callable[[str], Awaitable[Secret | None]]) -> None:
-        self._app = app
-        self._ask = ask_secret
+    def __init__(
+        self,
+        app: App[Context],
+        cluster: ShownCluster,
+        navigator: Navigator,
+        editing: Editing,
+        applying: Applying,
+        operating: Operating,
+        themes: ThemeChoice,
+        *,
+        go_to_time: Callable[[str], None],
+        ask_secret: Callable[[str], Awaitable[Secret | None]],
+    ) -> None:
+        """Create it.
+
+        Args:
+            app: shows texts on a screen above the panes.
+            go_to_time: shows another time of a record.
+            ask_secret: asks for a secret without showing it; None if the operator cancels.
+        """
+        self._app, self._session, self._navigator, self._editing = app, cluster.session, navigator, editing
+        self._applying, self._operating, self._themes = applying, operating, themes
+        self._message, self._go_to_time, self._ask = editing.message, go_to_time, ask_secret
         self._left_out: list[str] = []
 
     async def run(self, statements: Sequence[Statement]) -> LanguageError | None:
@@ -115,16 +109,16 @@ class Executor:
         except LanguageError as error:
             return error
         except (AdminError, Refused) as error:
-            self._app.say(failure_text(error.failure), "failed")
+            self._message.say(failure_text(error.failure), "failed")
         except Cancelled:
-            self._app.say("nothing was staged", "muted")
+            self._message.say("nothing was staged", "muted")
         else:
             self._stage(edits)
         return None
 
     def _stage(self, edits: Sequence[Edit]) -> None:
         if edits:
-            self._app.stage(edits, left_out=self._left_out)
+            self._editing.stage(edits, left_out=self._left_out)
             self._left_out = []
 
     def _selected(self) -> list[Subject | None]:
@@ -133,7 +127,7 @@ class Executor:
         Raises:
             CommandError: all that are marked are hidden.
         """
-        targets, hidden = self._app.view.targets(), self._app.view.left_out()
+        targets, hidden = self._navigator.view.targets(), self._navigator.view.left_out()
         if hidden and not targets:
             names = ", ".join(hidden[:3]) + (f" and {len(hidden) - 3} more" if len(hidden) > 3 else "")
             raise CommandError(f"what is marked is not shown: {names}", "Esc takes a filter away; or name the entity")
@@ -146,11 +140,11 @@ class Executor:
             The edits of the statement, to be staged with their neighbours as one step of undo; None if those of
             `before` were staged, because the statement is about the plan or another view.
         """
-        app, session = self._app, self._app.session
+        session = self._session
         if isinstance(statement, EditStatement):
             if statement.holds_ms is not None:
                 self._stage(before)
-                app.stage(await self._edits(statement), statement.holds_ms, self._left_out)
+                self._editing.stage(await self._edits(statement), statement.holds_ms, self._left_out)
                 return None
             return await self._edits(statement)
         self._stage(before)
@@ -163,56 +157,56 @@ class Executor:
                 await self._records(statement)
             case ShowPlan(runbook=True):
                 lines = runbook_lines(session.plan, session.snapshot, session.context.settings)
-                app.show_text(RUNBOOK, lambda _width: lines)
+                self._show_text(RUNBOOK, lambda _width: lines)
             case ShowPlan():
-                await app.navigator.goto(pane_named(keymap.PLAN))
+                await self._navigator.goto(pane_named(keymap.PLAN))
             case Check():
-                app.applying.check()
+                self._applying.check()
             case Apply(valid_only=valid_only, force=force):
                 if session.plan:
-                    app.applying.ask_and_apply(valid_only, force)
+                    self._applying.ask_and_apply(valid_only, force)
                 else:
-                    app.say("nothing is staged", "muted")
+                    self._message.say("nothing is staged", "muted")
             case Discard(entity=entity, key=key):
                 count = session.discard(entity.subject if entity else None, key.name if key else None)
-                app.say(f"taken out of the plan: {count}; `u` puts back")
+                self._message.say(f"taken out of the plan: {count}; `u` puts back")
             case Undo():
-                app.navigator.do_undo()
+                self._editing.do_undo()
             case Redo():
-                app.navigator.do_redo()
+                self._editing.do_redo()
             case Revert(change=change):
-                await app.journal.revert(change, statement.span)
+                await self._editing.revert(change, statement.span)
             case History(entity=entity, filter=text):
                 await self._show_history(entity, text)
             case View(pane=name, filter=text):
                 await self._view(_PANE_OF.get(name, name), text)
             case BeginOperation(goal=goal, throttle=throttle):
-                app.operating.ask_and_begin(goal, throttle)
+                self._operating.ask_and_begin(goal, throttle)
             case AskOfOperation(number=number, throttle=throttle):
-                app.operating.do_ask(number, throttle=throttle, give_up=throttle is None)
+                self._operating.do_ask(number, throttle=throttle, give_up=throttle is None)
             case UseContext(name=name):
-                app.applying.ask_and_switch(name)
+                self._applying.ask_and_switch(name)
             case UseTheme(name=name):
-                app.choose_theme(name)
+                self._themes.choose(name)
             case Record(file=file):
-                await keep_record(app.session, app.say, file)
+                await keep_record(session, self._message.say, file)
             case AtTime(time=time):
-                app.go_to_time(time)
+                self._go_to_time(time)
             case Help(word=word):
                 self._help(word)
             case Quit():
-                app.applying.ask_and_quit()
+                self._applying.ask_and_quit()
         return None
 
     async def _edits(self, statement: EditStatement) -> list[Edit]:
-        session = self._app.session
+        session = self._session
         session.refuse_if_read_only()
         statement = await asyncio.to_thread(with_file, statement)
         found: list[Edit] = []
         secrets: dict[str, Secret] | None = None
         # Only a statement about an entity can leave it out: then it is about each that is marked.
         left_out = statement.leaves_out_entity
-        self._left_out = self._app.view.left_out() if left_out else []
+        self._left_out = self._navigator.view.left_out() if left_out else []
         for selected in self._selected() if left_out else [None]:
             await read_needs(session, needs(statement, selected), sparing=True)
             if secrets is None:
@@ -228,11 +222,11 @@ class Executor:
 
     async def _view(self, name: str, text: str) -> None:
         if name == keymap.TRANSACTIONS:
-            await self._app.navigator.show_transactions(None)
+            await self._navigator.show_transactions(None)
             self._filter(text)
             return
         if name == keymap.MOVES:
-            await self._app.navigator.do_moves()
+            await self._navigator.do_moves()
             self._filter(text)
             return
         if name == keymap.FIND:
@@ -242,43 +236,48 @@ class Executor:
                 parse_query(text)
             except BadQuery as error:
                 raise CommandError(str(error), "") from None
-            await self._app.navigator.goto(self._app.view.place._replace(view=keymap.FIND, about=text))
+            await self._navigator.goto(self._navigator.view.place._replace(view=keymap.FIND, about=text))
             return
         if name not in PANES:
             raise CommandError(f"there is no pane {name} yet", "")
-        selected = self._app.view.targets()
+        selected = self._navigator.view.targets()
         if name == keymap.ENTITIES and selected and isinstance(selected[0], ConfigResource):
             # The configs of the selected entity, as the help of the verb says.
-            self._app.navigator.open_resource(selected[0])
+            self._navigator.open_resource(selected[0])
             return
-        await self._app.navigator.goto(pane_named(name))
+        await self._navigator.goto(pane_named(name))
         self._filter(text)
 
     def _filter(self, text: str) -> None:
         try:
-            self._app.view.take_filter(text)
+            self._navigator.view.take_filter(text)
         except ValueError as error:
             raise CommandError(str(error), "") from None
 
     async def _records(self, statement: Records) -> None:
         from console.session.record_reading import refuse_if_never
 
-        refuse_if_never(self._app.session.context)
-        await self._app.navigator.goto(records_in(pane_named(keymap.TOPICS), statement))
+        refuse_if_never(self._session.context)
+        await self._navigator.goto(records_in(pane_named(keymap.TOPICS), statement))
 
     async def _show_history(self, entity: Entity | None, text: str) -> None:
         try:
-            await self._app.navigator.show_history(entity.subject if entity is not None else None, text)
+            await self._navigator.show_history(entity.subject if entity is not None else None, text)
         except ValueError as error:
             raise CommandError(str(error), "") from None
+
+    def _show_text(self, title: str, make: Callable[[int], Sequence[Line]]) -> None:
+        from console.tui.screens import TextScreen
+
+        self._app.push_screen(TextScreen(title, make))
 
     def _show(self, result: Result, statement: Statement) -> None:
         from console.language.unparse import unparse
 
         lines: list[Line] = [[(line, "")] for line in render(result).splitlines()]
-        self._app.show_text(unparse(statement), lambda _width: lines)
+        self._show_text(unparse(statement), lambda _width: lines)
 
     def _help(self, word: str) -> None:
         from console.language.verb_help import verb_lines
 
-        self._app.show_text(f"help {word}".strip(), lambda width: verb_lines(word, width))
+        self._show_text(f"help {word}".strip(), lambda width: verb_lines(word, width))

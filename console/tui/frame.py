@@ -1,10 +1,12 @@
-"""The lines around a view: header, panes, message and footer. Each is written only where it changed."""
+"""The lines around a view: header, panes, message and footer, with the keys that work. Each is written only where it
+changed.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual.color import Color, ColorParseError
 
@@ -12,20 +14,19 @@ from console.present.brokers import silent_line
 from console.present.columns import clock
 from console.present.failures import failure_text
 from console.present.header import Facts, State, Who, facts, header
-from console.present.text import Line
-from console.tui.keymap import Key, KeyState, reason
-from console.tui.places import DIGITS, ORDER, SHORT_TITLES, SHORTEST_TITLES, TITLES, Place
-from console.tui.text_lines import TextLines, wrap
+from console.present.text import Line, clean
+from console.tui.keymap import BY_ID, GLOBAL, Key, KeyState, keys_of, reason
+from console.tui.places import DIGITS, ORDER, SHORT_TITLES, SHORTEST_TITLES, TITLES
+from console.tui.text_lines import TextLines
 from themes import CONTEXTS
 from widgets.cells import cell_width
 
 if TYPE_CHECKING:
-    from textual.geometry import Size
-
-    from console.session.session import Session
-    from console.tui.panes.view import View
-    from console.tui.reading import Contact
-    from console.tui.watch import Watch
+    from console.contexts.console_settings import KeyRemap
+    from console.tui.navigator import Navigator
+    from console.tui.past import Journal
+    from console.tui.text_lines import MessageLine
+    from console.tui.watch import ShownCluster
 
 
 _KEY_SIGNS = {
@@ -173,90 +174,68 @@ def _width(hint: Hint) -> int:
     return cell_width(hint.sign) + cell_width(hint.label) + 3
 
 
-MESSAGE_LINES = 3
 _ON_COLOR = {"strong": "strong", "failed": "strong", "danger": "strong", "stale": "reverse"}
 """Style of a meaning on the colour of a context; other meanings are plain."""
 
 
-class FrameHost(Protocol):
-    """The parts of the app that `Frame` shows."""
+class ActiveKeys:
+    """The keys of the view that is shown, with the settings' own."""
 
-    @property
-    def session(self) -> Session:
-        """The session that is shown."""
-        ...
+    def __init__(self, cluster: ShownCluster, navigator: Navigator, remaps: Mapping[str, KeyRemap]) -> None:
+        """Create it.
 
-    @property
-    def contact(self) -> Contact:
-        """Whether the cluster answers."""
-        ...
-
-    @property
-    def triage(self) -> Watch:
-        """Triage: the causes of what is wrong with the cluster."""
-        ...
-
-    @property
-    def paused(self) -> bool:
-        """Whether the live refresh is stopped."""
-        ...
-
-    @property
-    def due(self) -> str:
-        """The text that the journal adds to the header."""
-        ...
-
-    @property
-    def view(self) -> View:
-        """The view that is shown."""
-        ...
-
-    @property
-    def place(self) -> Place:
-        """The place that is shown."""
-        ...
-
-    @property
-    def size(self) -> Size:
-        """The terminal's size in cells."""
-        ...
-
-    @property
-    def native_ansi_color(self) -> bool:
-        """Whether the terminal's own 16 colours are used."""
-        ...
-
-    @property
-    def keys_seen(self) -> int:
-        """The number of keys that were handled."""
-        ...
+        Args:
+            navigator: has the view that is shown.
+            remaps: action -> its keys instead of the defaults.
+        """
+        self._cluster, self._navigator, self._remaps = cluster, navigator, remaps
 
     def state(self) -> KeyState:
         """Return what the conditions of keys are checked against."""
-        ...
+        context, plan = self._cluster.session.context, self._cluster.session.plan
+        view = self._navigator.view
+        return KeyState(
+            read_only=f"context {clean(context.name, 60)}" if context.read_only else None,
+            row=view.has_row(),
+            list_key=view.on_list_key(),
+            topic=self._navigator.place.topic is not None,
+            staged=bool(plan.staged),
+            past=bool(plan.past),
+            future=bool(plan.future),
+        )
 
-    def keys_here(self) -> Sequence[Key]:
-        """Return the keys of the view, and those that work everywhere."""
-        ...
+    def here(self) -> list[Key]:
+        """Return the keys of this view, and those that work everywhere."""
+        return [*keys_of(self._navigator.place.view), *GLOBAL]
 
-    def keys_of(self, action: str) -> str:
+    def reason(self, key: Key) -> str:
+        """Return why a key does nothing now, ``""`` if it works."""
+        return reason(key, self.state())
+
+    def of(self, action: str) -> str:
         """Return the keys of an action as they are configured, separated by commas."""
-        ...
+        remap = self._remaps.get(action)
+        return ",".join(remap.keys) if remap else BY_ID[action].keys
 
 
 class Frame:
-    """Writes the lines around the view from the app's state.
+    """Writes the lines around the view.
 
     Each method writes one line completely; a line that did not change is not painted. Call the one whose input changed.
     """
 
-    def __init__(self, app: FrameHost) -> None:
-        self._app = app
+    def __init__(
+        self,
+        cluster: ShownCluster,
+        navigator: Navigator,
+        keys: ActiveKeys,
+        journal: Journal,
+        message: MessageLine,
+    ) -> None:
+        self._cluster, self._navigator, self._keys, self._journal = cluster, navigator, keys, journal
         self.header, self.tabs = TextLines(id="header"), TextLines(id="tabs")
-        self.message, self.footer = TextLines(id="message"), TextLines(id="footer")
-        self._said: Line = []
-        self._said_at = 0
-        self._counted: tuple[object, object, Facts] = (None, None, facts(app.session.snapshot))
+        self.message, self.footer = message, TextLines(id="footer")
+        self._counted: tuple[object, object, Facts] = (None, None, facts(cluster.session.snapshot))
         self._actions: tuple[str, ...] = ()
         self._colored = False
 
@@ -266,10 +245,10 @@ class Frame:
         A terminal with 16 colours gets the colour by its name, so that its own palette decides; a colour as ``#rrggbb``
         is converted.
         """
-        wanted = self._app.session.context.color
+        wanted = self._cluster.session.context.color
         if wanted is None or "NO_COLOR" in os.environ:
             return
-        native = self._app.native_ansi_color and not wanted.startswith("#")
+        native = self.header.app.native_ansi_color and not wanted.startswith("#")
         name = f"ansi_{wanted}" if native else CONTEXTS.get(wanted, wanted)
         try:
             color = Color.parse(name)
@@ -284,85 +263,64 @@ class Frame:
         """Write every line."""
         self.write_header()
         self.write_tabs()
-        self.write_message()
+        self.message.write()
         self.write_footer()
 
     def write_header(self) -> None:
         """Write the header: context, cluster, health, whether it answers."""
-        snapshot = self._app.session.snapshot
+        snapshot = self._cluster.session.snapshot
         if self._counted[0] is not snapshot.topics or self._counted[1] is not snapshot.cluster:
             self._counted = (snapshot.topics, snapshot.cluster, facts(snapshot))
-        context = self._app.session.context
+        context = self._cluster.session.context
         exposed = bool(context.settings.exposures)
-        who = Who(context.name, context.read_only, context.principal, self._app.due, exposed)
-        line = header(snapshot, self._counted[2], who, self._state(), self._app.size.width)
+        who = Who(context.name, context.read_only, context.principal, self._due(), exposed)
+        line = header(snapshot, self._counted[2], who, self._state(), self.header.app.size.width)
         if self._colored:
             line = [(text, _ON_COLOR.get(meaning, "")) for text, meaning in line]
         self.header.set(line)
 
+    def _due(self) -> str:
+        """Return what the journal adds to the header."""
+        return self._journal.due
+
     def _state(self) -> State:
         """Return whether the data shown is current, for the header."""
-        contact = self._app.contact
+        contact = self._cluster.contact
         if contact.lost is not None:
             since = contact.answered_at
             return State(f"! STALE since {clock(since)}" if since else "! NO ANSWER", "stale", current=False)
-        if self._app.paused:
+        if self._cluster.reading.live.paused:
             return State("paused", "pending")
         return State("live" if contact.answered_at else "connecting", "muted")
 
     def write_tabs(self) -> None:
         """Write the panes, with the number of staged edits and of causes."""
-        app = self._app
-        self.tabs.set(tabs(app.place.pane, len(app.session.plan), app.size.width, app.triage.alarm))
+        staged, alarm = len(self._cluster.session.plan), self._cluster.triage.alarm
+        self.tabs.set(tabs(self._navigator.place.pane, staged, self.tabs.app.size.width, alarm))
 
-    def say(self, text: str, meaning: str = "") -> None:
-        """Put a text on the message line, where it stays until the operator moves on.
-
-        Args:
-            meaning: of the text, which gives it its colour, ``""`` for plain.
-        """
-        self._said = [(text, meaning)]
-        self._said_at = self._app.keys_seen
-        self.write_message()
-
-    def forget(self, *, moved: bool = False) -> None:
-        """Clear the message.
-
-        Args:
-            moved: called because the cursor moved. Clear it only if it is older than the last key: a refresh that
-                removes the row under the cursor moves the cursor, too, and must not clear a message.
-        """
-        if not moved or self._app.keys_seen > self._said_at:
-            self._said = []
-            self.write_message()
-
-    def write_message(self) -> None:
-        """Write the message; without one what does not answer; else the view's note."""
-        line = self._said or self._lost() or self._app.view.note()
-        lines = wrap(line, max(20, self._app.size.width - 2))[:MESSAGE_LINES]
-        if self.message.size.height != len(lines):
-            self.message.styles.height = len(lines)
-        self.message.set(*([(" ", ""), *part] for part in lines))
+    def note(self) -> Line:
+        """Return what stands on the message line while nothing was said: what does not answer, else the view's note."""
+        return self._lost() or self._navigator.view.note()
 
     def _lost(self) -> Line:
         """Return what does not answer: the cluster, what the view reads, or some of the brokers."""
-        app, contact = self._app, self._app.contact
+        view, contact = self._navigator.view, self._cluster.contact
         if contact.lost is not None:
-            if not app.view.known():
+            if not view.known():
                 return [("not connected", "failed"), ("" if contact.final else ": trying again; r tries now", "")]
             return [("not connected: ", "failed"), (failure_text(contact.lost), "")]
         if contact.silent:
-            return silent_line(app.session.snapshot, contact.silent)
-        if contact.unread is not None and app.view.known():
+            return silent_line(self._cluster.session.snapshot, contact.silent)
+        if contact.unread is not None and view.known():
             return [(f"not read since {clock(contact.unread_since)}: ", "failed"), (failure_text(contact.unread), "")]
         return []
 
     def write_footer(self) -> None:
         """Write the keys that work in the view's present state."""
-        app = self._app
-        state = app.state()
-        keys = [key for key in app.keys_here() if not reason(key, state)]
-        line, self._actions = footer(hints(keys, app.view.ENTER, app.keys_of), app.size.width)
+        state = self._keys.state()
+        keys = [key for key in self._keys.here() if not reason(key, state)]
+        enter = self._navigator.view.ENTER
+        line, self._actions = footer(hints(keys, enter, self._keys.of), self.footer.app.size.width)
         self.footer.set(line)
 
     def action_at(self, x: int) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Hashable
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
 
 from textual.containers import Container
 
@@ -14,41 +12,11 @@ from console.model.changes import BrokerTarget, FeatureTarget, GroupOffsetTarget
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource, topic_resource
 from console.model.quota import QuotaEntity
-from console.present.names import plural
 from console.tui import keymap
-from console.tui.panes import make_view
-from console.tui.panes.view import PaneHost, View
+from console.tui.panes.view import View
 from console.tui.places import NODES, SECTIONS, BackStack, Place, pane_named
+from console.tui.reading import start
 from widgets.line_view import LineView
-
-if TYPE_CHECKING:
-    from console.tui.operating import Operating
-
-
-class NavigatorHost(PaneHost, Protocol):
-    """The parts of the app that `Navigator` uses, beside those that views use."""
-
-    @property
-    def body(self) -> Container:
-        """The container of the views."""
-        ...
-
-    @property
-    def operating(self) -> Operating:
-        """The operations, and the one that this console works on."""
-        ...
-
-    def batch_update(self) -> AbstractContextManager[None]:
-        """Paint nothing until the end of the block."""
-        ...
-
-    def leaving(self) -> None:
-        """Prepare for another place: called before it is shown."""
-        ...
-
-    def arrived(self) -> None:
-        """Write the lines around the view and read for it: called when another place is shown."""
-        ...
 
 
 class Navigator:
@@ -57,11 +25,32 @@ class Navigator:
     A view is created when its place is first shown, and kept: it has its cursor and filter when it is shown again.
     """
 
-    def __init__(self, host: NavigatorHost, first: Place) -> None:
-        self._host = host
+    def __init__(
+        self,
+        first: Place,
+        make_view: Callable[[str], View],
+        body: Container,
+        leaving: Callable[[Place, Place], None],
+        arrived: Callable[[], None],
+    ) -> None:
+        """Create it; `show` shows the first place.
+
+        Args:
+            make_view: returns a new view of a name.
+            body: the container of the views.
+            leaving: called before another place is shown, with the one that is left and the new one.
+            arrived: called when another place is shown; writes the lines around the view, and reads for it.
+        """
+        self._make_view, self._body = make_view, body
+        self._leaving, self._arrived = leaving, arrived
         self.stack = BackStack(first)
         self._section = keymap.CONFIGS
         self._views: dict[str, View] = {}
+
+    @property
+    def place(self) -> Place:
+        """The place that is shown."""
+        return self.stack.place
 
     @property
     def view(self) -> View:
@@ -70,36 +59,14 @@ class Navigator:
 
     def _view(self, name: str) -> View:
         if name not in self._views:
-            self._views[name] = make_view(name, self._host)
+            self._views[name] = self._make_view(name)
         return self._views[name]
-
-    async def do_save_record(self) -> None:
-        """Write the record that is in memory into a new file."""
-        from console.tui.keep_record import keep_record
-
-        await keep_record(self._host.session, self._host.say)
-
-    def do_work(self) -> None:
-        """Work on the operation that is open."""
-        self._host.operating.do_work()
-
-    def do_undo(self) -> None:
-        """Undo the last change to the plan."""
-        session = self._host.session
-        session.undo()
-        self._host.say(f"undone; {plural(len(session.plan), 'edit')} staged")
-
-    def do_redo(self) -> None:
-        """Redo the change to the plan that was undone last."""
-        session = self._host.session
-        session.redo()
-        self._host.say(f"done again; {plural(len(session.plan), 'edit')} staged")
 
     def show(self) -> None:
         """Show the current place in its view, and give the view the focus."""
         self.view.show(self.stack.place)
         self.view.take_focus()
-        self._host.arrived()
+        self._arrived()
 
     def clear_marks(self) -> None:
         """Clear the marks of all views, after an apply."""
@@ -117,24 +84,21 @@ class Navigator:
         """
         if place == self.stack.place:
             return
-        if place.pane != self.stack.place.pane:
-            # The marks of what changed have been seen.
-            self._host.changed.clear()
-        self._host.leaving()
+        self._leaving(self.stack.place, place)
         old, new = self.view, self._view(place.view)
         self.stack.go(place, aside=aside)
-        with self._host.batch_update():
+        with self._body.app.batch_update():
             if new is not old:
                 old.display = False
                 if not new.is_attached:  # mounted once, then only hidden: cursor, marks and filter stay
-                    await self._host.body.mount(new)
+                    await self._body.mount(new)
                 new.display = True
             self.show()
             if row is not None:
                 new.query(LineView).first().move_cursor(row)
 
     def _start(self, place: Place) -> None:
-        self._host.start(partial(self.goto, place), group="goto", name="goto")
+        start(self._body.app, partial(self.goto, place), group="goto", name="goto")
 
     def open_resource(self, resource: ConfigResource) -> None:
         """Show an entity inside the current pane: its configs, or of a topic the section that was shown last."""
@@ -230,10 +194,6 @@ class Navigator:
             self.view.do_trouble()
         elif (place := self.stack.back()) is not None:
             await self.goto(place)
-
-    def do_find(self) -> None:
-        """Open the command bar to search all panes for a text."""
-        self._host.prefill("find ")
 
     async def do_last(self) -> None:
         """Show the place that was shown before the current one."""

@@ -7,60 +7,29 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from console.present.failures import failure_text
 from console.present.text import Line, clean
+from console.tui.reading import start
 
 if TYPE_CHECKING:
-    from textual.screen import Screen
-    from textual.worker import Worker
+    from textual.app import App
 
+    from console.contexts import Context
     from console.operations.forecast import Forecast
     from console.operations.goals import Goal
     from console.operations.operation import Progress
     from console.operations.proposal import Proposal
     from console.session.session import Session
     from console.tui.past import Journal
+    from console.tui.text_lines import MessageLine
+    from console.tui.watch import ShownCluster
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 LAST_ANSWER = 5.0
 """Seconds for which leaving waits for the answer to a step's request; else the next process checks the outcome."""
-
-
-class OperatingHost(Protocol):
-    """The parts of the app that `Operating` uses."""
-
-    @property
-    def session(self) -> Session:
-        """The session that is shown."""
-        ...
-
-    @property
-    def journal(self) -> Journal:
-        """This host's journal of the cluster."""
-        ...
-
-    @property
-    def is_running(self) -> bool:
-        """Whether the app has started and not ended."""
-        ...
-
-    def say(self, text: str, meaning: str = "") -> None:
-        """Put a line on the message line."""
-        ...
-
-    async def push_screen_wait(self, screen: Screen[T]) -> T:
-        """Show a screen above the panes, and wait for its answer."""
-        ...
-
-    def start(
-        self, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, name: str, exclusive: bool = False
-    ) -> Worker[None]:
-        """Run a coroutine function as a worker."""
-        ...
 
 
 class Operating:
@@ -69,8 +38,14 @@ class Operating:
     at_work: the operation that is worked on, ``operation 7``; ``""`` for none.
     """
 
-    def __init__(self, app: OperatingHost) -> None:
-        self._app = app
+    def __init__(self, app: App[Context], cluster: ShownCluster, journal: Journal, message: MessageLine) -> None:
+        """Create it; nothing is worked on.
+
+        Args:
+            app: runs its workers, and shows its questions.
+            journal: has the state of the operation in the header.
+        """
+        self._app, self._shown, self._journal, self._message = app, cluster.session, journal, message
         self._session: Session | None = None
         self._task: asyncio.Task[None] | None = None
         self.at_work = ""
@@ -83,10 +58,10 @@ class Operating:
         Args:
             throttle: bytes per second, None for no throttle.
         """
-        self._app.say("what it would do is worked out…", "muted")
+        self._message.say("what it would do is worked out…", "muted")
         # Not as a worker that keys typed ahead wait for: they answer the question.
-        self._app.start(
-            partial(self._reported, partial(self._begin, goal, throttle)), group="operation", name="question"
+        start(
+            self._app, partial(self._reported, partial(self._begin, goal, throttle)), group="operation", name="question"
         )
 
     async def _begin(self, goal: Goal, throttle: int | None) -> None:
@@ -96,24 +71,26 @@ class Operating:
         from console.session.operating import begin, refuse_a_second, way_back
         from console.tui.screens import Confirm
 
-        app, session = self._app, self._own_session()
+        session = self._own_session()
         await refuse_a_second(session)
         if isinstance(goal, Restore):
             goal = await way_back(await session.journal(), goal.operation)
         try:
             proposal, said = await self._planned(session, goal, throttle)
         except UnknownPlace as error:
-            app.say(clean(str(error), 400), "failed")
+            self._message.say(clean(str(error), 400), "failed")
             return
         if proposal.reached:
-            app.say(f"{clean(str(goal), 200)}: no replica has to move", "muted")
+            self._message.say(f"{clean(str(goal), 200)}: no replica has to move", "muted")
             return
         context = session.context
         names = [("the name of the context", context.name)] if context.confirm else []
         lines: list[Line] = [[(clean(line, 400), "")] for line in forecast_lines(proposal, said, throttle)]
         title = f"Begin on {clean(context.name or 'this cluster', 80)}: {clean(str(goal), 200)}?"
-        if not await app.push_screen_wait(Confirm(title, lines, "begins, and works on it while kac is open", names)):
-            app.say("nothing was sent", "muted")
+        if not await self._app.push_screen_wait(
+            Confirm(title, lines, "begins, and works on it while kac is open", names)
+        ):
+            self._message.say("nothing was sent", "muted")
             return
         number = await begin(session, goal, throttle)
         self._work(number, f"operation {number} begins: {goal}; w shows it")
@@ -140,9 +117,9 @@ class Operating:
     def do_work(self) -> None:
         """Work on the operation that is open."""
         if self.at_work:
-            self._app.say(f"{self.at_work} is worked on here; w shows it", "muted")
+            self._message.say(f"{self.at_work} is worked on here; w shows it", "muted")
             return
-        self._app.start(partial(self._reported, self._go_on), group="operation", name="question")
+        start(self._app, partial(self._reported, self._go_on), group="operation", name="question")
 
     async def _go_on(self) -> None:
         from console.session.operating import read_operations
@@ -151,10 +128,10 @@ class Operating:
         session.refuse_if_read_only()
         known = await read_operations(session)
         if not known.open:
-            self._app.say("no operation is open", "muted")
+            self._message.say("no operation is open", "muted")
         elif known.holder is not None:
             by = known.holder.by
-            self._app.say(f"process {by.pid} on {by.host} works on operation {known.open[0].number}", "muted")
+            self._message.say(f"process {by.pid} on {by.host} works on operation {known.open[0].number}", "muted")
         else:
             first = known.open[0]
             self._work(first.number, f"operation {first.number} goes on: {first.goal}; w shows it")
@@ -169,13 +146,13 @@ class Operating:
             give_up: end the operation although brokers that do not answer keep its throttles.
         """
         ask = partial(self._ask, number, cancel, throttle, give_up)
-        self._app.start(partial(self._reported, ask), group="command", name="command")
+        start(self._app, partial(self._reported, ask), group="command", name="command")
 
     async def _ask(self, number: int, cancel: bool, throttle: int | None, give_up: bool) -> None:
         from console.plan.amounts import byte_rate
         from console.session.operating import ask_of, read_operations
 
-        session = self._app.session
+        session = self._shown
         await ask_of(session, number, cancel=cancel, throttle=throttle, give_up=give_up)
         what = "to cancel" if cancel else "to end without brokers that do not answer"
         if throttle is not None:
@@ -186,12 +163,12 @@ class Operating:
                 self.do_work()
             else:
                 told += "; no process works on it: W goes on with it here"
-        self._app.say(told, "pending")
+        self._message.say(told, "pending")
 
     def _own_session(self) -> Session:
         from console.session.session import Session
 
-        shown = self._app.session
+        shown = self._shown
         shown.refuse_if_read_only()
         return Session(shown.client, shown.context, shown.door, shown.clock)
 
@@ -204,37 +181,38 @@ class Operating:
             return
         self.at_work = f"operation {number}"
         self._session = self._own_session()
-        self._task = asyncio.create_task(self._course(self._session, number))
-        self._app.say(clean(told, 400), "pending")
-        self._app.start(partial(_shielded, self._task), group="operation", name="operation")
+        self._task = asyncio.create_task(self._course(number))
+        self._message.say(clean(told, 400), "pending")
+        start(self._app, partial(_shielded, self._task), group="operation", name="operation")
 
-    async def _course(self, session: Session, number: int) -> None:
+    async def _course(self, number: int) -> None:
         try:
-            await self._reported(partial(self._worked, session, number))
+            await self._reported(partial(self._worked, number))
         finally:
             self.at_work, self._session, self._task = "", None, None
             if self._app.is_running:
-                self._app.journal.tell("")
-                self._app.journal.read()
+                self._journal.tell("")
+                self._journal.read()
 
     def _looked(self, number: int, progress: Progress) -> None:
         from console.tui.past import progress_text
 
         if self._app.is_running:
-            self._app.journal.tell(progress_text(number, progress))
+            self._journal.tell(progress_text(number, progress))
 
     def _told(self, line: str) -> None:
         log.info("%s: %s", self.at_work, line)
 
-    async def _worked(self, session: Session, number: int) -> None:
+    async def _worked(self, number: int) -> None:
         from console.session.operating import Pace, work_on
 
+        assert self._session is not None
         looked = partial(self._looked, number)
-        operation = await work_on(session, number, self._told, Pace(leaves=False), looked)
+        operation = await work_on(self._session, number, self._told, Pace(leaves=False), looked)
         if operation.ended is None or not self._app.is_running:
             return
         back = f"; the way back is :back {operation.number}" if operation.has_moves else ""
-        self._app.say(
+        self._message.say(
             clean(f"operation {operation.number} ({operation.goal}) is {operation.state.value}{back}", 400), "ok"
         )
 
@@ -248,7 +226,7 @@ class Operating:
         except (AdminError, Refused) as error:
             log.warning("operation: %s", error.failure)
             if self._app.is_running:
-                self._app.say(failure_text(error.failure), "failed")
+                self._message.say(failure_text(error.failure), "failed")
 
     # -- leaving -------------------------------------------------------------------------------------------------------
 

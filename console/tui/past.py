@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from console.contexts.context import lake_place
 from console.model.changes import Status
-from console.present.failures import failure_text, staged_text
 from console.present.text import clean
 from console.tui.reading import start
 
@@ -25,14 +24,13 @@ if TYPE_CHECKING:
     from textual.app import App
 
     from console.journal.history import Due
-    from console.language.tokenizer import Span
     from console.model.snapshot import Snapshot
     from console.operations.operation import Operation, Progress
     from console.pipeline.reader import Tables
     from console.session.former_changes import FormerChanges
-    from console.session.session import Session
     from console.tui.event_watch import EventWatch
     from console.tui.reading import Reading
+    from console.tui.text_lines import MessageLine
 
 log = logging.getLogger(__name__)
 
@@ -56,14 +54,13 @@ def progress_text(number: int, progress: Progress) -> str:
 
 
 class Journal:
-    """This host's journal of the cluster: unfinished and expiring changes, and reverting a change."""
+    """This host's journal of the cluster: unfinished and expiring changes, and operations."""
 
     def __init__(
         self,
         app: App[Any],
-        session: Session,
         reading: Reading,
-        say: Callable[[str, str], None],
+        message: MessageLine,
         redraw: Callable[[], None],
         changed: Callable[[], None],
     ) -> None:
@@ -71,13 +68,12 @@ class Journal:
 
         Args:
             app: runs its workers and timers.
-            reading: has whether reads are paused.
-            say: puts a text and its meaning on the message line.
+            reading: the session, and whether its reads are paused.
             redraw: draws the view that is shown again.
             changed: called when `due` may have another value.
         """
-        self._app, self._session, self._reads = app, session, reading
-        self._say, self._redraw, self._changed = say, redraw, changed
+        self._app, self._session, self._reads = app, reading.session, reading
+        self._message, self._redraw, self._changed = message, redraw, changed
         self._known: FormerChanges | None = None
         self._was_read = False
         self._reading = False
@@ -89,7 +85,7 @@ class Journal:
         """What changed since the cluster first answered, by others and by this host."""
         from console.tui.event_watch import EventWatch
 
-        return EventWatch(self._app, self._session, self._reads, self._redraw)
+        return EventWatch(self._app, self._reads, self._redraw)
 
     def read_once(self) -> None:
         """Read the journal when the cluster answers for the first time, and say what is unfinished and due."""
@@ -140,7 +136,7 @@ class Journal:
             self._reading = False
         if say and (lines := self._known.lines):
             more = f" (and {len(lines) - 1} more: :history)" if len(lines) > 1 else ""
-            self._say(clean(lines[0], 400) + more, "failed")
+            self._message.say(clean(lines[0], 400) + more, "failed")
         self._update()
 
     def _update(self) -> None:
@@ -179,48 +175,6 @@ class Journal:
         if self._expiring:
             return f"until {self._expiring[0].until.astimezone():%H:%M}"
         return ""
-
-    def take_back(self, number: int | None) -> None:
-        """Stage the edits that revert a change of the journal; None does nothing."""
-        if number is not None:
-            start(self._app, partial(self._take_back, number), group="command", name="command")
-
-    async def _take_back(self, number: int) -> None:
-        from console.admin.errors import AdminError
-        from console.session.snapshot_reader import Refused
-
-        try:
-            await self.revert(str(number), None)
-        except (AdminError, Refused) as error:
-            self._say(failure_text(error.failure), "failed")
-
-    async def revert(self, change: str, span: Span | None) -> None:
-        """Stage the edits that revert a change.
-
-        Args:
-            span: the position of its number in the command, for an error.
-
-        Raises:
-            CommandError: `change` is not a number.
-            Refused: the journal has no such change, or nothing can be staged.
-            AdminError: the cluster did not answer.
-        """
-        from console.language.errors import CommandError
-        from console.session.journal_changes import stage_revert
-
-        if not change.isascii() or not change.isdigit():
-            raise CommandError("CHANGE must be the number of a change", ":history shows them", span)
-        report = await stage_revert(self._session, int(change))
-        text, meaning = staged_text(report.staging)
-        if not report.staging.added:
-            meaning = "failed"
-        if report.moved:
-            text, meaning = f"{text}; another client changed {len(report.moved)} of it since: apply will ask", "failed"
-            if why := next((conflict.why for conflict in report.moved if conflict.why), ""):
-                text = f"{text}; {clean(why, 300)}"
-        for note in report.notes:
-            text, meaning = f"{text}; {clean(note, 300)}", "failed"
-        self._say(text, meaning)
 
 
 class OpenLake:

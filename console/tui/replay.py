@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from msgspec.structs import replace
@@ -25,7 +24,7 @@ from console.session.replay_course import Moment, ReplayCourse
 from console.session.session import Session
 from console.session.snapshot_reader import Clock
 from console.tui.app import Console
-from console.tui.frame import Frame
+from console.tui.frame import ActiveKeys, Frame
 from console.tui.keymap import KeyState
 from console.tui.text_lines import TextLines
 from console.tui.watch import Watch
@@ -145,23 +144,34 @@ def open_record(replay: Replay) -> Opened:
     return Opened(Session(cast("Any", client), context, "replay", clock), client, course)
 
 
-class ReplayFrame(Frame):
-    """The lines around a view, with the record's time."""
+class ReplayKeys(ActiveKeys):
+    """The keys that work on a record: none that changes anything."""
 
-    def __init__(self, app: ReplayConsole) -> None:
-        super().__init__(app)
-        self._replayed = app
+    def state(self) -> KeyState:
+        """Return what the conditions of keys are checked against."""
+        name = clean(self._cluster.session.context.name, 60)
+        return super().state()._replace(read_only=f"the record {name}", replay=True)
+
+
+class ReplayFrame(Frame):
+    """The lines around a view, with the record's time. A record has no journal."""
+
+    def _due(self) -> str:
+        return ""
 
     def _state(self) -> State:
-        app = self._replayed
-        lost = app.triage.lost is not None
-        return State(
-            f"REPLAY {time_of_day(moment(app.record.client.at_ms))}", "stale" if lost else "pending", current=not lost
-        )
+        lost = self._cluster.triage.lost is not None
+        at = self._cluster.session.clock.now()
+        return State(f"REPLAY {time_of_day(at)}", "stale" if lost else "pending", current=not lost)
 
 
 class ReplayConsole(Console):
     """Shows a record: first the first poll that brokers answered, or a given time."""
+
+    WATCH = RecordedWatch
+    KEYS = ReplayKeys
+    FRAME = ReplayFrame
+    triage: RecordedWatch
 
     def __init__(
         self,
@@ -178,12 +188,8 @@ class ReplayConsole(Console):
         self.record = open_record(replay)
         still = replace(settings or ConsoleSettings(), refresh=0)
         super().__init__(self.record.session, still, history, Given(()))
-        self.frame = ReplayFrame(self)
         self._events = RecordedEvents()
         self.journal.events = cast("EventWatch", self._events)
-        self._watch = RecordedWatch(
-            self, self.session, self.reading, lambda: self.frame.write_tabs(), lambda: self.view.update()
-        )
         self.time_line = TextLines(id="time")
         self._shown: Moment | None = None
         self._speed = 0
@@ -192,23 +198,9 @@ class ReplayConsole(Console):
             self._first_answered if at_ms is None else lambda: self._moment_at(at_ms)
         )
 
-    @cached_property
-    def triage(self) -> Watch:
-        """The verdict of the moment that is shown."""
-        return self._watch
-
-    @property
-    def due(self) -> str:
-        """Nothing: a record has no journal."""
-        return ""
-
-    def state(self) -> KeyState:
-        """Return the state in which the keys of a replay work, and none that changes anything."""
-        return super().state()._replace(read_only=f"the record {clean(self.session.context.name, 60)}", replay=True)
-
     def on_mount(self) -> None:
         """Mount the line with the record's time above the message."""
-        self.mount(self.time_line, before=self.frame.message)
+        self.mount(self.time_line, before=self.message_line)
         self.set_interval(TICK, self._tick)
 
     async def on_unmount(self) -> None:
@@ -249,7 +241,7 @@ class ReplayConsole(Console):
         try:
             wanted = record_time(text, course.begins_ms, course.ends_ms)
         except ValueError as error:
-            self.say(str(error), "failed")
+            self.message_line.say(str(error), "failed")
             return
         self._go(lambda: self._moment_at(wanted), "the record has no look at that time")
 
@@ -285,20 +277,20 @@ class ReplayConsole(Console):
         if (found := find()) is not None:
             self._show(found)
         elif self.record.course.ended:
-            self.say(none, "muted")
+            self.message_line.say(none, "muted")
         else:
             self._wanted = find
-            self.say("the record is still being read up to there", "pending")
+            self.message_line.say("the record is still being read up to there", "pending")
 
     def _tick(self) -> None:
         course = self.record.course
         if self._wanted is not None and (found := self._wanted()) is not None:
             self._wanted = None
-            self.frame.forget()
+            self.message_line.forget()
             self._show(found)
         elif self._wanted is not None and course.ended:
             self._wanted = None
-            self.say(course.failed or "that is not in the record", "failed")
+            self.message_line.say(course.failed or "that is not in the record", "failed")
         if self._speed and self._shown is not None:
             self._played_ms += TICK * 1000 * self._speed
             if (found := course.at(round(self._played_ms))) is not None and found is not self._shown:
@@ -316,7 +308,7 @@ class ReplayConsole(Console):
         self._events.record = found.events
         snapshot = found.course.last.snapshot if found.course is not None else Snapshot()
         self.session.learn(lambda _: snapshot, *_PARTS)
-        self._watch.take(found)
+        self.triage.take(found)
         self.reading.live.now()
         self.frame.write_header()
         self._write_time()

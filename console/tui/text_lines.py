@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from rich.style import Style
 from textual import events
@@ -16,6 +16,7 @@ from widgets.cells import cell_width, wrapped
 from widgets.line_painting import Line as PaintedLine
 from widgets.line_painting import LinePainter
 
+MESSAGE_LINES = 3
 _BOLD = frozenset({"pending", "failed", "danger", "strong", "stale", "reverse"})
 
 
@@ -128,6 +129,50 @@ class Below(TextLines):
     def on_resize(self) -> None:
         """Post that its size changed: its texts are wrapped to its width, which is not its owner's."""
         self.post_message(self.Resized())
+
+
+class MessageLine(TextLines):
+    """What was said last, until the operator moves on; while that is nothing, a note. `MESSAGE_LINES` at most."""
+
+    def __init__(self, note: Callable[[], Line], keys_seen: Callable[[], int]) -> None:
+        """Create it empty.
+
+        Args:
+            note: returns what is shown while nothing was said.
+            keys_seen: returns the number of keys that were handled.
+        """
+        super().__init__(id="message")
+        self._note, self._keys_seen = note, keys_seen
+        self._said: Line = []
+        self._said_at = 0
+
+    def say(self, text: str, meaning: str = "") -> None:
+        """Show a text, which stays until the operator moves on.
+
+        Args:
+            meaning: of the text, which gives it its colour: ``failed``, ``pending``, ``muted``, or ``""`` for plain.
+        """
+        self._said = [(text, meaning)]
+        self._said_at = self._keys_seen()
+        self.write()
+
+    def forget(self, *, moved: bool = False) -> None:
+        """Clear what was said.
+
+        Args:
+            moved: called because the cursor moved. Clear it only if it is older than the last key: a refresh that
+                removes the row under the cursor moves the cursor, too, and must not clear a message.
+        """
+        if not moved or self._keys_seen() > self._said_at:
+            self._said = []
+            self.write()
+
+    def write(self) -> None:
+        """Show what was said, else the note."""
+        lines = wrap(self._said or self._note(), max(20, self.app.size.width - 2))[:MESSAGE_LINES]
+        if self.size.height != len(lines):
+            self.styles.height = len(lines)
+        self.set(*([(" ", ""), *part] for part in lines))
 
 
 def look(variables: Mapping[str, str], meaning: str) -> Style:

@@ -1,4 +1,6 @@
-"""Watches the cluster for the pane of causes: a look every few seconds, and the verdict over all of them."""
+"""Watches the cluster for the pane of causes: a look every few seconds, and the verdict over all of them. With it the
+cluster as the screen shows it is complete.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from console.tui.reading import start
 
@@ -18,13 +20,14 @@ if TYPE_CHECKING:
 
     from console.admin.errors import AdminError
     from console.model.failure import Failure
+    from console.present.changed import Changed
     from console.session.muted_causes import MutedCauses
     from console.session.session import Session
     from console.session.snapshot_reader import Refused
     from console.session.triage_looks import Looker
     from console.triage.course import Course
     from console.triage.diagnosis import Verdict
-    from console.tui.reading import Reading
+    from console.tui.reading import Contact, Reading
     from console.tui.tour import Tour
 
 log = logging.getLogger(__name__)
@@ -45,7 +48,6 @@ class Watch:
     def __init__(
         self,
         app: App[Any],
-        session: Session,
         reading: Reading,
         write_tabs: Callable[[], None],
         redraw: Callable[[], None],
@@ -54,11 +56,11 @@ class Watch:
 
         Args:
             app: runs the worker.
-            reading: has whether reads are paused.
+            reading: the session, and whether its reads are paused.
             write_tabs: writes the number of causes into the line of panes.
             redraw: draws the view that is shown again.
         """
-        self._app, self._session, self._reading = app, session, reading
+        self._app, self._session, self._reading = app, reading.session, reading
         self._write_tabs, self._redraw = write_tabs, redraw
         self._worker: Worker[None] | None = None
         self.course: Course | None = None
@@ -168,3 +170,25 @@ def _steady(before: Verdict | None, now: Verdict) -> Verdict:
     known = asdict(before) if before is not None else {}
     same = {name: known[name] for name, value in asdict(now).items() if known.get(name) == value}
     return replace(now, **same)
+
+
+class ShownCluster(NamedTuple):
+    """The cluster as all views see it.
+
+    reading: the session, and what is read of it. triage: the causes of what is wrong. changed: marks of what changed
+    since the operator last refreshed.
+    """
+
+    reading: Reading
+    triage: Watch
+    changed: Changed
+
+    @property
+    def session(self) -> Session:
+        """The session that is shown."""
+        return self.reading.session
+
+    @property
+    def contact(self) -> Contact:
+        """Whether the cluster answers."""
+        return self.reading.contact

@@ -131,7 +131,7 @@ async def test_answers_that_are_older_than_the_loss_do_not_make_the_cluster_live
         write_header = it.app.frame.write_header
 
         def written() -> None:
-            states.append(it.app.contact.is_current)
+            states.append(it.app.reading.contact.is_current)
             write_header()
 
         it.app.frame.write_header = written  # type: ignore[method-assign]

@@ -60,7 +60,7 @@ async def test_every_key_of_every_view_does_something_or_says_why_not(brokers: T
                 here = view in key.where or ("everywhere" in key.where and number == "2")
                 if not here or key.id in ("quit", "pause"):
                     continue
-                it.app.frame.forget()
+                it.app.message_line.forget()
                 before = shown(it)
                 await it.press(key.keys.split(",")[0])
                 # A key that first reads what it asks about has no answer yet.

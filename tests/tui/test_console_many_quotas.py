@@ -62,9 +62,9 @@ async def test_what_is_seen_for_the_first_time_is_no_change(client: ModelClient)
         await it.press("j", "enter")
         await it.shows("client checkout")
         alice = QuotaEntity.of({"user": "alice", "client-id": "checkout"})
-        assert it.app.changed.when(alice) is None
+        assert it.app.cluster.changed.when(alice) is None
         client.cluster.quotas[alice] = {"producer_byte_rate": 7.0}
-        await it.until(lambda: it.app.changed.when(alice) is not None)
+        await it.until(lambda: it.app.cluster.changed.when(alice) is not None)
 
 
 async def test_few_are_read_whole_as_ever() -> None:

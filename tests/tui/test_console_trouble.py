@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 
@@ -10,6 +11,7 @@ from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_th
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.model.config import broker_resource, topic_resource
+from console.tui.reading import answered
 from tests.tui.console_app import driven_on
 
 THROTTLE = "leader.replication.throttled.rate"
@@ -72,6 +74,16 @@ async def test_the_broker_that_is_down(cluster: ThreadedCluster) -> None:
         await it.until(lambda: not any(line.lstrip(" ▸").startswith("1 ctrl") for line in it.lines))
         assert any("! 3" in line for line in it.lines)
         assert "<default>" not in it.text
+
+
+async def test_a_broker_that_falls_silent_later(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster) as it:
+        await it.press("1")
+        await it.shows("active controller")
+        trouble = it.app.view.trouble
+        assert 2 not in trouble.found.brokers
+        it.app.reading.contact = answered(datetime.now(UTC), frozenset({2}))
+        assert 2 in trouble.found.brokers
 
 
 async def test_configs_that_are_odd(cluster: ThreadedCluster) -> None:

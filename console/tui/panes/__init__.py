@@ -2,57 +2,134 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING
+
+from console.tui import keymap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from console.tui.panes.view import PaneHost, View
+    from console.tui.editing import Editing
+    from console.tui.navigator import Navigator
+    from console.tui.operating import Operating
+    from console.tui.panes.now import Execute
+    from console.tui.panes.view import View
+    from console.tui.past import Journal, OpenLake
+    from console.tui.text_lines import MessageLine
+    from console.tui.watch import ShownCluster
     from widgets.row_source import Column
 
 
-def make_view(name: str, host: PaneHost) -> View:
-    """Create the view of a name of `console.tui.keymap`.
+def make_view(
+    name: str,
+    *,
+    cluster: ShownCluster,
+    navigator: Navigator,
+    editing: Editing,
+    message: MessageLine,
+    journal: Journal,
+    lake: OpenLake,
+    operating: Callable[[], Operating],
+    execute: Execute,
+) -> View:
+    """Create the view of a name of `console.tui.keymap`, of what it uses.
 
     Its module is imported only now, so that the first screen does not wait for the other panes.
     """
-    return _class(name)(host)
+    match name:
+        case keymap.BROKERS:
+            from console.tui.panes.brokers import BrokersView
+
+            return BrokersView(cluster, navigator, editing, message)
+        case keymap.QUORUM:
+            from console.tui.panes.quorum import QuorumView
+
+            return QuorumView(cluster)
+        case keymap.FEATURES:
+            from console.tui.panes.features import FeaturesView
+
+            return FeaturesView(cluster, editing)
+        case keymap.TOPICS:
+            from console.tui.panes.topics import TopicsView
+
+            return TopicsView(cluster, navigator, editing)
+        case keymap.TOPIC:
+            from console.tui.panes.topics import PartitionsView
+
+            return PartitionsView(cluster, navigator, editing, message)
+        case keymap.RECORDS:
+            from console.tui.panes.records import RecordsView
+
+            return RecordsView(cluster, navigator, editing, message)
+        case keymap.TRANSACTIONS:
+            from console.tui.panes.transactions import TransactionsView
+
+            return TransactionsView(cluster, editing, message)
+        case keymap.MOVES:
+            from console.tui.panes.moves import MovesView
+
+            return MovesView(cluster, editing, message, operating())
+        case keymap.ENTITIES:
+            from console.tui.panes.entities import EntitiesView
+
+            return EntitiesView(cluster, navigator, editing)
+        case keymap.CONFIGS:
+            from console.tui.panes.configs import ConfigsView
+
+            return ConfigsView(cluster, editing, message)
+        case keymap.QUOTAS:
+            from console.tui.panes.quotas import QuotasView
+
+            return QuotasView(cluster, editing, message)
+        case keymap.ACLS:
+            from console.tui.panes.acls import AclsView
+
+            return AclsView(cluster, editing, message)
+        case keymap.GROUPS:
+            from console.tui.panes.groups import GroupsView
+
+            return GroupsView(cluster, navigator, editing)
+        case keymap.GROUP:
+            from console.tui.panes.groups import GroupView
+
+            return GroupView(cluster, navigator, editing)
+        case keymap.PLAN:
+            from console.tui.panes.plan import PlanView
+
+            return PlanView(cluster, navigator, editing, message)
+        case keymap.HISTORY:
+            from console.tui.panes.history import HistoryView
+
+            return HistoryView(cluster, lake, message, journal, editing)
+        case keymap.DRIFT:
+            from console.tui.panes.drift import DriftView
+
+            return DriftView(cluster, lake, message, journal)
+        case keymap.USAGE:
+            from console.tui.panes.usage import UsageView
+
+            return UsageView(cluster, lake, message)
+        case keymap.EVENTS:
+            from console.tui.panes.events import EventsView
+
+            return EventsView(cluster, lake, message, journal)
+        case keymap.FIND:
+            from console.tui.panes.find import FindView
+
+            return FindView(cluster, navigator, message, journal)
+        case keymap.NOW:
+            from console.tui.panes.now import NowView
+
+            return NowView(cluster, navigator, editing, message, execute)
+    raise KeyError(name)
 
 
 def sort_columns(name: str) -> list[Column]:
     """Return the columns of a view that a key sorts by, for the documentation."""
-    columns: Sequence[Column] = getattr(_class(name), "COLUMNS", ())
+    module = {keymap.TOPIC: keymap.TOPICS, keymap.GROUP: keymap.GROUPS}.get(name, name)
+    found = vars(import_module(f"console.tui.panes.{module}")).values()
+    view = next(each for each in found if isinstance(each, type) and getattr(each, "NAME", None) == name)
+    columns: Sequence[Column] = getattr(view, "COLUMNS", ())
     return [column for column in columns if column.sort_key is not None]
-
-
-def _class(name: str) -> type[View]:
-    from importlib import import_module
-
-    module, cls = _VIEWS[name]
-    view: type[View] = getattr(import_module(f"console.tui.panes.{module}"), cls)
-    return view
-
-
-_VIEWS = {
-    "brokers": ("brokers", "BrokersView"),
-    "topics": ("topics", "TopicsView"),
-    "topic": ("topics", "PartitionsView"),
-    "entities": ("entities", "EntitiesView"),
-    "configs": ("configs", "ConfigsView"),
-    "quotas": ("quotas", "QuotasView"),
-    "acls": ("acls", "AclsView"),
-    "groups": ("groups", "GroupsView"),
-    "group": ("groups", "GroupView"),
-    "plan": ("plan", "PlanView"),
-    "history": ("history", "HistoryView"),
-    "drift": ("drift", "DriftView"),
-    "usage": ("usage", "UsageView"),
-    "quorum": ("quorum", "QuorumView"),
-    "features": ("features", "FeaturesView"),
-    "now": ("now", "NowView"),
-    "events": ("events", "EventsView"),
-    "records": ("records", "RecordsView"),
-    "transactions": ("transactions", "TransactionsView"),
-    "moves": ("moves", "MovesView"),
-    "find": ("find", "FindView"),
-}

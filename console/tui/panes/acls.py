@@ -16,8 +16,11 @@ from console.present.names import acl as acl_text
 from console.present.names import plural
 from console.present.text import Cell, Line
 from console.tui import keymap
-from console.tui.panes.view import PaneHost, TableView, bindings
-from console.tui.text_lines import wrap
+from console.tui.editing import Editing
+from console.tui.panes.view import TableView, bindings
+from console.tui.reading import start
+from console.tui.text_lines import MessageLine, wrap
+from console.tui.watch import ShownCluster
 
 
 class AclsView(TableView[AclRow]):
@@ -31,19 +34,20 @@ class AclsView(TableView[AclRow]):
     EMPTY = "no ACLs: `a` adds one"
     CALM = "ACLs are never in trouble: they say who may do what"
 
-    def __init__(self, host: PaneHost) -> None:
-        super().__init__(host)
+    def __init__(self, cluster: ShownCluster, editing: Editing, message: MessageLine) -> None:
+        super().__init__(cluster)
+        self._editing, self._message = editing, message
         self._by: By = "principal"
         self._made_from: tuple[object, ...] = (None,) * 4
         self._rows: list[AclRow] = []
 
     def inputs(self) -> tuple[object, ...]:
         """Return the ACLs, the plan, the topic and the order."""
-        return self.snapshot.acls, self.plan.staged, self.place.about, self._by, self.host.changed.version
+        return self.snapshot.acls, self.plan.staged, self.place.about, self._by, self.cluster.changed.version
 
     async def read(self) -> None:
         """Read all ACLs. Raises AdminError."""
-        await self.host.reading.all_acls()
+        await self.cluster.reading.all_acls()
 
     def rows(self) -> list[AclRow]:
         """Return all ACLs, or those that match the topic."""
@@ -105,13 +109,13 @@ class AclsView(TableView[AclRow]):
 
     def do_add(self) -> None:
         """Begin an ``allow`` command in the command bar."""
-        self.host.prefill("allow User:")
+        self._editing.begin("allow User:")
 
     def do_explain(self) -> None:
         """Show what the ACL under the cursor allows or denies, given all others."""
         row = self.row()
         if row is not None:
-            self.host.start(partial(self._explain, row.acl), group="command", name="command")
+            start(self.app, partial(self._explain, row.acl), group="command", name="command")
 
     async def _explain(self, binding: Acl) -> None:
         from console.answers.explain_acl import explain_acl, explained_lines
@@ -123,7 +127,7 @@ class AclsView(TableView[AclRow]):
             [(f"{label if label != before else '':<18}", "muted"), (text, "")]
             for (label, text), (before, _) in zip(said, [("", ""), *said], strict=False)
         ]
-        self.host.show_text(
+        self.show_text(
             acl_text(binding), lambda width: [part for line in lines for part in wrap(line, width, indent=18)]
         )
 
@@ -132,9 +136,9 @@ class AclsView(TableView[AclRow]):
         rows, hidden = self.rows_meant(), self.left_out()
         staged = [row for row in rows if row.staged]
         for row in staged:
-            self.host.session.discard(row.acl)
+            self.session.discard(row.acl)
         if staged:
-            self.host.say(f"taken out of the plan: {plural(len(staged), 'ACL')}{left_out_text(hidden)}")
+            self._message.say(f"taken out of the plan: {plural(len(staged), 'ACL')}{left_out_text(hidden)}")
         else:
-            self.host.stage([RemoveAcl(row.acl) for row in rows], left_out=hidden)
+            self._editing.stage([RemoveAcl(row.acl) for row in rows], left_out=hidden)
         self.table.set_marks(())

@@ -12,8 +12,12 @@ from console.present.brokers import BROKERS, BrokerLoad, BrokerRow, broker_loads
 from console.present.names import DEFAULT
 from console.present.text import Cell, Line
 from console.tui import keymap
+from console.tui.editing import Editing
+from console.tui.navigator import Navigator
 from console.tui.panes.rates import ShownRates, read_rates
-from console.tui.panes.view import PaneHost, TableView, bindings
+from console.tui.panes.view import TableView, bindings
+from console.tui.text_lines import MessageLine
+from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
 
@@ -28,8 +32,9 @@ class BrokersView(TableView[BrokerRow]):
     COLUMNS = BROKERS.layout
     EMPTY = "no brokers"
 
-    def __init__(self, host: PaneHost) -> None:
-        super().__init__(host)
+    def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing, message: MessageLine) -> None:
+        super().__init__(cluster)
+        self._navigator, self._editing, self._message = navigator, editing, message
         self._loads: tuple[object, Mapping[int, BrokerLoad]] = (None, {})
         self._rates = ShownRates()
 
@@ -46,7 +51,7 @@ class BrokersView(TableView[BrokerRow]):
             self._rates.by_leader(known),
             known.rates.seconds_left,
             self.plan.staged,
-            self.host.changed.version,
+            self.cluster.changed.version,
         )
 
     async def read(self) -> None:
@@ -55,14 +60,14 @@ class BrokersView(TableView[BrokerRow]):
         Raises:
             AdminError: no broker answered.
         """
-        session = self.host.session
+        session = self.session
         read_rates(self)
-        await asyncio.gather(session.read_cluster(), session.read_quorum(), self.host.reading.all_topics())
+        await asyncio.gather(session.read_cluster(), session.read_quorum(), self.cluster.reading.all_topics())
         await session.read_configs([CLUSTER_DEFAULT, *map(broker_resource, self.answering())])
 
     async def read_more(self) -> None:
         """Read versions. Disk use is read with the rates."""
-        await self.host.session.read_versions()
+        await self.session.read_versions()
 
     def rows(self) -> list[BrokerRow]:
         """Return the cluster default, then the brokers."""
@@ -116,30 +121,30 @@ class BrokersView(TableView[BrokerRow]):
         message.stop()
         row = self.row()
         if row is not None:
-            self.host.navigator.open_resource(self.target_of(row))
+            self._navigator.open_resource(self.target_of(row))
 
     def do_unregister(self) -> None:
         """Begin the command that unregisters the broker; one that is alive is refused."""
         row = self.row()
         if row is None or row.broker is None:
-            self.host.say("the cluster default is no broker", "muted")
+            self._message.say("the cluster default is no broker", "muted")
         elif row.broker.port >= 0 and not row.broker.fenced:
-            self.host.say(f"broker {row.broker.id} is alive: only one that is down can be unregistered", "muted")
+            self._message.say(f"broker {row.broker.id} is alive: only one that is down can be unregistered", "muted")
         else:
-            self.host.prefill(f"unregister broker {row.broker.id}")
+            self._editing.begin(f"unregister broker {row.broker.id}")
 
     def do_drain(self) -> None:
         """Begin the command that drains the brokers meant; on the cluster default one that balances all."""
         brokers = [row.broker.id for row in self.rows_meant() if row.broker is not None]
-        self.host.prefill(f"drain broker {commas(brokers)} throttle " if brokers else "balance throttle ")
+        self._editing.begin(f"drain broker {commas(brokers)} throttle " if brokers else "balance throttle ")
 
     def do_edit(self) -> None:
         """Begin the command that sets a config of the brokers meant."""
-        self.host.edit_entities(self.targets())
+        self._editing.begin_set(self.targets(), left_out=self.left_out())
 
     def do_elect(self) -> None:
         """Stage the elections of the brokers meant where they are preferred leaders; on the cluster default of all."""
         from console.tui.electing import elect_leaders
 
         brokers = [row.broker.id for row in self.rows_meant() if row.broker is not None]
-        elect_leaders(self.host, self.snapshot, brokers, self.left_out())
+        elect_leaders(self._editing, self.snapshot, brokers, self.left_out())

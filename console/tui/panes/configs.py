@@ -32,8 +32,10 @@ from console.present.names import HIDDEN, plural
 from console.present.text import Cell, Line, clean
 from console.present.topics import topic_marks
 from console.tui import keymap
-from console.tui.panes.view import PaneHost, TableView, bindings
-from console.tui.text_lines import Below, clipped, rule, wrap
+from console.tui.editing import Editing
+from console.tui.panes.view import TableView, bindings
+from console.tui.text_lines import Below, MessageLine, clipped, rule, wrap
+from console.tui.watch import ShownCluster
 from widgets.line_view import LineView
 
 DETAILS_AFTER = 0.12
@@ -50,8 +52,9 @@ class ConfigsView(TableView[ConfigRow]):
     COLUMNS = CONFIGS.layout
     EMPTY = "nothing is set here: `o` shows all keys"
 
-    def __init__(self, host: PaneHost) -> None:
-        super().__init__(host)
+    def __init__(self, cluster: ShownCluster, editing: Editing, message: MessageLine) -> None:
+        super().__init__(cluster)
+        self._editing, self._message = editing, message
         self.below = Below()
         self._only_overrides = False
         self._timer: Timer | None = None
@@ -83,7 +86,7 @@ class ConfigsView(TableView[ConfigRow]):
             known.configs.get(self.resource),
             known.documentation,
             self.plan,
-            self.host.changed.version,
+            self.cluster.changed.version,
             known.configs_from,
         )
 
@@ -94,7 +97,7 @@ class ConfigsView(TableView[ConfigRow]):
         documented = entries is not None and all(
             (int(resource.type), entry.name) in known.documentation for entry in entries
         )
-        await self.host.session.read_configs([resource], documentation=not documented and self._ask_for(resource))
+        await self.session.read_configs([resource], documentation=not documented and self._ask_for(resource))
 
     def _ask_for(self, resource: ConfigResource) -> bool:
         """Return whether documentation was not requested for this entity yet: some keys have none."""
@@ -107,7 +110,7 @@ class ConfigsView(TableView[ConfigRow]):
     async def read_more(self) -> None:
         """Read the brokers' configs, from which a topic inherits."""
         if self.resource.type == TOPIC:
-            await self.host.session.read_configs([*map(broker_resource, self.answering())])
+            await self.session.read_configs([*map(broker_resource, self.answering())])
 
     def rows(self) -> list[ConfigRow]:
         """Return the configs, those that are set here first."""
@@ -137,7 +140,7 @@ class ConfigsView(TableView[ConfigRow]):
 
     def cells(self, row: ConfigRow) -> list[Cell]:
         """Return the cells of a row."""
-        changed = self.host.changed.when(self.resource, row.key) is not None
+        changed = self.cluster.changed.when(self.resource, row.key) is not None
         return CONFIGS.cells(ConfigLine(row, described_by(self.resource, self.snapshot), changed))
 
     def sort_key(self, column: str) -> Callable[[ConfigRow], Any]:
@@ -199,7 +202,7 @@ class ConfigsView(TableView[ConfigRow]):
         """Show all details on a screen of their own."""
         row = self.row()
         if row is not None:
-            self.host.show_text(row.key, self.details)
+            self.show_text(row.key, self.details)
 
     # -- what can be done ----------------------------------------------------------------------------------------------
 
@@ -235,13 +238,13 @@ class ConfigsView(TableView[ConfigRow]):
         row = self.row()
         if row is not None:
             secret = "?" if row.entry is not None and row.entry.sensitive else ""
-            self.host.prefill(f"set {subject_text(self.resource)} {quote(row.key)}={secret}")
+            self._editing.begin(f"set {subject_text(self.resource)} {quote(row.key)}={secret}")
 
     def do_append(self) -> None:
         """Begin the command that appends to the list."""
         row = self.row()
         if row is not None:
-            self.host.prefill(f"append {subject_text(self.resource)} {quote(row.key)}=")
+            self._editing.begin(f"append {subject_text(self.resource)} {quote(row.key)}=")
 
     def do_unset(self) -> None:
         """Take back what is staged for the keys meant, or stage the deletion of their overrides."""
@@ -250,11 +253,11 @@ class ConfigsView(TableView[ConfigRow]):
         own = [row for row in rows if row.line is None and row.override]
         if staged:
             for row in staged:
-                self.host.session.discard(self.resource, row.key)
+                self.session.discard(self.resource, row.key)
             names = ", ".join(clean(row.key, 120) for row in staged)
-            self.host.say(f"taken out of the plan: {names}{left_out_text(hidden)}")
+            self._message.say(f"taken out of the plan: {names}{left_out_text(hidden)}")
         elif own:
-            self.host.stage([UnsetConfig(self.resource, row.key) for row in own], left_out=hidden)
+            self._editing.stage([UnsetConfig(self.resource, row.key) for row in own], left_out=hidden)
         else:
-            self.host.say(f"not set here, so there is nothing to delete{left_out_text(hidden)}", "muted")
+            self._message.say(f"not set here, so there is nothing to delete{left_out_text(hidden)}", "muted")
         self.table.set_marks(())

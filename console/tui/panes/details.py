@@ -7,8 +7,9 @@ from typing import TypeVar
 from textual.app import ComposeResult
 
 from console.present.text import Line
-from console.tui.panes.view import PaneHost, TableView
+from console.tui.panes.view import TableView
 from console.tui.text_lines import Below, clipped, rule, wrap
+from console.tui.watch import ShownCluster
 
 Row = TypeVar("Row")
 
@@ -16,8 +17,8 @@ Row = TypeVar("Row")
 class DetailsView(TableView[Row]):
     """A table, and the details of the row under the cursor below it."""
 
-    def __init__(self, host: PaneHost) -> None:
-        super().__init__(host)
+    def __init__(self, cluster: ShownCluster) -> None:
+        super().__init__(cluster)
         self.below = Below()
 
     def compose(self) -> ComposeResult:

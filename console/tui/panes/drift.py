@@ -17,7 +17,10 @@ from console.present.text import Cell, Line, clean
 from console.session.lake_staging import AS_THE_LAKE_SAYS, CONFIG_TYPES, NoEdit, Wish, align, config_resource, edit_text
 from console.tui import keymap
 from console.tui.panes.lake_view import LakeAnswer, LakeView
-from console.tui.panes.view import PaneHost, bindings
+from console.tui.panes.view import bindings
+from console.tui.past import Journal, OpenLake
+from console.tui.text_lines import MessageLine
+from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
@@ -38,8 +41,9 @@ class DriftView(LakeView[DriftRow]):
     EMPTY = "nothing differs"
     ADDS = "no lake: `kac lake collect` adds other clusters, a baseline, and since when"
 
-    def __init__(self, host: PaneHost) -> None:
-        super().__init__(host)
+    def __init__(self, cluster: ShownCluster, lake: OpenLake, message: MessageLine, journal: Journal) -> None:
+        super().__init__(cluster, lake, message)
+        self._journal = journal
         self._scope = SCOPES[0]
         self._peers: tuple[str, ...] = ()
         self._drawn: tuple[str, tuple[str, ...]] = (self._scope, self._peers)
@@ -57,7 +61,7 @@ class DriftView(LakeView[DriftRow]):
 
     async def without(self) -> None:
         """Show how brokers differ now, or what changed since the console began."""
-        record = self.host.journal.events.record
+        record = self._journal.events.record
         of = (self._scope, self.snapshot.configs, self.snapshot.cluster, record, self.is_without)
         if len(self._made[0]) == len(of) and all(a is b for a, b in zip(self._made[0], of, strict=True)):
             return
@@ -135,7 +139,7 @@ class DriftView(LakeView[DriftRow]):
         return f"no config, quota or ACL has another value than at {self._start()}"
 
     def _start(self) -> str:
-        record = self.host.journal.events.record
+        record = self._journal.events.record
         return clock(record.began) if record is not None else "the start"
 
     def details(self, row: DriftRow) -> list[Line]:

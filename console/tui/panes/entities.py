@@ -11,7 +11,10 @@ from console.present.configs import ENTITIES, EntityFacts, EntityRow, own_count
 from console.present.names import DEFAULT, resource, resource_word
 from console.present.text import Cell, Line
 from console.tui import keymap
-from console.tui.panes.view import PaneHost, TableView, bindings
+from console.tui.editing import Editing
+from console.tui.navigator import Navigator
+from console.tui.panes.view import TableView, bindings
+from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
@@ -29,8 +32,9 @@ class EntitiesView(TableView[ConfigResource]):
     COLUMNS = ENTITIES.layout
     EMPTY = "nothing here sets anything: `o` shows all"
 
-    def __init__(self, host: PaneHost) -> None:
-        super().__init__(host)
+    def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing) -> None:
+        super().__init__(cluster)
+        self._navigator, self._editing = navigator, editing
         self._listed: tuple[ConfigResource, ...] = ()
         self._only_overrides = False
         self._swept: Swept | None = None
@@ -47,23 +51,23 @@ class EntitiesView(TableView[ConfigResource]):
             known.configs,
             self._listed,
             self.plan.staged,
-            self.host.changed.version,
+            self.cluster.changed.version,
         )
 
     async def read(self) -> None:
         """Read the names, and the configs of the rows on the screen. Raises AdminError."""
-        session = self.host.session
-        await self.host.reading.all_topics()
+        session = self.session
+        await self.cluster.reading.all_topics()
         listed = tuple(sorted(await session.list_resources(IN_RESOURCE_LISTS)))
         if listed != self._listed:
             self._listed = listed
             self.update()
         # Before any row is on the screen, those that will be.
-        await session.read_configs(self.visible_rows() or self._everything()[: self.host.size.height])
+        await session.read_configs(self.visible_rows() or self._everything()[: self.app.size.height])
 
     async def read_more(self) -> None:
         """Read the configs of all entities."""
-        self._swept = await self.host.reading.sweep(self._everything())
+        self._swept = await self.cluster.reading.sweep(self._everything())
         self.tell_where()
 
     def _everything(self) -> list[ConfigResource]:
@@ -119,7 +123,7 @@ class EntitiesView(TableView[ConfigResource]):
         return ENTITIES.cells(EntityRow(row, self._facts()))
 
     def _facts(self) -> EntityFacts:
-        return EntityFacts(self._overrides, self.host.changed.when, self._staged)
+        return EntityFacts(self._overrides, self.cluster.changed.when, self._staged)
 
     def sort_key(self, column: str) -> Callable[[ConfigResource], Any]:
         """Return the column's key, of the row of an entity."""
@@ -145,7 +149,7 @@ class EntitiesView(TableView[ConfigResource]):
         message.stop()
         row = self.row()
         if row is not None:
-            self.host.navigator.open_resource(row)
+            self._navigator.open_resource(row)
 
     def do_overrides(self) -> None:
         """Show all entities, or those with overrides."""
@@ -154,4 +158,4 @@ class EntitiesView(TableView[ConfigResource]):
 
     def do_edit(self) -> None:
         """Begin the command that sets a config of the entities meant."""
-        self.host.edit_entities(self.targets())
+        self._editing.begin_set(self.targets(), left_out=self.left_out())

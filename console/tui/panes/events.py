@@ -29,8 +29,11 @@ from console.triage.symptoms import Subject
 from console.tui import keymap, places
 from console.tui.panes.history import lake_entities, lake_wish
 from console.tui.panes.lake_view import NO_ANSWER, LakeView
-from console.tui.panes.view import PaneHost, bindings
+from console.tui.panes.view import bindings
+from console.tui.past import Journal, OpenLake
 from console.tui.places import pane_named
+from console.tui.text_lines import MessageLine
+from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
@@ -51,8 +54,9 @@ class EventsView(LakeView[Row]):
     NEWEST_FIRST = True
     ADDS = "no lake: `kac lake collect` adds what changed before, and who did it"
 
-    def __init__(self, host: PaneHost) -> None:
-        super().__init__(host)
+    def __init__(self, cluster: ShownCluster, lake: OpenLake, message: MessageLine, journal: Journal) -> None:
+        super().__init__(cluster, lake, message)
+        self._journal = journal
         self._kinds = 0
         self._made: tuple[tuple[object, ...], Sequence[Row]] = ((), ())
 
@@ -60,12 +64,12 @@ class EventsView(LakeView[Row]):
 
     def question(self) -> Hashable:
         """Return the entity, and the time up to which the lake is asked."""
-        record = self.host.journal.events.record
+        record = self._journal.events.record
         return self.place.about, record.began if record is not None else None
 
     def find(self, tables: Tables) -> Sequence[Row]:
         """Return the latest changes before the console began. Raises LakeError."""
-        record, about = self.host.journal.events.record, self.place.about
+        record, about = self._journal.events.record, self.place.about
         if record is None:
             return ()
         of = lake_entities(about) if isinstance(about, ConfigResource | QuotaEntity) else ()
@@ -81,20 +85,20 @@ class EventsView(LakeView[Row]):
 
     def known(self) -> bool:
         """Return whether the console records events yet."""
-        return self.host.journal.events.record is not None
+        return self._journal.events.record is not None
 
     def inputs(self) -> tuple[object, ...]:
         """Return the events and the lake's answer."""
-        return self.host.journal.events.record, self._told
+        return self._journal.events.record, self._told
 
     async def read(self) -> None:
         """Ask the lake, and begin to record events if no other view has led to that."""
         await super().read()
-        self.host.journal.events.begin()
+        self._journal.events.begin()
 
     def rows(self) -> Sequence[Row]:
         """Return the events of the kinds shown, with the lake's changes below them."""
-        record = self.host.journal.events.record
+        record = self._journal.events.record
         events = record.events if record is not None else ()
         made_of = (events, self._told.rows, self._kinds, self.place.about)
         if len(self._made[0]) != len(made_of) or any(a is not b for a, b in zip(self._made[0], made_of, strict=True)):
@@ -124,7 +128,7 @@ class EventsView(LakeView[Row]):
 
     def crumbs(self) -> Line:
         """Return the entity, since when events are recorded, and which kinds are shown."""
-        record = self.host.journal.events.record
+        record = self._journal.events.record
         line: Line = [("events", "strong")]
         if self.place.about is not None:
             line.append((f" of {places.title(self.place)}", "strong"))
@@ -134,22 +138,22 @@ class EventsView(LakeView[Row]):
 
     def status(self) -> Line:
         """Return what is not observed, the number of events, and how many were dropped."""
-        record = self.host.journal.events.record
+        record = self._journal.events.record
         line = super().status()
         if record is not None and record.dropped:
             line.append((f"  {record.dropped:,} older dropped", "muted"))
-        if missing := self.host.journal.events.gaps():
+        if missing := self._journal.events.gaps():
             full = f"not watched: {clean(', '.join(missing), 200)}  "
             used = sum(len(text) for text, _ in (*self.crumbs(), *line)) + 8
             short = f"{plural(len(missing), 'part')} not watched  "
-            line = [(full if used + len(full) <= self.host.size.width else short, "pending"), *line]
+            line = [(full if used + len(full) <= self.app.size.width else short, "pending"), *line]
         return line
 
     def note(self) -> Line:
         """Return why an author is unknown, or what is not observed."""
-        if problem := self.host.journal.events.problem:
+        if problem := self._journal.events.problem:
             return [(f"who made a change is not known: {clean(problem, 300)}", "pending")]
-        if missing := self.host.journal.events.gaps():
+        if missing := self._journal.events.gaps():
             return [(f"not watched: {clean(', '.join(missing), 400)}", "pending")]
         return super().note()
 
@@ -159,7 +163,7 @@ class EventsView(LakeView[Row]):
             return self.nothing_yet()
         if self.filter_text:
             return super().empty_text()
-        record = self.host.journal.events.record
+        record = self._journal.events.record
         since = f"nothing has changed since {clock(record.began)}" if record is not None else ""
         return since if not self._kinds else f"{since} in {GROUPS[self._kinds][0]}; Tab shows others"
 
@@ -182,12 +186,12 @@ class EventsView(LakeView[Row]):
         row = self.row()
         if row is not None and self._has_followed:
             self._has_followed = False
-            self.host.say(f"newer: {clean(self.words(row), 40)}; ⏎ again stages its way back", "pending")
+            self._message.say(f"newer: {clean(self.words(row), 40)}; ⏎ again stages its way back", "pending")
             return
         if isinstance(row, Event):
             wishes = way_back(row)
             if all(isinstance(wish.edit, NoEdit) for wish in wishes):
-                self.host.say(edit_text(wishes[0].edit), "muted")
+                self._message.say(edit_text(wishes[0].edit), "muted")
             else:
                 self.stage(wishes, ())
         elif row is not None and row.change is not None:

@@ -12,7 +12,9 @@ from console.present.failures import failure_text
 from console.present.features import FEATURES, FeatureRow, feature_lines, feature_rows, unasked
 from console.present.text import Cell, Line, clean
 from console.tui import keymap
+from console.tui.editing import Editing
 from console.tui.panes.view import TableView, bindings
+from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
 
@@ -28,13 +30,17 @@ class FeaturesView(TableView[FeatureRow]):
     COLUMNS = FEATURES.layout
     EMPTY = "this server reports no features"
 
+    def __init__(self, cluster: ShownCluster, editing: Editing) -> None:
+        super().__init__(cluster)
+        self._editing = editing
+
     def inputs(self) -> tuple[object, ...]:
         """Return the features and the plan."""
         return self.snapshot.features, self.plan.staged
 
     async def read(self) -> None:
         """Read the finalized levels, and what each node supports. Raises AdminError."""
-        await self.host.session.read_features()
+        await self.session.read_features()
 
     def rows(self) -> list[FeatureRow]:
         """Return all features, and those that staged edits add."""
@@ -80,13 +86,13 @@ class FeaturesView(TableView[FeatureRow]):
         message.stop()
         row = self.row()
         if row is not None:
-            self.host.show_text(clean(row.name, 80), partial(_lines, row))
+            self.show_text(clean(row.name, 80), partial(_lines, row))
 
     def do_edit(self) -> None:
         """Begin the command that sets another level."""
         row = self.row()
         if row is not None:
-            self.host.prefill(f"feature set {quote_beside_equals(row.name)}=")
+            self._editing.begin(f"feature set {quote_beside_equals(row.name)}=")
 
     def copied(self) -> str:
         """Return ``name=level``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.present.find import READ, Hit, Hits, Known, find, unread
@@ -12,9 +12,13 @@ from console.present.names import plural
 from console.present.text import Cell, Line, clean
 from console.present.topics import unread_count
 from console.tui import keymap
-from console.tui.panes.view import PaneHost, TableView, View, bindings
+from console.tui.navigator import Navigator
+from console.tui.panes.view import TableView, View, bindings
+from console.tui.past import Journal
 from console.tui.places import Place, pane_named
 from console.tui.reading import Pace, start
+from console.tui.text_lines import MessageLine
+from console.tui.watch import ShownCluster
 from widgets.line_view import LineView
 from widgets.row_source import Column
 from widgets.row_table import RowTable
@@ -23,15 +27,6 @@ AGAIN = 5.0
 """Seconds from one search to the next of what was read meanwhile."""
 TITLES = {"now": "Now", "acls": "ACLs"}
 CALM = "what is found is in no trouble by itself"
-
-
-class FindHost(PaneHost, Protocol):
-    """The parts of the app that this view uses, beside those that all use."""
-
-    @property
-    def view(self) -> View:
-        """The view that is shown."""
-        ...
 
 
 class FindView(TableView[Hit]):
@@ -49,9 +44,9 @@ class FindView(TableView[Hit]):
         Column("shows", "", flex=2, min_width=20, priority=60),
     )
 
-    def __init__(self, host: FindHost) -> None:
-        super().__init__(host)
-        self._shown = host
+    def __init__(self, cluster: ShownCluster, navigator: Navigator, message: MessageLine, journal: Journal) -> None:
+        super().__init__(cluster)
+        self._navigator, self._message, self._journal = navigator, message, journal
         self._found: tuple[Hits, ...] = ()
         self._rows: list[Hit] = []
         self._searched: tuple[object, ...] = ()
@@ -81,14 +76,14 @@ class FindView(TableView[Hit]):
     async def read(self) -> None:
         """Search the snapshot; then read the parts that are missing, and search them. Raises AdminError."""
         self._look()
-        session = self.host.session
+        session = self.session
         missing = unread(self.snapshot)
         readers = {
             "cluster": session.read_cluster,
-            "topics": self.host.reading.all_topics,
+            "topics": self.cluster.reading.all_topics,
             "groups": session.read_groups,
             "quotas": session.look_at_quotas,
-            "acls": self.host.reading.all_acls,
+            "acls": self.cluster.reading.all_acls,
         }
         if missing:
             await asyncio.gather(*(readers[part]() for part in missing))
@@ -99,13 +94,13 @@ class FindView(TableView[Hit]):
         """Read configs that no pane has read."""
         known = self.snapshot.configs
         wanted = [CLUSTER_DEFAULT, *map(broker_resource, self.answering()), *map(topic_resource, self.snapshot.topics)]
-        await self.host.reading.sweep([each for each in wanted if each not in known])
+        await self.cluster.reading.sweep([each for each in wanted if each not in known])
 
     def _look(self) -> None:
         snapshot = self.snapshot
-        record = self.host.journal.events.record
+        record = self._journal.events.record
         events = record.events if record is not None else ()
-        known = Known(snapshot, self.plan, events, self.host.triage.verdict)
+        known = Known(snapshot, self.plan, events, self.cluster.triage.verdict)
         made_of = (self.text, *(getattr(snapshot, part) for part in _PARTS), self.plan, events, known.verdict)
         is_same = bool(self._searched) and all(a is b for a, b in zip(made_of, self._searched, strict=True))
         if is_same or not self._pace.due():
@@ -180,7 +175,7 @@ class FindView(TableView[Hit]):
 
     def do_trouble(self) -> None:
         """Say that hits are not in trouble themselves."""
-        self.host.say(CALM, "muted")
+        self._message.say(CALM, "muted")
 
     def copied(self) -> str:
         """Return the name under the cursor."""
@@ -193,8 +188,8 @@ class FindView(TableView[Hit]):
         row = self.row()
         if row is not None:
             place, key = place_of(row)
-            await self.host.navigator.goto(place)
-            self._put_cursor(self._shown.view, key)
+            await self._navigator.goto(place)
+            self._put_cursor(self._navigator.view, key)
 
     def _put_cursor(self, view: View, key: Hashable) -> None:
         """Move a view's cursor to a row, after clearing the filter that may hide it."""
@@ -203,7 +198,9 @@ class FindView(TableView[Hit]):
         if view.only_trouble:
             view.do_trouble()
         if not any(lines.move_cursor(key) for lines in view.query(LineView)):
-            self.host.say("the row is not listed there now: it is gone, or what the pane lists leaves it out", "muted")
+            self._message.say(
+                "the row is not listed there now: it is gone, or what the pane lists leaves it out", "muted"
+            )
 
 
 _PARTS = ("cluster", "topics", "configs", "groups", "quotas", "acls", "transactions")

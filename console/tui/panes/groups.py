@@ -17,9 +17,12 @@ from console.model.quota import QuotaEntity
 from console.present.groups import GROUPS, LAGS, GroupRow, PartitionRow, group_line, partition_rows
 from console.present.text import Cell, Line
 from console.tui import keymap
-from console.tui.panes.view import PaneHost, TableView, bindings
+from console.tui.editing import Editing
+from console.tui.navigator import Navigator
+from console.tui.panes.view import TableView, bindings
 from console.tui.places import Place, records_in
 from console.tui.reading import Swept
+from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
 MOST_NAMED = 10
@@ -42,8 +45,9 @@ class GroupsView(TableView[Group]):
     EMPTY = "no groups"
     MORE_EVERY = 1
 
-    def __init__(self, host: PaneHost) -> None:
-        super().__init__(host)
+    def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing) -> None:
+        super().__init__(cluster)
+        self._navigator, self._editing = navigator, editing
         self._swept: Swept | None = None
         self._turn = ""
 
@@ -53,7 +57,7 @@ class GroupsView(TableView[Group]):
 
     async def read(self) -> None:
         """Read names and states. Raises AdminError."""
-        await self.host.session.read_groups()
+        await self.session.read_groups()
 
     async def read_more(self) -> None:
         """Read members and lag: of the groups on the screen each time, of `OTHERS_AT_ONCE` others in turn.
@@ -62,10 +66,10 @@ class GroupsView(TableView[Group]):
         """
         began, at = monotonic(), datetime.now(UTC)
         shown = [row.name for row in self.visible_rows()]
-        await self.host.session.look_at_groups(shown)
+        await self.session.look_at_groups(shown)
         self._swept = Swept(at, monotonic() - began)
         self.tell_where()
-        await self.host.session.look_at_groups(self._next_others(frozenset(shown)))
+        await self.session.look_at_groups(self._next_others(frozenset(shown)))
 
     def _next_others(self, shown: frozenset[str]) -> list[str]:
         """Return the next groups in turn, by name, that are not on the screen."""
@@ -121,13 +125,13 @@ class GroupsView(TableView[Group]):
         """Begin the command that sets the group's offsets."""
         row = self.row()
         if row is not None:
-            self.host.prefill(f"reset group {quote(row.name)} to ")
+            self._editing.begin(f"reset group {quote(row.name)} to ")
 
     def do_delete_group(self) -> None:
         """Begin the command that deletes the group."""
         row = self.row()
         if row is not None:
-            self.host.prefill(f"delete group {quote(row.name)}")
+            self._editing.begin(f"delete group {quote(row.name)}")
 
     def copied(self) -> str:
         """Return the name."""
@@ -137,7 +141,7 @@ class GroupsView(TableView[Group]):
     async def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Show the lag by partition."""
         message.stop()
-        await self.host.navigator.goto(Place(keymap.GROUP, self.place.pane, str(message.key)))
+        await self._navigator.goto(Place(keymap.GROUP, self.place.pane, str(message.key)))
 
 
 class GroupView(TableView[PartitionLag]):
@@ -149,8 +153,9 @@ class GroupView(TableView[PartitionLag]):
     COLUMNS = LAGS.layout
     EMPTY = "the group has committed nothing and reads nothing"
 
-    def __init__(self, host: PaneHost) -> None:
-        super().__init__(host)
+    def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing) -> None:
+        super().__init__(cluster)
+        self._navigator, self._editing = navigator, editing
         self._row_maker: tuple[tuple[object, object], Callable[[PartitionLag], PartitionRow]] | None = None
 
     @property
@@ -173,7 +178,7 @@ class GroupView(TableView[PartitionLag]):
 
     async def read(self) -> None:
         """Read members and lag. Raises AdminError."""
-        await self.host.session.read_group(self.group)
+        await self.session.read_group(self.group)
 
     def rows(self) -> Sequence[PartitionLag]:
         """Return the partitions, by topic and number."""
@@ -230,22 +235,22 @@ class GroupView(TableView[PartitionLag]):
         row = self.row()
         if row is not None:
             start = ("group", self.group) if row.committed >= 0 else ("last", "")
-            await self.host.navigator.goto(records_in(self.place, Records(row.topic, row.partition, *start)))
+            await self._navigator.goto(records_in(self.place, Records(row.topic, row.partition, *start)))
 
     def do_reset(self) -> None:
         """Begin the command that sets the group's offset of the partition."""
         if place := self._place():
-            self.host.prefill(f"reset {place} to ")
+            self._editing.begin(f"reset {place} to ")
 
     def do_skip(self) -> None:
         """Begin the command that skips the record at the committed offset."""
         if place := self._place():
-            self.host.prefill(f"skip {place}")
+            self._editing.begin(f"skip {place}")
 
     def do_delete_group(self) -> None:
         """Begin the command that deletes the group's offset of the partition."""
         if place := self._place():
-            self.host.prefill(f"delete {place}")
+            self._editing.begin(f"delete {place}")
 
     def _place(self) -> str:
         """Return the group's partition as commands write it, ``""`` without a row."""

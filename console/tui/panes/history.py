@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from console.answers.history_results import journal_texts, local
@@ -15,15 +16,20 @@ from console.pipeline.reader import PAGE, Change, Wanted, first_polls, timeline,
 from console.plan.edits import Edit
 from console.present.columns import clock
 from console.present.events import concerns
-from console.present.failures import how_to_settle
+from console.present.failures import failure_text, how_to_settle
 from console.present.lake_rows import PAST, PastRow, change_lines, of_change, of_event, of_journal
 from console.present.text import Cell, Line, clean
 from console.session.event_feed import event_lines, way_back
 from console.session.lake_staging import UNKNOWN, NoEdit, Wish, edit_text, undo
 from console.triage.events import Kind
 from console.tui import keymap
+from console.tui.editing import Editing
 from console.tui.panes.lake_view import NO_ANSWER, LakeAnswer, LakeView
-from console.tui.panes.view import PaneHost, bindings
+from console.tui.panes.view import bindings
+from console.tui.past import Journal, OpenLake
+from console.tui.reading import start
+from console.tui.text_lines import MessageLine
+from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable, TextSearch
 
 if TYPE_CHECKING:
@@ -48,18 +54,21 @@ class HistoryView(LakeView[PastRow]):
     NEWEST_FIRST = True
     ADDS = "no lake: `kac lake collect` adds what changed before, and who did it"
 
-    def __init__(self, host: PaneHost) -> None:
-        super().__init__(host)
+    def __init__(
+        self, cluster: ShownCluster, lake: OpenLake, message: MessageLine, journal: Journal, editing: Editing
+    ) -> None:
+        super().__init__(cluster, lake, message)
+        self._journal, self._editing = journal, editing
         self._pages = 1
         self._wanted = LakeFilter()
-        self._journal = False
+        self._only_journal = False
         self._unread = ""
 
     # -- what is shown -------------------------------------------------------------------------------------------------
 
     def question(self) -> Hashable:
         """Return the entity, the filter, and the number of pages."""
-        return self.place.about, self._wanted, self._pages, self._journal
+        return self.place.about, self._wanted, self._pages, self._only_journal
 
     def begin(self) -> None:
         """Show another entity from its top, without the filter."""
@@ -79,7 +88,7 @@ class HistoryView(LakeView[PastRow]):
 
     async def ask(self) -> None:
         """Ask the lake, or read the journal."""
-        if self._journal:
+        if self._only_journal:
             await self.without()
         else:
             await super().ask()
@@ -87,7 +96,6 @@ class HistoryView(LakeView[PastRow]):
     async def without(self) -> None:
         """Show what this host's journal has of the cluster, and what this console saw."""
         from console.admin.errors import AdminError
-        from console.present.failures import failure_text
         from console.session.journal_changes import read_history_table
         from console.session.snapshot_reader import Refused
 
@@ -96,7 +104,7 @@ class HistoryView(LakeView[PastRow]):
         self._unread = ""
         known: list[tuple[str, PastRow]] = []
         try:
-            table = await read_history_table(await self.host.session.journal(), entity)
+            table = await read_history_table(await self.session.journal(), entity)
             lines = map(journal_texts, table.rows)
             known = [(line["at"], of_journal(line, place)) for place, line in enumerate(lines)]
         except (AdminError, Refused) as error:
@@ -113,8 +121,8 @@ class HistoryView(LakeView[PastRow]):
         Returns:
             Local time and row of each event; none if only the journal is shown.
         """
-        record, about = self.host.journal.events.record, self.place.about
-        if record is None or self._journal:
+        record, about = self._journal.events.record, self.place.about
+        if record is None or self._only_journal:
             return []
         return [
             (local(event.until), of_event(event, local(event.until)))
@@ -135,7 +143,7 @@ class HistoryView(LakeView[PastRow]):
     @property
     def is_journal(self) -> bool:
         """Whether this host's journal is shown, not a lake's timeline."""
-        return self._journal or self.is_without
+        return self._only_journal or self.is_without
 
     def rows(self) -> Sequence[PastRow]:
         """Return the answer, less the rows that a pattern excludes."""
@@ -165,15 +173,17 @@ class HistoryView(LakeView[PastRow]):
         about = self.place.about
         whose = clean(subject_text(about)) if isinstance(about, ConfigResource | QuotaEntity) else "cluster"
         told = "seen by this console, applied from this host" if self.is_without else "lake"
-        if self._journal:
+        if self._only_journal:
             told = "changes applied from this host"
         return [("history of ", "muted"), (whose, "strong"), (f"  {told}", "muted")]
 
     def empty_text(self) -> str:
         """Return why there are no changes."""
         if self.known() and self.is_journal and not self._problem and not self._filter:
-            record = self.host.journal.events.record
-            since = f", and none seen since {clock(record.began)}" if record is not None and not self._journal else ""
+            record = self._journal.events.record
+            since = (
+                f", and none seen since {clock(record.began)}" if record is not None and not self._only_journal else ""
+            )
             return f"no changes in the journal{since}"
         return super().empty_text()
 
@@ -220,7 +230,7 @@ class HistoryView(LakeView[PastRow]):
 
     def do_trouble(self) -> None:
         """Say that changes are not in trouble."""
-        self.host.say("what changed is in no trouble by itself: Events shows what makes something worse", "muted")
+        self._message.say("what changed is in no trouble by itself: Events shows what makes something worse", "muted")
 
     def _sift(self) -> None:
         """Show all rows: the lake has applied the filter."""
@@ -252,13 +262,24 @@ class HistoryView(LakeView[PastRow]):
             self.stage(way_back(row.event), ())
             return
         if row.change is None:
-            self.host.journal.take_back(row.number)
+            if row.number is not None:
+                start(self, partial(self._take_back, row.number), group="command", name="command")
             return
         self.stage([lake_wish(row, row.change)], ())
 
+    async def _take_back(self, number: int) -> None:
+        """Stage the edits that revert a change of the journal."""
+        from console.admin.errors import AdminError
+        from console.session.snapshot_reader import Refused
+
+        try:
+            await self._editing.revert(str(number), None)
+        except (AdminError, Refused) as error:
+            self._message.say(failure_text(error.failure), "failed")
+
     def do_journal(self) -> None:
         """Show the lake's timeline, or this host's journal."""
-        self._journal = not self._journal
+        self._only_journal = not self._only_journal
         self._asked, self._is_known = None, False
         self.redraw()
         self.ask_again()

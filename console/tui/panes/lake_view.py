@@ -18,8 +18,10 @@ from console.present.failures import failure_text, left_out_text
 from console.present.names import plural
 from console.present.text import Line, clean
 from console.tui.panes.details import DetailsView
-from console.tui.panes.view import PaneHost
+from console.tui.past import OpenLake
 from console.tui.reading import start
+from console.tui.text_lines import MessageLine
+from console.tui.watch import ShownCluster
 from widgets.cells import cell_width
 from widgets.row_table import BadQuery, parse_query
 
@@ -59,8 +61,9 @@ class LakeView(DetailsView[Row]):
     """How a lake adds to what is shown without one."""
     OF_CLUSTER = False
 
-    def __init__(self, host: PaneHost) -> None:
-        super().__init__(host)
+    def __init__(self, cluster: ShownCluster, lake: OpenLake, message: MessageLine) -> None:
+        super().__init__(cluster)
+        self._lake, self._message = lake, message
         self._told = NO_ANSWER
         self._asked: object = None
         self._problem = ""
@@ -88,13 +91,13 @@ class LakeView(DetailsView[Row]):
     @property
     def is_without(self) -> bool:
         """Whether there is no lake, or it can't be read."""
-        return self._is_known and bool(self.host.lake.problem)
+        return self._is_known and bool(self._lake.problem)
 
     def note(self) -> Line:
         """Return what a lake would add, or why it can't be read."""
         if not self.is_without:
             return super().note()
-        lake = self.host.lake
+        lake = self._lake
         return [(self.ADDS, "muted")] if lake.is_missing else [(clean(lake.problem, 400), "failed")]
 
     # -- reading -------------------------------------------------------------------------------------------------------
@@ -102,7 +105,7 @@ class LakeView(DetailsView[Row]):
     @property
     def cluster_id(self) -> str:
         """The cluster's id; while it does not answer, that of its context. ``""`` if unknown."""
-        return self.snapshot.cluster.cluster_id or self.host.session.context.cluster_id or ""
+        return self.snapshot.cluster.cluster_id or self.session.context.cluster_id or ""
 
     def known(self) -> bool:
         """Return whether the lake has answered, or is missing."""
@@ -119,7 +122,7 @@ class LakeView(DetailsView[Row]):
             AdminError: the cluster's id is unknown and could not be read.
         """
         if not self.cluster_id:
-            await self.host.session.read_cluster()
+            await self.session.read_cluster()
         if self._asking is None or self._asking.is_finished:
             self.ask_again()
 
@@ -134,7 +137,7 @@ class LakeView(DetailsView[Row]):
 
     def _look(self) -> None:
         idle = self._asking is None or self._asking.is_finished
-        if self.display and self._asked is not None and idle and not self.host.reading.live.paused:
+        if self.display and self._asked is not None and idle and not self.cluster.reading.live.paused:
             self.ask_again()
 
     async def _ask(self) -> None:
@@ -148,7 +151,7 @@ class LakeView(DetailsView[Row]):
         """Ask the lake, unless tables and question are those of the last answer."""
         from console.pipeline.errors import LakeError
 
-        tables = await self.host.lake.tables()
+        tables = await self._lake.tables()
         if tables is None:
             self._asked = None
             await self.without()
@@ -200,7 +203,7 @@ class LakeView(DetailsView[Row]):
         fresh = self._told.fresh
         if fresh is not None and fresh.built is None:
             others = ", ".join(clean(each, 40) for each in self._told.clusters[:5])
-            told = f"The lake at {clean(self.host.lake.where, 200)} has nothing of this cluster ({self.cluster_id})"
+            told = f"The lake at {clean(self._lake.where, 200)} has nothing of this cluster ({self.cluster_id})"
             told += f"; it has {others}." if others else "."
             told += " `kac lake collect` reads it, `kac lake update` takes that and its logs, and makes the tables."
             return self.wrapped(told)
@@ -208,7 +211,7 @@ class LakeView(DetailsView[Row]):
 
     def wrapped(self, text: str) -> str:
         """Return a text in lines that fit an empty table."""
-        return "\n".join(textwrap.wrap(clean(text, 900), max(20, self.host.size.width - 6)))
+        return "\n".join(textwrap.wrap(clean(text, 900), max(20, self.app.size.width - 6)))
 
     def status(self) -> Line:
         """Return freshness, coverage gaps and the number of rows, as detailed as fits."""
@@ -225,7 +228,7 @@ class LakeView(DetailsView[Row]):
             told, short = (f"{fresh_text(each, now)}  " for each in (fresh, fresh._replace(run=None)))
         used = sum(cell_width(text) for text, _ in (*self.crumbs(), *rest)) + cell_width(self.filter_text) + 8
         wanted = ((full, told), (full, short), (gaps, short))
-        room = self.host.size.width - used
+        room = self.app.size.width - used
         gap, when = next((each for each in wanted if cell_width("".join(each)) <= room), wanted[-1])
         return [*([(gap, "pending")] if gap else []), *([(when, "muted")] if when else []), *rest]
 
@@ -255,7 +258,7 @@ class LakeView(DetailsView[Row]):
         from console.session.snapshot_reader import Refused
 
         try:
-            text, meaning = said(await stage_wishes(self.host.session, wishes))
+            text, meaning = said(await stage_wishes(self.session, wishes))
         except (AdminError, Refused) as error:
             text, meaning = failure_text(error.failure), "failed"
-        self.host.say(text + left_out_text(left_out), meaning)
+        self._message.say(text + left_out_text(left_out), meaning)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from console.language.quoting import quote
 from console.model.config import ConfigResource, broker_resource, topic_resource
@@ -18,26 +18,20 @@ from console.present.moves import MOVES, MoveRow, Replica, detail_lines, limit_t
 from console.present.text import Cell, Line
 from console.triage.moves import ENOUGH, Copy, copies_after, dir_copies_after, raised_throttle
 from console.tui import keymap
+from console.tui.editing import Editing
 from console.tui.electing import elect_everywhere
+from console.tui.operating import Operating
 from console.tui.panes.details import DetailsView
-from console.tui.panes.view import PaneHost, bindings
+from console.tui.panes.view import bindings
+from console.tui.text_lines import MessageLine
+from console.tui.watch import ShownCluster
 
 if TYPE_CHECKING:
     from console.model.snapshot import Snapshot, TopicPartition
     from console.operations.operation import Operation
     from console.session.operating import Operations
-    from console.tui.operating import Operating
 
 NONE: Mapping[Replica, Copy] = {}
-
-
-class MovesHost(PaneHost, Protocol):
-    """The parts of the app that this view uses, beside those that all use."""
-
-    @property
-    def operating(self) -> Operating:
-        """The operations, and the one that this console works on."""
-        ...
 
 
 class MovesView(DetailsView[MoveRow]):
@@ -53,9 +47,9 @@ class MovesView(DetailsView[MoveRow]):
     COLUMNS = MOVES.layout
     EMPTY = "no partition moves: n begins a drain, a replacement, a balance"
 
-    def __init__(self, host: MovesHost) -> None:
-        super().__init__(host)
-        self._operating = host.operating
+    def __init__(self, cluster: ShownCluster, editing: Editing, message: MessageLine, operating: Operating) -> None:
+        super().__init__(cluster)
+        self._editing, self._message, self._operating = editing, message, operating
         self._copies: Mapping[Replica, Copy] = NONE
         self._within: Mapping[Replica, Copy] = NONE
         self._looked: Snapshot | None = None
@@ -75,7 +69,7 @@ class MovesView(DetailsView[MoveRow]):
 
     async def read(self) -> None:
         """Read the journal and the moves; then the sizes of the copies and the throttles. Raises AdminError."""
-        session = self.host.session
+        session = self.session
         before = self._looked if self._looked is not None else self.snapshot
         await self._read_operations()
         await session.read_reassignments()
@@ -105,13 +99,13 @@ class MovesView(DetailsView[MoveRow]):
         from console.session.operating import read_operations
         from console.session.snapshot_reader import Refused
 
-        session = self.host.session
+        session = self.session
         if session.door == "replay" or not session.context.journal or not any_journal(os.environ):
             return
         try:
             found = await read_operations(session)
         except Refused as error:
-            self.host.say(str(error.failure), "failed")
+            self._message.say(str(error.failure), "failed")
             return
         if found != self._operations:
             self._operations = found
@@ -191,15 +185,15 @@ class MovesView(DetailsView[MoveRow]):
         directory.
         """
         if row.within is None:
-            self.host.stage([CancelMove(*place)])
+            self._editing.stage([CancelMove(*place)])
         else:
             broker, before, _ = row.within
-            self.host.stage([MoveReplicaDir(*place, broker, before)])
+            self._editing.stage([MoveReplicaDir(*place, broker, before)])
 
     def _cancel(self, number: int) -> None:
         if self._asked != number:
             self._asked = number
-            self.host.say(f"x once more cancels operation {number}: what it moves now goes back", "pending")
+            self._message.say(f"x once more cancels operation {number}: what it moves now goes back", "pending")
         else:
             self._asked = None
             self._operating.do_ask(number, cancel=True)
@@ -207,48 +201,48 @@ class MovesView(DetailsView[MoveRow]):
     def do_throttle(self) -> None:
         """Begin the command that sets another throttle of the operation."""
         if (operation := self._operation()) is not None:
-            self.host.prefill(f"operation {operation.number} throttle {_rate_word(operation.throttle or 0)}")
+            self._editing.begin(f"operation {operation.number} throttle {_rate_word(operation.throttle or 0)}")
 
     def do_give_up(self) -> None:
         """Begin the command that ends the operation although brokers that do not answer keep its throttles."""
         if (operation := self._operation()) is not None:
-            self.host.prefill(f"operation {operation.number} give-up")
+            self._editing.begin(f"operation {operation.number} give-up")
 
     def _operation(self) -> Operation | None:
         """Return the operation of the row under the cursor. Without one say so and return None."""
         row = self.row()
         found = row.operation if row is not None else None
         if found is None:
-            self.host.say("no operation of this host's journal is under the cursor", "muted")
+            self._message.say("no operation of this host's journal is under the cursor", "muted")
         return found
 
     def do_fix(self) -> None:
         """Stage or begin what lets a stuck move go on: a cancellation, or a higher throttle."""
         row = self.row()
         if row is None or row.place is None or not row.stuck:
-            self.host.say("it is not stuck", "muted")
+            self._message.say("it is not stuck", "muted")
         elif row.dead or not row.limits:
             self._stage_cancel(row.place, row)
         elif row.operation is not None:
             rate = max(ENOUGH, 2 * min(rate for _, rate in row.limits))
-            self.host.prefill(f"operation {row.operation.number} throttle {_rate_word(rate)}")
+            self._editing.begin(f"operation {row.operation.number} throttle {_rate_word(rate)}")
         else:
             key = LOG_DIRS_RATE if row.within is not None else RATES[1]
-            self.host.prefill(raised_throttle(*min(row.limits, key=lambda limit: limit[1]), key))
+            self._editing.begin(raised_throttle(*min(row.limits, key=lambda limit: limit[1]), key))
 
     def do_move(self) -> None:
         """Begin the command that moves the partition."""
         row = self.row()
         place = row.place if row is not None else None
-        self.host.prefill(f"move topic {quote(place[0])} partition {place[1]} to " if place else "move topic ")
+        self._editing.begin(f"move topic {quote(place[0])} partition {place[1]} to " if place else "move topic ")
 
     def do_begin(self) -> None:
         """Begin the command that drains a broker."""
-        self.host.prefill("drain broker ")
+        self._editing.begin("drain broker ")
 
     def do_elect(self) -> None:
         """Stage the elections of preferred leaders in all topics."""
-        elect_everywhere(self.host, self.snapshot)
+        elect_everywhere(self._editing, self.snapshot)
 
 
 def _rate_word(rate: int) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.events import Key
@@ -31,10 +31,14 @@ from console.present.triage import (
     watched,
 )
 from console.tui import keymap
+from console.tui.editing import Editing
+from console.tui.navigator import Navigator
 from console.tui.panes.details import DetailsView
-from console.tui.panes.view import PaneHost, bindings
+from console.tui.panes.view import bindings
 from console.tui.places import Place, pane_named
-from console.tui.text_lines import TextLines
+from console.tui.reading import start
+from console.tui.text_lines import MessageLine, TextLines
+from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
@@ -44,12 +48,8 @@ if TYPE_CHECKING:
     from console.triage.symptoms import Subject
 
 
-class NowHost(PaneHost, Protocol):
-    """The parts of the app that this view uses, beside those that all use."""
-
-    async def execute(self, statements: Sequence[Statement]) -> LanguageError | None:
-        """Carry out commands. Return an error of the language, None if there is none."""
-        ...
+Execute = Callable[[Sequence["Statement"]], Awaitable["LanguageError | None"]]
+"""Carries out commands, and returns an error of the language, None if there is none."""
 
 
 class NowView(DetailsView[CauseRow]):
@@ -61,16 +61,19 @@ class NowView(DetailsView[CauseRow]):
     BINDINGS = bindings(keymap.NOW)
     COLUMNS = CAUSES.layout
 
-    def __init__(self, host: NowHost) -> None:
-        super().__init__(host)
-        self._executing = host
+    def __init__(
+        self, cluster: ShownCluster, navigator: Navigator, editing: Editing, message: MessageLine, execute: Execute
+    ) -> None:
+        super().__init__(cluster)
+        self._navigator, self._editing, self._message = navigator, editing, message
+        self._execute = execute
         self._staging: tuple[object, Staging | None] = (None, None)
         self._fell_from = ""
 
     def compose(self) -> ComposeResult:
         """Yield breadcrumbs, table and details; in a demo the tour."""
         yield from super().compose()
-        if (tour := self.host.triage.tour) is not None and tour.is_shown:
+        if (tour := self.cluster.triage.tour) is not None and tour.is_shown:
             from console.tui.tour import LINES
 
             lines = TextLines(classes="tour")
@@ -101,16 +104,16 @@ class NowView(DetailsView[CauseRow]):
         """
         if event.character not in CHANGING:
             self._fell_from = ""
-        tour = self.host.triage.tour
+        tour = self.cluster.triage.tour
         if tour is None or not tour.is_shown:
             return
         tour.is_shown = False
         self.query(".tour").set(display=False)
-        self.host.start(partial(asyncio.to_thread, tour.end), group="tour", name="tour")
+        start(self.app, partial(asyncio.to_thread, tour.end), group="tour", name="tour")
 
     def inputs(self) -> tuple[object, ...]:
         """Return the verdict without its time, what is muted and unread; before the first verdict what is known."""
-        watch = self.host.triage
+        watch = self.cluster.triage
         verdict, course = watch.verdict, watch.course
         if verdict is None or course is None:
             return (self.snapshot.cluster, self.snapshot.topics)
@@ -119,7 +122,7 @@ class NowView(DetailsView[CauseRow]):
 
     def known(self) -> bool:
         """Return whether there is a verdict."""
-        return self.host.triage.verdict is not None
+        return self.cluster.triage.verdict is not None
 
     async def read(self) -> None:
         """Begin triage, which goes on when another view is shown, and wait for the first verdict.
@@ -129,14 +132,14 @@ class NowView(DetailsView[CauseRow]):
         Raises:
             AdminError: no broker answered.
         """
-        self.host.triage.begin()
+        self.cluster.triage.begin()
         if self.known():
-            await self.host.session.read_cluster()
-        await self.host.triage.first()
+            await self.session.read_cluster()
+        await self.cluster.triage.first()
 
     def rows(self) -> Sequence[CauseRow]:
         """Return the causes, with the muted ones below."""
-        watch = self.host.triage
+        watch = self.cluster.triage
         return cause_rows(watch.verdict, watch.muted, watch.seen) if watch.verdict is not None else ()
 
     def key(self, row: CauseRow) -> Hashable:
@@ -159,24 +162,24 @@ class NowView(DetailsView[CauseRow]):
 
     def nothing_yet(self) -> str:
         """Return what is being read, or why it can't be."""
-        contact = self.host.contact
+        contact = self.cluster.contact
         return looking_text(self.snapshot) if contact.is_current else super().nothing_yet()
 
     def empty_text(self) -> str:
         """Return that nothing is wrong, and what was checked."""
-        course = self.host.triage.course
+        course = self.cluster.triage.course
         if course is None or self.filter_text:
             return super().empty_text()
-        return wrapped(healthy_text(course), self.host.size.width)
+        return wrapped(healthy_text(course), self.app.size.width)
 
     def crumbs(self) -> Line:
         """Return the number of causes."""
-        watch = self.host.triage
+        watch = self.cluster.triage
         return counts(watch.verdict, watch.muted) if watch.verdict is not None else [("now", "strong")]
 
     def status(self) -> Line:
         """Return for how long the cluster was observed, or since when it does not answer."""
-        watch = self.host.triage
+        watch = self.cluster.triage
         if watch.course is None:
             return []
         if watch.lost is not None:
@@ -185,7 +188,7 @@ class NowView(DetailsView[CauseRow]):
 
     def details(self, row: CauseRow) -> list[Line]:
         """Return the evidence, what the cause explains, and what to do."""
-        verdict = self.host.triage.verdict
+        verdict = self.cluster.triage.verdict
         width = max(20, self.below.size.width - 2)
         staging = self._staging_of(row) if not self._fell_from else None
         return details(row, verdict, staging, width) if verdict is not None else [[("", "")]]
@@ -208,7 +211,7 @@ class NowView(DetailsView[CauseRow]):
         """Return the report as Markdown."""
         from console.answers.triage import markdown
 
-        verdict, course = self.host.triage.verdict, self.host.triage.course
+        verdict, course = self.cluster.triage.verdict, self.cluster.triage.course
         return markdown(verdict, course.watched.total_seconds()) if verdict is not None and course is not None else ""
 
     def _chosen(self) -> CauseRow | None:
@@ -218,7 +221,7 @@ class NowView(DetailsView[CauseRow]):
         """
         row = self.row()
         if row is not None and self._fell_from:
-            self.host.say(f"gone: {clean(self._fell_from, 100)}; the cursor is on another cause now", "pending")
+            self._message.say(f"gone: {clean(self._fell_from, 100)}; the cursor is on another cause now", "pending")
             self._fell_from = ""
             self._show_details()
             return None
@@ -230,8 +233,8 @@ class NowView(DetailsView[CauseRow]):
         if row is None:
             return
         until = None if row.muted is not None else datetime.now(UTC) + MUTED_FOR
-        await self.host.triage.mute(cause_id(row.claim), until)
-        self.host.say(f"muted until {clock(until)}; m ends it" if until is not None else "counted again", "muted")
+        await self.cluster.triage.mute(cause_id(row.claim), until)
+        self._message.say(f"muted until {clock(until)}; m ends it" if until is not None else "counted again", "muted")
 
     async def do_events_of(self) -> None:
         """Show the events of the cause's subject."""
@@ -239,7 +242,7 @@ class NowView(DetailsView[CauseRow]):
 
         row = self.row()
         if row is not None:
-            await self.host.navigator.goto(events_of(row.claim.subject))
+            await self._navigator.goto(events_of(row.claim.subject))
 
     def do_fix(self) -> None:
         """Stage the first step of the fix; begin it in the command bar if it only shows something."""
@@ -251,11 +254,11 @@ class NowView(DetailsView[CauseRow]):
         step = first_step(row.claim.next)
         if step is None:
             where = "; ".join(each.text for each in row.claim.next)
-            self.host.say(f"nothing to stage, what mends it is outside of Kafka: {where}", "muted")
+            self._message.say(f"nothing to stage, what mends it is outside of Kafka: {where}", "muted")
         elif step.edits:
-            self.host.stage(step.edits)
+            self._editing.stage(step.edits)
         else:
-            self.host.start(partial(self._carry_out, step), group="command", name="command")
+            start(self.app, partial(self._carry_out, step), group="command", name="command")
 
     async def _carry_out(self, step: Next) -> None:
         """Stage what a command changes. Leave to the operator one that only shows something or can't be parsed."""
@@ -268,9 +271,9 @@ class NowView(DetailsView[CauseRow]):
         except LanguageError:
             statements = ()
         if not statements or not all(isinstance(each, EditStatement) for each in statements):
-            self.host.prefill(step.command)
-        elif (error := await self._executing.execute(statements)) is not None:
-            self.host.say(str(error), "failed")
+            self._editing.begin(step.command)
+        elif (error := await self._execute(statements)) is not None:
+            self._message.say(str(error), "failed")
 
     async def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Show the evidence."""
@@ -281,7 +284,7 @@ class NowView(DetailsView[CauseRow]):
             if row.claim.cause.startswith(UNEXPLAINED) and row.named.examples:
                 subject = row.named.examples[0]
             place, at = evidence_of(row.claim.cause, subject)
-            await self.host.navigator.goto(place, row=at)
+            await self._navigator.goto(place, row=at)
 
 
 CHANGING = ("F", "m")

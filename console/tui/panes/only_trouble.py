@@ -8,23 +8,20 @@ from typing import TYPE_CHECKING
 from console.present.text import clean
 
 if TYPE_CHECKING:
-    from console.session.session import Session
     from console.triage.trouble import Troubles
-    from console.tui.reading import Contact
-    from console.tui.watch import Watch
+    from console.tui.watch import ShownCluster
 
 
 class OnlyTrouble:
     """What is in trouble; computed once for each state of the cluster."""
 
-    def __init__(self, session: Session, contact: Contact, triage: Watch) -> None:
+    def __init__(self, cluster: ShownCluster) -> None:
         """Create it with nothing computed.
 
         Args:
-            contact: has the brokers that do not answer.
-            triage: has the throttles that open operations set, which are no trouble.
+            cluster: knows the brokers that do not answer, and the throttles that open operations set: no trouble.
         """
-        self._session, self._contact, self._triage = session, contact, triage
+        self._cluster = cluster
         self._made_from: tuple[object, ...] = ()
         self._found: Troubles | None = None
 
@@ -34,7 +31,8 @@ class OnlyTrouble:
         from console.triage.symptoms import Look
         from console.triage.trouble import troubles
 
-        snapshot, silent, course = self._session.snapshot, self._contact.silent, self._triage.course
+        cluster = self._cluster
+        snapshot, silent, course = cluster.session.snapshot, cluster.contact.silent, cluster.triage.course
         own = course.last.own_throttles if course is not None else frozenset()
         made_from = (
             snapshot.cluster,

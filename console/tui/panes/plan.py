@@ -26,9 +26,13 @@ from console.present.text import Line
 from console.session.plan_facts import GOOD_FOR, facts_so_far, read_for_risks
 from console.session.retention_reading import deletions_so_far, read_deletions
 from console.tui import keymap
-from console.tui.panes.view import PaneHost, View, bindings
+from console.tui.editing import Editing
+from console.tui.navigator import Navigator
+from console.tui.panes.view import View, bindings
 from console.tui.plan_script import RUNBOOK, SCRIPT, runbook_lines, script_lines
 from console.tui.reading import start
+from console.tui.text_lines import MessageLine
+from console.tui.watch import ShownCluster
 from widgets.diff_view import DiffGroup, DiffLine, DiffView
 from widgets.line_view import LineView
 
@@ -49,8 +53,9 @@ class PlanView(View):
     ENTER = "go to"
     OF_CLUSTER = False
 
-    def __init__(self, host: PaneHost) -> None:
-        super().__init__(host)
+    def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing, message: MessageLine) -> None:
+        super().__init__(cluster)
+        self._navigator, self._editing, self._message = navigator, editing, message
         self.list = DiffView(
             empty=EMPTY,
             markable=False,
@@ -69,7 +74,7 @@ class PlanView(View):
     def inputs(self) -> tuple[object, ...]:
         """Return the plan, and the present state of what it changes."""
         known = self.snapshot
-        return self.plan, self.host.session.applied, known.configs, known.quotas, known.acls, known.topics
+        return self.plan, self.session.applied, known.configs, known.quotas, known.acls, known.topics
 
     async def read(self) -> None:
         """Read what the plan changes, so that changes by other clients show. Raises AdminError."""
@@ -77,7 +82,7 @@ class PlanView(View):
         if CLUSTER_DEFAULT in resources:  # whether they inherit it is shown
             resources |= set(map(broker_resource, self.answering()))
         there = [r for r in sorted(resources) if topic_resource(r.name) != r or r.name in self.snapshot.topics]
-        session = self.host.session
+        session = self.session
         await session.read_configs(there)
         if any(isinstance(staged.edit.target, QuotaEntity) for staged in self.plan.staged):
             await session.read_quotas()
@@ -92,7 +97,7 @@ class PlanView(View):
     async def _mean(self) -> None:
         from console.admin.errors import AdminError
 
-        session = self.host.session
+        session = self.session
 
         def mean() -> PlanMeaning:
             staged, snapshot = session.plan.staged, session.snapshot
@@ -136,7 +141,7 @@ class PlanView(View):
 
     def _applied(self) -> list[DiffGroup]:
         """Return the edits of the last apply; they are shown until something new is staged."""
-        applied = self.host.session.applied
+        applied = self.session.applied
         if applied is None:
             return []
         at = time_of_day(applied.at)
@@ -149,7 +154,7 @@ class PlanView(View):
 
     def status(self) -> Line:
         """Return the number of edits and requests, and the outcome of the check."""
-        applied = self.host.session.applied
+        applied = self.session.applied
         if not self.plan.staged and applied is not None:
             back: Line = [] if applied.change is None else [(f":revert {applied.change} takes it back  ", "strong")]
             return [*back, ("nothing is staged", "muted")]
@@ -196,39 +201,39 @@ class PlanView(View):
         if about is None:
             return
         if isinstance(self.list.cursor_key, AppliedKey):
-            change = self.host.session.applied.change if self.host.session.applied is not None else None
+            change = self.session.applied.change if self.session.applied is not None else None
             how = f":revert {change} takes it back" if change is not None else "stage the opposite to take it back"
-            self.host.say(f"this was applied already; {how}", "muted")
+            self._message.say(f"this was applied already; {how}", "muted")
             return
-        count = self.host.session.discard(about, slot.key if slot else None)
-        self.host.say(f"taken out of the plan: {plural(count, 'edit')} of {target(about)}; `u` puts back")
+        count = self.session.discard(about, slot.key if slot else None)
+        self._message.say(f"taken out of the plan: {plural(count, 'edit')} of {target(about)}; `u` puts back")
 
     def do_drop_all(self) -> None:
         """Discard the plan."""
-        count = self.host.session.discard()
-        self.host.say(f"taken out of the plan: {plural(count, 'edit')}; `u` puts back")
+        count = self.session.discard()
+        self._message.say(f"taken out of the plan: {plural(count, 'edit')}; `u` puts back")
 
     def do_edit(self) -> None:
         """Begin the command that sets the same key to another value."""
         about, slot = self.target(), self.slot
         if about is None:
-            self.host.say("this is changed by taking it out and staging it again", "muted")
+            self._message.say("this is changed by taking it out and staging it again", "muted")
             return
-        self.host.edit_entities([about], slot.key if slot else "")
+        self._editing.begin_set([about], slot.key if slot else "")
 
     def do_go_to(self) -> None:
         """Show the entity."""
-        self.host.navigator.open_target(self.about)
+        self._navigator.open_target(self.about)
 
     def do_script(self) -> None:
         """Show the plan as a script of commands."""
         lines = script_lines(self.plan)
-        self.host.show_text(SCRIPT, lambda _width: lines)
+        self.show_text(SCRIPT, lambda _width: lines)
 
     def do_runbook(self) -> None:
         """Show the plan as commands of Kafka's own tools."""
-        lines = runbook_lines(self.plan, self.snapshot, self.host.session.context.settings)
-        self.host.show_text(RUNBOOK, lambda _width: lines)
+        lines = runbook_lines(self.plan, self.snapshot, self.session.context.settings)
+        self.show_text(RUNBOOK, lambda _width: lines)
 
     def on_line_view_selected(self, message: LineView.Selected) -> None:
         """Show the entity."""

@@ -29,7 +29,7 @@ class QuorumView(TableView[QuorumRow]):
 
     async def read(self) -> None:
         """Read the quorum. Raises AdminError."""
-        await self.host.session.read_quorum()
+        await self.session.read_quorum()
 
     def empty_text(self) -> str:
         """Return why there is no quorum."""

@@ -33,9 +33,11 @@ from console.present.quotas import (
 )
 from console.present.text import Line, clean
 from console.tui import keymap
-from console.tui.panes.view import PaneHost, View, bindings
+from console.tui.editing import Editing
+from console.tui.panes.view import View, bindings
 from console.tui.reading import Swept
-from console.tui.text_lines import Below, clipped, rule, wrap
+from console.tui.text_lines import Below, MessageLine, clipped, rule, wrap
+from console.tui.watch import ShownCluster
 from widgets.lazy_tree import LazyTree, Node
 from widgets.row_table import TextSearch, parse_query
 
@@ -87,7 +89,7 @@ class _Source:
         self._kept = kept
         self._quotas = tree.quotas
         self._lines = view.staged_lines
-        self._version = view.host.changed
+        self._version = view.cluster.changed
 
     def places(self, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, int]:
         """Return the index of each entity; for all roots computed once."""
@@ -148,8 +150,9 @@ class QuotasView(View):
     COLUMNS = QUOTAS.layout
     CALM = "no edit was refused; brokers do not say what sits at its limit: Usage does, with a lake"
 
-    def __init__(self, host: PaneHost) -> None:
-        super().__init__(host)
+    def __init__(self, cluster: ShownCluster, editing: Editing, message: MessageLine) -> None:
+        super().__init__(cluster)
+        self._editing, self._message = editing, message
         self.entities = LazyTree(self.COLUMNS, empty="reading…")
         self.below = Below()
         self.staged_lines: Mapping[QuotaEntity, Mapping[str, DiffLine]] = {}
@@ -170,7 +173,7 @@ class QuotasView(View):
     def inputs(self) -> tuple[object, ...]:
         """Return the quotas and the plan."""
         known = self.snapshot
-        return known.quotas, known.quotas_sparse, self.plan, self.host.changed.version, len(known.cluster.brokers)
+        return known.quotas, known.quotas_sparse, self.plan, self.cluster.changed.version, len(known.cluster.brokers)
 
     async def read(self) -> None:
         """Read all quotas; if there are many, those of the entity under the cursor and of open users.
@@ -178,7 +181,7 @@ class QuotasView(View):
         Raises:
             AdminError: no broker answered.
         """
-        session = self.host.session
+        session = self.session
         seen = self._seen()
         await session.look_at_quotas([filter_for_entity(e) if not e.has(USER) else _of_user(e) for e in seen])
         if not session.snapshot.quotas_sparse:
@@ -191,7 +194,7 @@ class QuotasView(View):
         """Read the quotas of users, clients and addresses without those of pairs, if there are too many to read all."""
         if self.snapshot.quotas_sparse and not self._is_surveyed():
             began, at = monotonic(), datetime.now(UTC)
-            await self.host.session.survey_quotas()
+            await self.session.survey_quotas()
             self._surveyed = Swept(at, monotonic() - began)
             self.tell_where()
 
@@ -213,7 +216,7 @@ class QuotasView(View):
 
     def on_lazy_tree_children_wanted(self) -> None:
         """Read the clients of a user that was opened."""
-        self.host.reading.live.now()
+        self.cluster.reading.live.now()
 
     def draw(self) -> None:
         """Draw the tree of quotas and staged edits."""
@@ -276,7 +279,7 @@ class QuotasView(View):
             self._timer = None
         entity = self.target()
         if entity is not None and not self.looked_at(_edge(entity)):
-            self._timer = self.set_timer(LOOK_AFTER, self.host.reading.live.now)
+            self._timer = self.set_timer(LOOK_AFTER, self.cluster.reading.live.now)
 
     def on_below_resized(self) -> None:
         """Fit the effective quota into its new size."""
@@ -338,7 +341,7 @@ class QuotasView(View):
 
     def do_edit(self) -> None:
         """Begin the command that sets a quota of the entity."""
-        self.host.edit_entities(self.targets())
+        self._editing.begin_set(self.targets(), left_out=self.left_out())
 
     def do_unset(self) -> None:
         """Take back what is staged for the entity, or stage the removal of its quota. Begin the command if it has
@@ -349,32 +352,32 @@ class QuotasView(View):
             return
         values = self.snapshot.quotas.get(entity, {})
         if self.staged_lines.get(entity):
-            count = self.host.session.discard(entity)
-            self.host.say(f"taken out of the plan: {plural(count, 'edit')} of {quota_entity(entity)}")
+            count = self.session.discard(entity)
+            self._message.say(f"taken out of the plan: {plural(count, 'edit')} of {quota_entity(entity)}")
         elif not values:
-            self.host.say(f"{quota_entity(entity)} has no quota to remove", "muted")
+            self._message.say(f"{quota_entity(entity)} has no quota to remove", "muted")
         elif len(values) == 1:
-            self.host.stage([UnsetQuota(entity, key) for key in values])
+            self._editing.stage([UnsetQuota(entity, key) for key in values])
         else:
             keys = " ".join(quote(key) for key in values)
-            self.host.prefill(f"unset {subject_text(entity)} {keys}")
+            self._editing.begin(f"unset {subject_text(entity)} {keys}")
 
     def do_add_quota(self) -> None:
         """Begin the command that sets a quota of another entity."""
-        self.host.prefill("set user ")
+        self._editing.begin("set user ")
 
     def do_effective(self) -> None:
         """Begin the command that shows the effective quota of a user and a client."""
         entity = self.target()
         user, client = whose(entity) if entity is not None else (OTHER, OTHER)
         text = "effective user " + ("" if user == OTHER else f"{quote(user)} client ")
-        self.host.prefill(text + (quote(client) if user != OTHER and client != OTHER else ""))
+        self._editing.begin(text + (quote(client) if user != OTHER and client != OTHER else ""))
 
     def do_details(self) -> None:
         """Show the effective quota on a screen of its own."""
         entity = self.target()
         if entity is not None:
-            self.host.show_text(
+            self.show_text(
                 f"effective for {_who(entity)}", lambda width: _wrapped(self._effective(entity, sharing=True), width)
             )
 

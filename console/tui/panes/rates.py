@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from console.model.cluster import Topic
 from console.model.rates import Place, Rate, RateTotals
 from console.model.snapshot import Snapshot
 from console.tui.panes.view import View
 from console.tui.reading import start
-
-if TYPE_CHECKING:
-    from console.session.rate_reading import RateReader
 
 log = logging.getLogger(__name__)
 
@@ -25,12 +21,12 @@ def read_rates(view: View, topics: Iterable[Topic] = ()) -> None:
     Not within `View.read`: a broker that is slow to answer must not hold up the view.
     """
     places = [(topic.name, each.number) for topic in topics for each in topic.partitions]
-    start(view, partial(_read, view.host.session.rates, places, view.host.contact.silent), group="rates", name="rates")
+    start(view, partial(_read, view, places), group="rates", name="rates")
 
 
-async def _read(reader: RateReader, places: Sequence[Place], silent: Collection[int]) -> None:
+async def _read(view: View, places: Sequence[Place]) -> None:
     try:
-        await reader.read(places, silent)
+        await view.session.rates.read(places, view.cluster.contact.silent)
     except Exception:  # the screen has to go on, whatever one read ran into
         log.exception("reading for rates")
 

@@ -30,8 +30,12 @@ from console.present.text import Cell, Line, clean
 from console.session.record_reading import is_masked, read_records
 from console.session.snapshot_reader import Refused
 from console.tui import keymap
-from console.tui.panes.view import PaneHost, TableView, bindings
+from console.tui.editing import Editing
+from console.tui.navigator import Navigator
+from console.tui.panes.view import TableView, bindings
 from console.tui.places import records_in
+from console.tui.text_lines import MessageLine
+from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
 
@@ -49,8 +53,9 @@ class RecordsView(TableView[RecordRow]):
     COLUMNS = RECORDS.layout
     EMPTY = "no records here"
 
-    def __init__(self, host: PaneHost) -> None:
-        super().__init__(host)
+    def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing, message: MessageLine) -> None:
+        super().__init__(cluster)
+        self._navigator, self._editing, self._message = navigator, editing, message
         self._read: RecordsRead | None = None
         self._read_for: tuple[object, ...] = ()
         self._problem: Failure | None = None
@@ -68,7 +73,7 @@ class RecordsView(TableView[RecordRow]):
     @property
     def masked(self) -> bool:
         """Whether contents are hidden."""
-        return not self._revealed and is_masked(self.host.session.context, self.wanted)
+        return not self._revealed and is_masked(self.session.context, self.wanted)
 
     def begin(self) -> None:
         """Discard the former records, and that hidden contents were shown."""
@@ -83,11 +88,11 @@ class RecordsView(TableView[RecordRow]):
 
     async def read(self) -> None:
         """Read the records, once for each statement."""
-        asked = (self.host.session, self.wanted, self._further)
+        asked = (self.session, self.wanted, self._further)
         if asked == self._read_for:
             return
         try:
-            found = await read_records(self.host.session, self.wanted, self._further)
+            found = await read_records(self.session, self.wanted, self._further)
         except Refused as refused:
             self._take(asked, None, refused.failure)
             return
@@ -101,7 +106,7 @@ class RecordsView(TableView[RecordRow]):
 
     def _again(self) -> None:
         self._read_for = ()
-        self.host.reading.now()
+        self.cluster.reading.now()
 
     def inputs(self) -> tuple[object, ...]:
         """Return the records, and how they are shown."""
@@ -120,7 +125,7 @@ class RecordsView(TableView[RecordRow]):
         row = self.row()
         if row is not None:
             place = f"topic {quote(self.wanted.topic)} partition {row.item.partition}"
-            self.host.prefill(f"delete records {place} before {row.offset}")
+            self._editing.begin(f"delete records {place} before {row.offset}")
 
     def key(self, row: RecordRow) -> Hashable:
         """Return partition, offset and whether it can't be decoded."""
@@ -211,10 +216,10 @@ class RecordsView(TableView[RecordRow]):
         row = self.row()
         if row is not None:
             title = f"{row.item.topic}-{row.item.partition} offset {row.offset}"
-            self.host.show_text(title, lambda width: record_lines(row, width))
+            self.show_text(title, lambda width: record_lines(row, width))
 
     async def _show(self, wanted: Records) -> None:
-        await self.host.navigator.goto(records_in(self.place, wanted))
+        await self._navigator.goto(records_in(self.place, wanted))
 
     async def do_newest(self) -> None:
         """Show the newest records."""
@@ -228,19 +233,19 @@ class RecordsView(TableView[RecordRow]):
         """Begin the command that shows records from an offset or a time on."""
         partition = "" if self.wanted.partition is None else f"partition {self.wanted.partition} "
         start = "from time " if self.wanted.partition is None else "from offset "
-        self.host.prefill(f"records topic {quote(self.wanted.topic)} {partition}{start}")
+        self._editing.begin(f"records topic {quote(self.wanted.topic)} {partition}{start}")
 
     def do_further(self) -> None:
         """Read on from where a limit ended the read."""
         if self._read is None or self._read.more is None:
-            self.host.say("there is nothing further: r reads again", "muted")
+            self._message.say("there is nothing further: r reads again", "muted")
             return
         self._further = self._read.more
         self._again()
 
     def do_ask(self) -> None:
         """Edit the statement in the command bar."""
-        self.host.prefill(f"{unparse(self.wanted)} ")
+        self._editing.begin(f"{unparse(self.wanted)} ")
 
     def do_skip_record(self) -> None:
         """Begin the command that moves the group's offset behind the record under the cursor."""
@@ -248,18 +253,18 @@ class RecordsView(TableView[RecordRow]):
         if row is None or self._read is None:
             return
         if self.wanted.start != "group" or self.wanted.partition is None or self._further is not None:
-            self.host.say("only at a group's position: v on a partition of the group", "muted")
+            self._message.say("only at a group's position: v on a partition of the group", "muted")
             return
         last = row.item.last if isinstance(row.item, Undecodable) else row.offset
         count = last + 1 - self._read.looked[0].first
         group, topic = quote(self.wanted.at), quote(self.wanted.topic)
-        self.host.prefill(f"skip group {group} topic {topic} partition {self.wanted.partition} {count}")
+        self._editing.begin(f"skip group {group} topic {topic} partition {self.wanted.partition} {count}")
 
     def do_form(self) -> None:
         """Show contents in the next form."""
         self._form = FORMS[(FORMS.index(self._form) + 1) % len(FORMS)]
         self.redraw()
-        self.host.say(f"as {self._form}" if self._form else "each by what it looks like", "muted")
+        self._message.say(f"as {self._form}" if self._form else "each by what it looks like", "muted")
 
     async def do_isolation(self) -> None:
         """Show records of open and aborted transactions as well, or only committed ones."""
@@ -267,8 +272,8 @@ class RecordsView(TableView[RecordRow]):
 
     def do_reveal(self) -> None:
         """Show hidden contents, or hide them again."""
-        if self.host.session.context.records != HIDDEN:
-            self.host.say("nothing is hidden in this context", "muted")
+        if self.session.context.records != HIDDEN:
+            self._message.say("nothing is hidden in this context", "muted")
             return
         self._revealed = not self._revealed
         self.redraw()

@@ -31,8 +31,12 @@ from console.present.topics import (
     unread_count,
 )
 from console.tui import keymap
-from console.tui.panes.view import PaneHost, TableView, bindings
+from console.tui.editing import Editing
+from console.tui.navigator import Navigator
+from console.tui.panes.view import TableView, bindings
 from console.tui.places import records_in
+from console.tui.text_lines import MessageLine
+from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
@@ -55,8 +59,9 @@ class TopicsView(TableView[Topic]):
     COLUMNS = TOPICS.layout
     EMPTY = "no topics: `n` makes one, `i` shows internal ones"
 
-    def __init__(self, host: PaneHost) -> None:
-        super().__init__(host)
+    def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing) -> None:
+        super().__init__(cluster)
+        self._navigator, self._editing = navigator, editing
         self._internal = False
         self._hidden = 0
         self._unread = 0
@@ -84,7 +89,14 @@ class TopicsView(TableView[Topic]):
     def inputs(self) -> tuple[object, ...]:
         """Return topics, their configs, sizes and rates, and the plan."""
         snapshot, rates = self.snapshot, self._by_topic()
-        return snapshot.topics, snapshot.configs, snapshot.log_dirs, rates, self.plan.staged, self.host.changed.version
+        return (
+            snapshot.topics,
+            snapshot.configs,
+            snapshot.log_dirs,
+            rates,
+            self.plan.staged,
+            self.cluster.changed.version,
+        )
 
     async def read(self) -> None:
         """Read all topics if that is due, else those on the screen; their configs; and rates in a worker.
@@ -94,9 +106,9 @@ class TopicsView(TableView[Topic]):
         """
         from console.tui.panes.rates import read_rates
 
-        session = self.host.session
+        session = self.session
         read_rates(self, self.visible_rows())
-        if not await self.host.reading.all_topics():
+        if not await self.cluster.reading.all_topics():
             await session.read_topics([topic.name for topic in self.visible_rows()])
         await session.read_configs([topic_resource(name) for name in self._seen()])
 
@@ -104,12 +116,12 @@ class TopicsView(TableView[Topic]):
         """Return the topics on the screen; before there are any, those that will be."""
         if visible := self.visible_rows():
             return [topic.name for topic in visible]
-        return nsmallest(self.host.size.height, (t.name for t in self.snapshot.topics.values() if not t.internal))
+        return nsmallest(self.app.size.height, (t.name for t in self.snapshot.topics.values() if not t.internal))
 
     async def read_more(self) -> None:
         """Read the overrides of all topics. Sizes are read with the rates."""
         names = self.snapshot.topics
-        self._swept = await self.host.reading.sweep([topic_resource(name) for name in names])
+        self._swept = await self.cluster.reading.sweep([topic_resource(name) for name in names])
         self.tell_where()
 
     def rows(self) -> list[Topic]:
@@ -140,7 +152,7 @@ class TopicsView(TableView[Topic]):
 
     def facts(self) -> TopicFacts:
         """Return what is known beside the topics themselves."""
-        known, when = self.snapshot, self.host.changed.when
+        known, when = self.snapshot, self.cluster.changed.when
         return TopicFacts(
             lambda name: override_count(known, name),
             self._sizes[1],
@@ -188,7 +200,7 @@ class TopicsView(TableView[Topic]):
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Open the topic."""
         message.stop()
-        self.host.navigator.open_resource(topic_resource(str(message.key)))
+        self._navigator.open_resource(topic_resource(str(message.key)))
 
     def do_internal(self) -> None:
         """Show or hide internal topics."""
@@ -197,7 +209,7 @@ class TopicsView(TableView[Topic]):
 
     def do_edit(self) -> None:
         """Begin the command that sets a config of the topics meant."""
-        self.host.edit_entities(self.targets())
+        self._editing.begin_set(self.targets(), left_out=self.left_out())
 
     def do_grow(self) -> None:
         """Begin the command that adds partitions."""
@@ -205,11 +217,11 @@ class TopicsView(TableView[Topic]):
 
         topic = self.row()
         if topic is not None:
-            self.host.prefill(f"grow topic {quote(topic.name)} partitions=")
+            self._editing.begin(f"grow topic {quote(topic.name)} partitions=")
 
     def do_delete(self) -> None:
         """Begin the command that deletes a topic, whose name has to be typed."""
-        self.host.prefill("delete topic ")
+        self._editing.begin("delete topic ")
 
     async def do_records(self) -> None:
         """Show the newest records of the topic."""
@@ -217,17 +229,17 @@ class TopicsView(TableView[Topic]):
 
         topic = self.row()
         if topic is not None:
-            await self.host.navigator.goto(records_in(self.place, Records(topic.name)))
+            await self._navigator.goto(records_in(self.place, Records(topic.name)))
 
     def do_elect(self) -> None:
         """Stage the elections of preferred leaders in the topics meant."""
         from console.tui.electing import elect_in
 
-        elect_in(self.host, {topic.name: topic for topic in self.rows_meant()}, self.left_out())
+        elect_in(self._editing, {topic.name: topic for topic in self.rows_meant()}, self.left_out())
 
     def do_create(self) -> None:
         """Begin the command that creates a topic."""
-        self.host.prefill("create topic ")
+        self._editing.begin("create topic ")
 
 
 class PartitionsView(TableView[PartitionRow]):
@@ -240,6 +252,10 @@ class PartitionsView(TableView[PartitionRow]):
     BINDINGS = bindings(keymap.TOPIC)
     COLUMNS = PARTITIONS.layout
     EMPTY = "no such topic any more"
+
+    def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing, message: MessageLine) -> None:
+        super().__init__(cluster)
+        self._navigator, self._editing, self._message = navigator, editing, message
 
     @property
     def topic(self) -> Topic | None:
@@ -257,7 +273,7 @@ class PartitionsView(TableView[PartitionRow]):
     async def read(self) -> None:
         """Read the topic. Raises AdminError."""
         if self.place.topic is not None:
-            await self.host.session.read_topics([self.place.topic])
+            await self.session.read_topics([self.place.topic])
 
     async def read_more(self) -> None:
         """Read moves and rates."""
@@ -265,7 +281,7 @@ class PartitionsView(TableView[PartitionRow]):
 
         if self.topic is not None:
             read_rates(self, [self.topic])
-        await self.host.session.read_reassignments()
+        await self.session.read_reassignments()
 
     def rows(self) -> list[PartitionRow]:
         """Return the partitions by number."""
@@ -320,9 +336,7 @@ class PartitionsView(TableView[PartitionRow]):
 
         row = self.row()
         if row is not None:
-            await self.host.navigator.goto(
-                records_in(self.place, Records(self.place.topic or "", row.partition.number))
-            )
+            await self._navigator.goto(records_in(self.place, Records(self.place.topic or "", row.partition.number)))
 
     def copied(self) -> str:
         """Return ``topic-partition``."""
@@ -335,7 +349,7 @@ class PartitionsView(TableView[PartitionRow]):
 
         row, topic = self.row(), self.topic
         if row is not None and topic is not None:
-            elect_one(self.host, topic, row.partition)
+            elect_one(self._editing, topic, row.partition)
 
     def do_cancel_move(self) -> None:
         """Stage the cancellation of the partition's move."""
@@ -343,26 +357,26 @@ class PartitionsView(TableView[PartitionRow]):
         if row is None or self.place.topic is None:
             return
         if row.move is None:
-            self.host.say(f"partition {row.partition.number} does not move", "muted")
+            self._message.say(f"partition {row.partition.number} does not move", "muted")
             return
         from console.plan.kinds.moves import CancelMove
 
-        self.host.stage([CancelMove(self.place.topic, row.partition.number)])
+        self._editing.stage([CancelMove(self.place.topic, row.partition.number)])
 
     def do_move(self) -> None:
         """Begin the command that moves the partition."""
         row = self.row()
         if row is not None:
-            self.host.prefill(f"move topic {quote(self.place.topic or '')} partition {row.partition.number} to ")
+            self._editing.begin(f"move topic {quote(self.place.topic or '')} partition {row.partition.number} to ")
 
     def do_grow(self) -> None:
         """Begin the command that adds partitions."""
-        self.host.prefill(f"grow topic {quote(self.place.topic or '')} partitions=")
+        self._editing.begin(f"grow topic {quote(self.place.topic or '')} partitions=")
 
     def do_delete_records(self) -> None:
         """Begin the command that deletes the partition's records before an offset."""
         row = self.row()
         if row is not None:
-            self.host.prefill(
+            self._editing.begin(
                 f"delete records topic {quote(self.place.topic or '')} partition {row.partition.number} before "
             )

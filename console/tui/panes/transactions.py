@@ -16,8 +16,11 @@ from console.present.names import plural
 from console.present.text import Cell, Line, clean
 from console.present.transactions import TRANSACTIONS, TransactionRow, detail_lines, transaction_rows
 from console.tui import keymap
-from console.tui.panes.view import PaneHost, TableView, bindings
+from console.tui.editing import Editing
+from console.tui.panes.view import TableView, bindings
 from console.tui.reading import Pace
+from console.tui.text_lines import MessageLine
+from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
 MOST_PARTITIONS = 10_000
@@ -37,8 +40,9 @@ class TransactionsView(TableView[TransactionRow]):
     COLUMNS = TRANSACTIONS.layout
     EMPTY = "no transaction is open"
 
-    def __init__(self, host: PaneHost) -> None:
-        super().__init__(host)
+    def __init__(self, cluster: ShownCluster, editing: Editing, message: MessageLine) -> None:
+        super().__init__(cluster)
+        self._editing, self._message = editing, message
         self._whole = Pace(WHOLE_EVERY)
         self._looked_for: tuple[object, ...] = ()
         self._left_out = 0
@@ -50,7 +54,7 @@ class TransactionsView(TableView[TransactionRow]):
 
     def known(self) -> bool:
         """Return whether the partitions of this place were read."""
-        return self._looked_for == (self.host.session, self.place.topic)
+        return self._looked_for == (self.session, self.place.topic)
 
     def inputs(self) -> tuple[object, ...]:
         """Return the transactions and the topic."""
@@ -62,14 +66,14 @@ class TransactionsView(TableView[TransactionRow]):
         Raises:
             AdminError: no broker answered.
         """
-        session = self.host.session
+        session = self.session
         wanted = session, self.place.topic
         if self.place.topic is not None or "topics" not in self.snapshot.read_at:
             await session.read_topics([self.place.topic] if self.place.topic is not None else None)
         if self._whole.due() or self._looked_for != wanted:
             with self._whole:
                 await session.read_transactions(self._partitions())
-            if wanted == (self.host.session, self.place.topic):
+            if wanted == (self.session, self.place.topic):
                 self._looked_for = wanted
                 self.redraw()
         elif waiting := self._waiting():
@@ -156,9 +160,9 @@ class TransactionsView(TableView[TransactionRow]):
         if row is None:
             return
         if row.producer_id < 0:
-            self.host.say(f"whether a transaction hangs here can't be known: {row.failure}", "failed")
+            self._message.say(f"whether a transaction hangs here can't be known: {row.failure}", "failed")
             return
-        self.host.stage([EndTransaction(*row.place, row.producer_id)])
+        self._editing.stage([EndTransaction(*row.place, row.producer_id)])
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Show all details."""
@@ -166,4 +170,4 @@ class TransactionsView(TableView[TransactionRow]):
         row = self.row()
         if row is not None:
             title = f"{clean(row.place[0])}/{row.place[1]} producer {row.producer_id}"
-            self.host.show_text(title, lambda width: detail_lines(row, width))
+            self.show_text(title, lambda width: detail_lines(row, width))

@@ -17,8 +17,11 @@ from console.present.text import Cell, Line
 from console.session.lake_staging import UNKNOWN, Wish, edit_text, suggested
 from console.tui import keymap
 from console.tui.panes.lake_view import LakeAnswer, LakeView
-from console.tui.panes.view import PaneHost, bindings
+from console.tui.panes.view import bindings
+from console.tui.past import OpenLake
 from console.tui.reading import start
+from console.tui.text_lines import MessageLine
+from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
@@ -43,8 +46,8 @@ class UsageView(LakeView[Usage]):
     ADDS = "no lake: `kac lake update` with request logs adds who uses how much of it"
     CALM = "nothing sits at its limit"
 
-    def __init__(self, host: PaneHost) -> None:
-        super().__init__(host)
+    def __init__(self, cluster: ShownCluster, lake: OpenLake, message: MessageLine) -> None:
+        super().__init__(cluster, lake, message)
         self._wanted = LakeFilter()
         self._quotas: Mapping[QuotaEntity, QuotaValues] | None = None
         self._entities: Mapping[Usage, QuotaEntity] = {}
@@ -60,7 +63,7 @@ class UsageView(LakeView[Usage]):
     async def without(self) -> None:
         """Show the quotas of users and clients, whose usage is unknown."""
         if "quotas" not in self.snapshot.read_at:
-            await self.host.session.look_at_quotas()
+            await self.session.look_at_quotas()
         if self._quotas is not self.snapshot.quotas or not self.is_without:
             self._quotas = self.snapshot.quotas
             self._entities = quotas_now(self._quotas, self.cluster_id)
@@ -142,7 +145,7 @@ class UsageView(LakeView[Usage]):
         """Stage the suggested quotas of the pairs meant."""
         message.stop()
         if self.is_without:
-            self.host.say("what to suggest is not known without a lake; 4 edits quotas", "muted")
+            self._message.say("what to suggest is not known without a lake; 4 edits quotas", "muted")
             return
         self.stage([_wish(row) for row in self.rows_meant()], self.left_out())
         self.table.set_marks(())
@@ -151,25 +154,25 @@ class UsageView(LakeView[Usage]):
         """Plot the pair's usage over time."""
         row = self.row()
         if self.is_without:
-            self.host.say("no rates over time are known without a lake", "muted")
+            self._message.say("no rates over time are known without a lake", "muted")
         elif row is not None:
             start(self, partial(self._plot, row), group="command", name="command")
 
     async def _plot(self, row: Usage) -> None:
         from console.pipeline.errors import LakeError
 
-        tables = await self.host.lake.tables()
+        tables = await self._lake.tables()
         if tables is None:
-            self.host.say(self.host.lake.problem, "failed")
+            self._message.say(self._lake.problem, "failed")
             return
         try:
             found = await asyncio.to_thread(minutes, tables, self._window(), row.pair)
         except LakeError as error:
-            self.host.say(str(error), "failed")
+            self._message.say(str(error), "failed")
             return
-        height = max(4, min(PLOT_HEIGHT, self.host.size.height - 12))
+        height = max(4, min(PLOT_HEIGHT, self.app.size.height - 12))
         title = f"{pair_text(row.pair)} {row.pair.quota_key}"
-        self.host.show_text(title, lambda width: [*plot(row, found, width, height), [], *usage_lines(row)])
+        self.show_text(title, lambda width: [*plot(row, found, width, height), [], *usage_lines(row)])
 
     def target_of(self, row: Usage) -> QuotaEntity | None:
         """Return the pair's own quota entity."""

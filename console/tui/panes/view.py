@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -24,22 +24,14 @@ from widgets.row_source import Column, ListRows
 from widgets.row_table import RowTable, RowView, TextSearch, parse_query
 
 if TYPE_CHECKING:
-    from textual.geometry import Size
-    from textual.worker import Worker
-
-    from console.language.statements import Subject
-    from console.model.changes import Target
     from console.model.config import ConfigResource
     from console.model.quota import QuotaEntity
     from console.model.snapshot import ReadFailure, Snapshot
-    from console.plan.edits import Edit
     from console.plan.plan import Plan
-    from console.present.changed import Changed
     from console.session.session import Session
     from console.tui.panes.only_trouble import OnlyTrouble
-    from console.tui.past import Journal, OpenLake
-    from console.tui.reading import Contact, Reading, Swept
-    from console.tui.watch import Watch
+    from console.tui.reading import Swept
+    from console.tui.watch import ShownCluster
 
 Row = TypeVar("Row")
 SIDE_BY_SIDE = 150
@@ -51,124 +43,6 @@ def bindings(view: str) -> list[BindingType]:
     key's id.
     """
     return [Binding(key.keys, f"app.do('{key.id}')", key.label, show=False, id=key.id) for key in keys_of(view)]
-
-
-class Navigation(Protocol):
-    """Go from view to view, as `console.tui.navigator` does."""
-
-    async def goto(self, place: Place, *, aside: bool = False, row: Hashable | None = None) -> None:
-        """Show a place.
-
-        Args:
-            aside: the place is another section of the same entity; the stack of places to go back to stays as it is.
-            row: the key of the row that gets the cursor, where the view has it.
-        """
-        ...
-
-    def open_resource(self, resource: ConfigResource) -> None:
-        """Show an entity inside the current pane."""
-        ...
-
-    def open_target(self, target: Target | None) -> None:
-        """Show the entity that an edit changes; nothing if it is None."""
-        ...
-
-
-class PaneHost(Protocol):
-    """The parts of the app (`console.tui.app.Console`) that views use."""
-
-    @property
-    def session(self) -> Session:
-        """The session that is shown."""
-        ...
-
-    @property
-    def contact(self) -> Contact:
-        """Whether the cluster answers."""
-        ...
-
-    @property
-    def reading(self) -> Reading:
-        """The reads of the screen."""
-        ...
-
-    @property
-    def changed(self) -> Changed:
-        """Marks of what changed since the operator last refreshed."""
-        ...
-
-    @property
-    def navigator(self) -> Navigation:
-        """Goes to other views."""
-        ...
-
-    @property
-    def journal(self) -> Journal:
-        """This host's journal of the cluster."""
-        ...
-
-    @property
-    def lake(self) -> OpenLake:
-        """The lake."""
-        ...
-
-    @property
-    def triage(self) -> Watch:
-        """Triage: the causes of what is wrong with the cluster."""
-        ...
-
-    @property
-    def size(self) -> Size:
-        """The terminal's size in cells."""
-        ...
-
-    def say(self, text: str, meaning: str = "") -> None:
-        """Put a text on the message line.
-
-        Args:
-            meaning: of the text, which gives it its colour: ``failed``, ``pending``, ``muted``, or ``""`` for plain.
-        """
-        ...
-
-    def show_text(self, title: str, make: Callable[[int], Sequence[Line]]) -> None:
-        """Show a text on a screen above the panes.
-
-        Args:
-            make: returns the lines for a width in cells; called again when the width changes.
-        """
-        ...
-
-    def prefill(self, text: str) -> None:
-        """Open the command bar with the beginning of a command."""
-        ...
-
-    def edit_entities(self, entities: Sequence[Subject], key: str = "") -> None:
-        """Open the command bar with ``set`` for these entities.
-
-        Args:
-            key: the config or quota to set, if there is only one entity; ``""`` leaves it to the operator.
-        """
-        ...
-
-    def stage(self, edits: Sequence[Edit], lasts_ms: int | None = None, left_out: Sequence[str] = ()) -> None:
-        """Stage edits, and report on the message line what was staged or why it was refused.
-
-        Args:
-            lasts_ms: milliseconds from the apply until the edits are taken back; None: they stay.
-            left_out: names of marked rows that are hidden, and so not edited.
-        """
-        ...
-
-    def start(
-        self, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, name: str, exclusive: bool = False
-    ) -> Worker[None]:
-        """Run a coroutine function as a worker of the app.
-
-        Args:
-            name: a key that was typed ahead waits for a worker of a name in `key_order.PASSING`.
-            exclusive: cancels the other workers of the group.
-        """
-        ...
 
 
 class View(Widget):
@@ -194,27 +68,32 @@ class View(Widget):
     OF_CLUSTER: ClassVar[bool] = True
     """Whether what it shows is old when the cluster does not answer."""
 
-    def __init__(self, host: PaneHost) -> None:
+    def __init__(self, cluster: ShownCluster) -> None:
         super().__init__(id=f"view-{self.NAME}")
-        self.host = host
+        self.cluster = cluster
         self.place = Place(self.NAME, 0)
         self.where = TextLines(classes="where")
         self.only_trouble = False
         self._inputs: tuple[object, ...] = ()
 
     @property
+    def session(self) -> Session:
+        """The session that is shown."""
+        return self.cluster.session
+
+    @property
     def snapshot(self) -> Snapshot:
         """The snapshot of the cluster."""
-        return self.host.session.snapshot
+        return self.session.snapshot
 
     @property
     def plan(self) -> Plan:
         """The plan of staged edits."""
-        return self.host.session.plan
+        return self.session.plan
 
     def answering(self) -> list[int]:
         """Return the ids of the brokers that answer. A read from a silent one would last until its timeout."""
-        silent = self.host.contact.silent
+        silent = self.cluster.contact.silent
         return [broker.id for broker in self.snapshot.cluster.brokers if broker.id not in silent]
 
     def show(self, place: Place) -> None:
@@ -271,7 +150,7 @@ class View(Widget):
     def update(self) -> None:
         """Draw again if one of the inputs is another object, and write the breadcrumbs."""
         # An empty answer changes no data, and yet "reading…" has to go.
-        contact = self.host.contact
+        contact = self.cluster.contact
         inputs = (*self.inputs(), self.known(), contact.lost, contact.unread, contact.silent, self.snapshot.failures)
         # By identity: a snapshot may be large, and the parts that a read did not change are the same objects.
         if len(inputs) != len(self._inputs) or any(a is not b for a, b in zip(inputs, self._inputs, strict=True)):
@@ -287,11 +166,11 @@ class View(Widget):
 
     def on_resize(self) -> None:
         """Put the details beside the table on a wide screen, below it on a narrow one."""
-        self.set_class(self.host.size.width >= SIDE_BY_SIDE, "wide")
+        self.set_class(self.app.size.width >= SIDE_BY_SIDE, "wide")
 
     def _dim(self) -> None:
         """Take the colours away while the cluster does not answer, and give them back when it does."""
-        dimmed = self.OF_CLUSTER and not self.host.contact.is_current
+        dimmed = self.OF_CLUSTER and not self.cluster.contact.is_current
         for text in self.query(TextLines):
             text.dim(dimmed)
         for lines in self.query(LineView):
@@ -307,7 +186,7 @@ class View(Widget):
         """What is in trouble, for `do_trouble`. Created when that is first used."""
         from console.tui.panes.only_trouble import OnlyTrouble
 
-        return OnlyTrouble(self.host.session, self.host.contact, self.host.triage)
+        return OnlyTrouble(self.cluster)
 
     def do_trouble(self) -> None:
         """Show only what is in trouble, or all again."""
@@ -316,7 +195,7 @@ class View(Widget):
 
     def nothing_yet(self) -> str:
         """Return the text of a view that has nothing to show yet: that it is being read, or why it can't be."""
-        return unread_text(self.host.contact, bool(self.note()), self.host.size.width, self.host.session.door)
+        return unread_text(self.cluster.contact, bool(self.note()), self.app.size.width, self.session.door)
 
     def status(self) -> Line:
         """Return the text to the right of the breadcrumbs: counts, ages."""
@@ -328,7 +207,7 @@ class View(Widget):
         Args:
             what: the name of what was swept.
         """
-        text = self.host.reading.age(swept, each_tick=self.MORE_EVERY == 1)
+        text = self.cluster.reading.age(swept, each_tick=self.MORE_EVERY == 1)
         return [(f"{what} {text}  ".lstrip(), "muted")] if text else []
 
     def note(self) -> Line:
@@ -354,6 +233,16 @@ class View(Widget):
 
     def clear_marks(self) -> None:
         """Clear all marks. Called after an apply, for which they were made."""
+
+    def show_text(self, title: str, make: Callable[[int], Sequence[Line]]) -> None:
+        """Show a text on a screen above the panes.
+
+        Args:
+            make: returns the lines for a width in cells; called again when the width changes.
+        """
+        from console.tui.screens import TextScreen
+
+        self.app.push_screen(TextScreen(title, make))
 
     def take_focus(self) -> None:
         """Give the focus to the widget that shows the view's rows."""
@@ -403,7 +292,7 @@ class View(Widget):
         left += [("  /" + clean(self.filter_text, 200), "pending")] if self.filter_text else []
         left += [("  only trouble", "pending")] if self.only_trouble else []
         right = self.status()
-        space = self.host.size.width - sum(cell_width(t) for t, _ in (*left, *right)) - 1
+        space = self.app.size.width - sum(cell_width(t) for t, _ in (*left, *right)) - 1
         self.where.set([*left, (" " * max(2, space), ""), *right])
 
 
@@ -422,8 +311,8 @@ class TableView(View, Generic[Row]):
     """Whether new rows come in on top: the cursor stays with the newest while it is on it, and what came in above the
     screen is counted."""
 
-    def __init__(self, host: PaneHost) -> None:
-        super().__init__(host)
+    def __init__(self, cluster: ShownCluster) -> None:
+        super().__init__(cluster)
         self.table = RowTable(self.COLUMNS, empty=self.EMPTY, markable=self.MARKS)
         self._filter = ""
         self._search: TextSearch | None = None
@@ -528,7 +417,7 @@ class TableView(View, Generic[Row]):
     def empty_text(self) -> str:
         """Return the text of a table without rows."""
         filtered = f"no row passes /{clean(self._filter, 60)}  (Esc shows all)" if self._filter else ""
-        empty = filtered or nothing_text(self.snapshot, self.NEEDS, self.EMPTY, self.host.size.width)
+        empty = filtered or nothing_text(self.snapshot, self.NEEDS, self.EMPTY, self.app.size.width)
         return empty if self.known() else self.nothing_yet()
 
     def status(self) -> Line:

@@ -1,0 +1,101 @@
+"""Edits from the screen: staged at once, or begun as a command that the operator completes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from console.present.failures import failure_text, left_out_text, staged_text
+from console.present.names import plural
+from console.present.text import clean
+from console.session.snapshot_reader import Refused
+from console.tui.text_lines import MessageLine
+
+if TYPE_CHECKING:
+    from console.language.statements import Subject
+    from console.language.tokenizer import Span
+    from console.plan.edits import Edit
+    from console.tui.watch import ShownCluster
+
+
+class Editing:
+    """Changes the plan of the session that is shown, and reports on the message line. Nothing is sent."""
+
+    def __init__(self, cluster: ShownCluster, message: MessageLine, begin: Callable[[str], None]) -> None:
+        """Create it.
+
+        Args:
+            begin: opens the command bar with the beginning of a command.
+        """
+        self._session, self.message, self.begin = cluster.session, message, begin
+
+    def stage(self, edits: Sequence[Edit], lasts_ms: int | None = None, left_out: Sequence[str] = ()) -> None:
+        """Stage edits, and report what was staged or why it was refused.
+
+        Args:
+            lasts_ms: milliseconds from the apply until the edits are taken back; None: they stay.
+            left_out: names of marked rows that are hidden, and so not edited.
+        """
+        try:
+            report = self._session.stage(edits, lasts_ms)
+        except Refused as refused:
+            self.message.say(failure_text(refused.failure), "failed")
+            return
+        text, meaning = staged_text(report)
+        self.message.say(text + left_out_text(left_out), meaning)
+
+    def begin_set(self, entities: Sequence[Subject], key: str = "", left_out: Sequence[str] = ()) -> None:
+        """Open the command bar with ``set`` for entities.
+
+        Args:
+            entities: one, which is written into the command; or the marked ones, which a command without an entity
+                applies to.
+            key: the config or quota, ``""`` leaves it to the operator.
+            left_out: names of marked rows that are hidden, and so not edited.
+        """
+        from console.language.quoting import quote
+        from console.language.statements import subject_text
+
+        if len(entities) == 1:
+            self.begin(f"set {subject_text(entities[0])} " + (f"{quote(key)}=" if key else ""))
+        elif entities or left_out:
+            self.message.say(f"for the {len(entities)} that are marked{left_out_text(left_out)}", "muted")
+            self.begin("set ")
+
+    def do_undo(self) -> None:
+        """Undo the last change to the plan."""
+        self._session.undo()
+        self.message.say(f"undone; {plural(len(self._session.plan), 'edit')} staged")
+
+    def do_redo(self) -> None:
+        """Redo the change to the plan that was undone last."""
+        self._session.redo()
+        self.message.say(f"done again; {plural(len(self._session.plan), 'edit')} staged")
+
+    async def revert(self, change: str, span: Span | None) -> None:
+        """Stage the edits that revert a change.
+
+        Args:
+            span: the position of its number in the command, for an error.
+
+        Raises:
+            CommandError: `change` is not a number.
+            Refused: the journal has no such change, or nothing can be staged.
+            AdminError: the cluster did not answer.
+        """
+        from console.language.errors import CommandError
+        from console.session.journal_changes import stage_revert
+
+        if not change.isascii() or not change.isdigit():
+            raise CommandError("CHANGE must be the number of a change", ":history shows them", span)
+        report = await stage_revert(self._session, int(change))
+        text, meaning = staged_text(report.staging)
+        if not report.staging.added:
+            meaning = "failed"
+        if report.moved:
+            text, meaning = f"{text}; another client changed {len(report.moved)} of it since: apply will ask", "failed"
+            if why := next((conflict.why for conflict in report.moved if conflict.why), ""):
+                text = f"{text}; {clean(why, 300)}"
+        for note in report.notes:
+            text, meaning = f"{text}; {clean(note, 300)}", "failed"
+        self.message.say(text, meaning)
