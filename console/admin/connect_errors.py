@@ -23,8 +23,7 @@ from console.admin.errors import (
 )
 from console.admin.settings import Address, ConnectionSettings, show_address
 from console.model.failure import Failure
-from console.wire.connection import ConnectFailed, NoCommonVersion, Stage
-from console.wire.frame_receiver import NotKafka
+from console.wire.connection import ConnectFailed, NoCommonVersion, NotKafka, Stage
 from console.wire.sasl import EndsAtOnce, KerberosFailed, NotTheBroker, SaslRefused
 from console.wire.schemas import version_range
 

@@ -30,7 +30,7 @@ def timed_out(api: str, connection: Connection, change: bool) -> Failure:
 
 def flood(api: str, connection: Connection, error: Exception) -> Failure | None:
     """Return the failure of an answer that was too long, None if the connection was lost for another reason."""
-    from console.wire.frame_receiver import MAX_FRAME, too_long
+    from console.wire.connection import MAX_FRAME, too_long
 
     frame = too_long(error)
     if frame is None:

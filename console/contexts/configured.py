@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -235,18 +235,6 @@ def _named(contexts: Contexts, name: str) -> Context:
     raise ContextError(f"there is no context {name!r}{hint}{because}")
 
 
-class Choice(Protocol):
-    """Contexts by name."""
-
-    def names(self) -> list[str]:
-        """Return the names, for completion."""
-        ...
-
-    def get(self, name: str) -> Context:
-        """Return the context of a name. Raises ContextError, one line."""
-        ...
-
-
 class Configured:
     """The contexts of this machine, read again each time: the files may change while the screen is open.
 
@@ -282,3 +270,7 @@ class Given:
         if found is None:
             raise ContextError(f"there is no context {name!r} here, only {', '.join(self._contexts)}")
         return found
+
+
+Choice = Configured | Given
+"""Contexts by name: `names` for completion, and `get`, which raises ContextError."""

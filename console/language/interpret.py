@@ -10,10 +10,9 @@ from console.language.staging import Secrets, Staging
 from console.language.statements import EditStatement, Subject
 from console.language.unparse import unparse
 from console.language.verbs import STATEMENT_KINDS, kind_of
-from console.language.vocabulary import Creates
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit
-from console.plan.plan import EMPTY
+from console.plan.plan import EMPTY, AnyPlan
 
 
 def to_edits(
@@ -21,7 +20,7 @@ def to_edits(
     snapshot: Snapshot,
     *,
     selected: Subject | None = None,
-    plan: Creates = EMPTY,
+    plan: AnyPlan = EMPTY,
     secrets: Secrets | None = None,
 ) -> tuple[Edit, ...]:
     """Return the edits that a statement stages. Whether edits contradict each other is checked when they are staged.

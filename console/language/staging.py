@@ -19,7 +19,7 @@ from console.present.names import resource_word
 from console.present.text import clean
 
 if TYPE_CHECKING:
-    from console.language.vocabulary import Creates
+    from console.plan.plan import AnyPlan
 
 # Verbs have it in their grammar: what checks names against a plan is imported when something is staged.
 
@@ -38,7 +38,7 @@ class Staging(Struct, frozen=True):
 
     snapshot: Snapshot
     selected: Subject | None
-    plan: Creates
+    plan: AnyPlan
     secrets: Secrets
 
     def subject(self, entity: Entity | None, span: Span, keys: tuple[Key, ...]) -> tuple[Subject, Span]:

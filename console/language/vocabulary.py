@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Protocol
 
 from console.language.errors import CommandError, did_you_mean
 from console.language.quoting import ENTITY_WORDS
@@ -18,7 +17,7 @@ from console.model.entity_types import Lister
 from console.model.nodes import ITS_OWN, controller_named, is_broker
 from console.model.quota import CLIENT_KEYS, IP, IP_KEYS, QUOTA_KEYS, QuotaEntity, QuotaValues
 from console.model.snapshot import ReadFailure, Snapshot
-from console.plan.plan import EMPTY
+from console.plan.plan import EMPTY, AnyPlan
 from console.plan.predict_configs import UNDESCRIBED
 from console.present.failures import failure_text
 from console.present.text import clean
@@ -113,15 +112,7 @@ _CANDIDATES = 2_000
 """Names that are compared for a hint: comparing all of 100,000 topics takes seconds."""
 
 
-class Creates(Protocol):
-    """A plan, or a plan while edits are put into it."""
-
-    def creates_topic(self, name: str) -> bool:
-        """Return whether the plan creates the topic."""
-        ...
-
-
-def require(snapshot: Snapshot, target: ConfigResource, span: Span | None, plan: Creates = EMPTY) -> None:
+def require(snapshot: Snapshot, target: ConfigResource, span: Span | None, plan: AnyPlan = EMPTY) -> None:
     """Raise CommandError if a topic or broker does not exist. A topic that the plan creates does."""
     if target.type == TOPIC:
         require_topic(snapshot, target.name, span, plan)
@@ -132,7 +123,7 @@ def require(snapshot: Snapshot, target: ConfigResource, span: Span | None, plan:
         raise CommandError(f"there is no broker {target.name}", f"brokers: {ids}", span)
 
 
-def require_topic(snapshot: Snapshot, name: str, span: Span | None, plan: Creates = EMPTY) -> None:
+def require_topic(snapshot: Snapshot, name: str, span: Span | None, plan: AnyPlan = EMPTY) -> None:
     """Raise CommandError if the topic does not exist, or could not be described."""
     if name in snapshot.topics or plan.creates_topic(name):
         return

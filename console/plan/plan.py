@@ -243,6 +243,10 @@ class Staging:
         return StageReport(made, tuple(added.values()), tuple(replaced), tuple(dropped), tuple(refused))
 
 
+AnyPlan = Plan | Staging
+"""A plan, or a plan while edits are put into it: both know which topics it creates."""
+
+
 def stage(plan: Plan, edits: Iterable[Edit], snapshot: Snapshot, lasts_ms: int | None = None) -> StageReport:
     """Put edits into a plan, as one step to undo.
 

@@ -1,11 +1,14 @@
-"""A connection to one broker: aiokafka's for TLS and correlation of answers, with kio's messages and our own SASL."""
+"""A connection to one broker: aiokafka's for TLS and correlation of answers, with kio's messages; frames are received
+and SASL is spoken by our own code."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import socket
+import struct
 import time
+import weakref
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum, auto
@@ -13,7 +16,6 @@ from typing import Any
 
 from console.wire.aiokafka_request import AiokafkaRequest, Build, Exchange, RawResponse
 from console.wire.bounds_check import MalformedFrame
-from console.wire.frame_receiver import MAX_FRAME, PREFIX, FrameReceiver, FrameTooLong, NotKafka
 from console.wire.frames import decode_body
 from console.wire.partial_imports import import_aiokafka_conn
 from console.wire.proposals.formats import HIGHEST, LOWEST
@@ -30,6 +32,16 @@ PROBE_SECONDS = 1.0
 MAX_EARLY_FRAME = 512 * 1024
 """Bytes of an answer before authentication: API versions, or a SASL token (sasl.server.max.receive.size). A greater
 length is text or TLS read as a length, or comes from a peer that is not authenticated yet."""
+MAX_FRAME = 100 * 1024 * 1024
+"""Bytes of an answer: as many as brokers accept in a request (socket.request.max.bytes), and about as many as
+librdkafka receives (receive.message.max.bytes)."""
+USUAL_BUFFER = 64 * 1024
+"""Bytes of the receive buffer while no answer is expected."""
+GROWTH = 4
+"""A full buffer grows to so many times its size, but not beyond the frame."""
+
+PREFIX = struct.Struct(">i")
+"""The length before a frame."""
 
 
 _API_VERSIONS = api_key("api_versions")
@@ -75,6 +87,29 @@ class ConnectFailed(ConnectionError):
         self.stage = stage
         self.began = began
         self.again = again
+
+
+class NotKafka(ConnectionError):
+    """The peer's first bytes are not a Kafka frame. start: those bytes."""
+
+    def __init__(self, start: bytes) -> None:
+        super().__init__("the peer does not speak Kafka's protocol")
+        self.start = start
+
+
+class FrameTooLong(ConnectionError):
+    """A peer announced an answer of more than MAX_FRAME bytes; the connection is closed. size: bytes."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"an answer of {size:,} bytes was announced; at most {MAX_FRAME:,} are read")
+        self.size = size
+
+
+def too_long(error: BaseException | None) -> FrameTooLong | None:
+    """Return the FrameTooLong among the causes of an error, or None."""
+    while error is not None and not isinstance(error, FrameTooLong):
+        error = error.__cause__
+    return error
 
 
 class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-defined]
@@ -268,6 +303,78 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         if self._handshake is not None and not self._versions:
             return Stage.VERSIONS
         return (Stage.OPENING, Stage.VERSIONS, Stage.SASL)[min(self._correlation_id, 2)]
+
+
+class FrameReceiver(asyncio.BufferedProtocol):
+    """Receives frames into one buffer. Its size depends on the bytes received, not on the length announced.
+
+    asyncio's streams copy all bytes twice more, and wake a task for each read. All other events are passed on to
+    aiokafka's protocol.
+    """
+
+    def __init__(self, connection: _CheckedConnection, inner: asyncio.StreamReaderProtocol) -> None:
+        self._connection = weakref.ref(connection)
+        self._inner = inner
+        self._buffer = memoryview(bytearray(USUAL_BUFFER))
+        self._filled = 0
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
+        """Return the free part of the buffer."""
+        return self._buffer[self._filled :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Pass complete frames on after a read of `nbytes`."""
+        self._filled += nbytes
+        start, wanted = 0, PREFIX.size
+        connection = self._connection()
+        while connection is not None and connection.is_open and self._filled - start >= PREFIX.size:
+            prefix = self._buffer[start : start + PREFIX.size]
+            (size,) = PREFIX.unpack(prefix)
+            if size < PREFIX.size:
+                connection.refuse(NotKafka(bytes(prefix)))
+            elif size > MAX_FRAME:
+                connection.refuse(FrameTooLong(size))
+            elif self._filled - start < PREFIX.size + size:
+                wanted = PREFIX.size + size
+                break
+            else:
+                end = start + PREFIX.size + size
+                connection.take(self._buffer[start + PREFIX.size : end])
+                start = end
+        if connection is None or not connection.is_open:
+            start = self._filled
+        self._keep(start, wanted, shrink=connection is None or connection.is_idle)
+
+    def _keep(self, start: int, wanted: int, *, shrink: bool) -> None:
+        """Move the bytes from `start` on to the beginning of a buffer that has room for more.
+
+        wanted: size of the incomplete frame in bytes. shrink: whether the buffer may go back to its usual size.
+        """
+        left, size = self._filled - start, len(self._buffer)
+        if left == size:
+            size = min(wanted, GROWTH * size)
+        elif shrink and wanted <= USUAL_BUFFER:
+            size = USUAL_BUFFER
+        if start or size != len(self._buffer):
+            buffer = self._buffer if size == len(self._buffer) else memoryview(bytearray(size))
+            buffer[:left] = self._buffer[start : self._filled]
+            self._buffer, self._filled = buffer, left
+
+    def eof_received(self) -> bool | None:
+        """Return the peer has closed its side."""
+        return self._inner.eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Note that the transport is closed."""
+        self._inner.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Note that the transport's send buffer is full."""
+        self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Note that the transport accepts bytes again."""
+        self._inner.resume_writing()
 
 
 def _pass_on(source: asyncio.Future[RawResponse], target: asyncio.Future[RawResponse]) -> None:

@@ -12,8 +12,15 @@ from random import Random
 import pytest
 
 from console.wire.aiokafka_request import AiokafkaRequest
-from console.wire.connection import Connection, connect
-from console.wire.frame_receiver import MAX_FRAME, USUAL_BUFFER, FrameTooLong, NotKafka, too_long
+from console.wire.connection import (
+    MAX_FRAME,
+    USUAL_BUFFER,
+    Connection,
+    FrameTooLong,
+    NotKafka,
+    connect,
+    too_long,
+)
 from console.wire.schemas import for_version
 from tests.support.certificates import Authority
 from tests.wire.fake_broker import Conversation, FakeBroker, Received, frame
