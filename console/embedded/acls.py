@@ -3,39 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 from uuid import UUID
 
-from console.embedded.tables import PastTable, Source, Table, frozen
+from console.embedded.large_tables import LargeAcls
+from console.embedded.tables import PastTable, Table, frozen
 from console.model.acl import Acl, AclFilter
 from console.model.authorizer import (
-    EVERYBODY,
     LITERAL,
     PREFIXED,
     WILDCARD,
-    AclIndex,
     Pattern,
-    Request,
     covering,
     pattern_of,
-    patterns_on,
 )
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 
 K = TypeVar("K")
-
-
-@runtime_checkable
-class IndexedAcls(Protocol):
-    """A source that has indexes of its own."""
-
-    def of_principal(self, principal: str) -> Iterator[Acl]:
-        """Return the ACLs of a principal (``User:alice``)."""
-        ...
-
-    def on(self, pattern: Pattern) -> Iterator[Acl]:
-        """Return the ACLs with exactly this pattern."""
-        ...
 
 
 class AclTable(Table[Acl, UUID]):
@@ -43,8 +27,10 @@ class AclTable(Table[Acl, UUID]):
 
     __slots__ = ("_by_pattern", "_by_principal", "version")
 
-    def __init__(self, name: str, source: Source[Acl, UUID] | None = None) -> None:
-        super().__init__(name, source)
+    source: LargeAcls | None
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
         self.version = 0
         self._by_principal: dict[str, dict[Acl, None]] = {}
         self._by_pattern: dict[Pattern, dict[Acl, None]] = {}
@@ -65,20 +51,12 @@ class AclTable(Table[Acl, UUID]):
 
     def of_principal(self, principal: str) -> list[Acl]:
         """Return the ACLs of a principal."""
-        made: Iterable[Acl] = ()
-        if isinstance(self.source, IndexedAcls):
-            made = self.source.of_principal(principal)
-        elif self.source is not None:
-            made = (acl for acl in self.source if acl.principal == principal)
+        made = self.source.of_principal(principal) if self.source is not None else ()
         return self._with_own(made, self._by_principal.get(principal, {}))
 
     def on(self, pattern: Pattern) -> list[Acl]:
         """Return the ACLs with exactly this pattern."""
-        made: Iterable[Acl] = ()
-        if isinstance(self.source, IndexedAcls):
-            made = self.source.on(pattern)
-        elif self.source is not None:
-            made = (acl for acl in self.source if pattern_of(acl) == pattern)
+        made = self.source.on(pattern) if self.source is not None else ()
         return self._with_own(made, self._by_pattern.get(pattern, {}))
 
     def _with_own(self, made: Iterable[Acl], own: Mapping[Acl, None]) -> list[Acl]:
@@ -193,73 +171,3 @@ def _matches_pattern(wanted: AclFilter, acl: Acl) -> bool:
     if acl.pattern_type == LITERAL:
         return acl.resource_name == WILDCARD
     return acl.pattern_type == PREFIXED and name.startswith(acl.resource_name)
-
-
-_PRINCIPALS = 1000
-"""Most principals whose ACLs are cached."""
-
-
-class AclView(Protocol):
-    """What the authorizer needs of a broker's view."""
-
-    @property
-    def acls(self) -> Mapping[Acl, UUID]:
-        """ACLs with their ids."""
-        ...
-
-    @property
-    def offset(self) -> int:
-        """The end of the log."""
-        ...
-
-
-class StandardAuthorizer:
-    """Decides by the ACLs (org.apache.kafka.metadata.authorizer.StandardAuthorizer).
-
-    super_users: principals that may do everything. open_by_default: allow everything on resources without any ACL
-    (allow.everyone.if.no.acl.found). ranges: hosts of ACLs may be ranges of addresses.
-    """
-
-    def __init__(self, super_users: Iterable[str], *, open_by_default: bool = False, ranges: bool = False) -> None:
-        self._super_users = frozenset(super_users)
-        self._open_by_default = open_by_default
-        self._ranges = ranges
-        self._known: dict[str, tuple[tuple[bool, int], AclIndex]] = {}
-
-    def allows(
-        self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, name: str, view: AclView
-    ) -> bool:
-        """Return whether the principal may do the operation on the resource from this address. DENY wins."""
-        if principal in self._super_users:
-            return True
-        decision = self._acls_for(principal, view).allows(Request(principal, host, operation, resource, name))
-        if decision is None:
-            # allow.everyone.if.no.acl.found counts only for a resource that no ACL of any principal matches.
-            return self._open_by_default and not _is_on_anything(view, resource, name)
-        return decision
-
-    def allows_somewhere(
-        self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, view: AclView
-    ) -> bool:
-        """Return whether the principal may do the operation on any resource of this type (authorizeByResourceType)."""
-        if self.allows(principal, host, operation, resource, "hardcode", view):  # Kafka asks this first
-            return True
-        return self._acls_for(principal, view).allows_somewhere(principal, host, operation, resource)
-
-    def _acls_for(self, principal: str, view: AclView) -> AclIndex:
-        acls = view.acls
-        # A view of the past has no version of its own table, but it never changes: its offset names it.
-        version = (True, acls.version) if isinstance(acls, AclTable) else (False, view.offset)
-        known = self._known.get(principal)
-        if known is not None and known[0] == version:
-            return known[1]
-        index = AclIndex((*acls_of(acls, principal), *acls_of(acls, EVERYBODY)), ranges=self._ranges)
-        if len(self._known) >= _PRINCIPALS:
-            self._known.clear()
-        self._known[principal] = version, index
-        return index
-
-
-def _is_on_anything(view: AclView, type_: AclResourceType, name: str) -> bool:
-    """Return whether any ACL matches this resource."""
-    return any(acls_on(view.acls, pattern) for pattern in patterns_on(type_, name))

@@ -4,19 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Protocol
-
-
-class Clock(Protocol):
-    """Unix time, and sleeping. Both in seconds."""
-
-    def time(self) -> float:
-        """Return the seconds since 1970."""
-        ...
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait this many seconds."""
-        ...
 
 
 class SystemClock:
@@ -70,6 +57,10 @@ class ManualClock:
         for _, future in sorted(due, key=lambda entry: entry[0]):
             if not future.done():
                 future.set_result(None)
+
+
+Clock = SystemClock | ManualClock
+"""Unix time and sleeping, both in seconds."""
 
 
 async def event_or_time(event: asyncio.Event, clock: Clock, moment: float) -> None:

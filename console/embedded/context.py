@@ -12,13 +12,13 @@ from itertools import count
 from types import ModuleType
 from typing import Protocol
 
-from console.embedded.acls import StandardAuthorizer
+from console.embedded.authorizer import StandardAuthorizer
 from console.embedded.clock import Clock
 from console.embedded.config_changes import Loggers
 from console.embedded.sasl import Exchange, enabled_mechanisms
 from console.embedded.spec import ANONYMOUS, BROKER_LISTENER, SASL_LISTENER, ClusterSpec, Range, release
 from console.embedded.state import ClusterState, Propagation, View
-from console.embedded.throttling import Throttling
+from console.embedded.throttling import Requester, Throttling
 from console.model.acl import CLUSTER_NAME
 from console.model.codes import AclOperation, AclResourceType
 from console.model.releases import takes_host_ranges
@@ -249,6 +249,11 @@ class RequestContext:
     def clock(self) -> Clock:
         """The cluster's clock."""
         return self.cluster.clock
+
+    @property
+    def requester(self) -> Requester:
+        """Who sent it, for the quotas: with what the broker knows now."""
+        return Requester(self.broker_id, self.principal, self.client_id, self.view, self.clock)
 
     @property
     def unrestricted(self) -> bool:

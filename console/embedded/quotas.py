@@ -9,14 +9,15 @@ import math
 import socket
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol, runtime_checkable
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from kio.schema.errors import ErrorCode
 
 from console.embedded.java import sized_hash_order
+from console.embedded.large_tables import LargeQuotas
 from console.embedded.spec import Release, since
-from console.embedded.tables import PastTable, Source, Table, frozen
+from console.embedded.tables import PastTable, Table, frozen
 from console.model.quota import (
     CLIENT_ID,
     CLIENT_KEYS,
@@ -38,26 +39,14 @@ Entries = Iterable[tuple[QuotaEntity, QuotaValues]]
 _FEWEST_FIRST = (USER, IP, CLIENT_ID)
 
 
-@runtime_checkable
-class IndexedQuotas(Protocol):
-    """A source that has indexes of its own."""
-
-    def of_part(self, part: QuotaPart) -> Iterator[QuotaEntity]:
-        """Return the entities with this component."""
-        ...
-
-    def of_types(self, types: frozenset[str]) -> Iterator[tuple[QuotaEntity, QuotaValues]]:
-        """Return the entities with components of exactly these types, with their quotas."""
-        ...
-
-
 class QuotaTable(Table[QuotaEntity, QuotaValues]):
     """The quotas, indexed by the components of their entities, because there may be a million."""
 
     __slots__ = ("_by_part",)
+    source: LargeQuotas | None
 
-    def __init__(self, name: str, source: Source[QuotaEntity, QuotaValues] | None = None) -> None:
-        super().__init__(name, source)
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
         self._by_part: dict[QuotaPart, dict[QuotaEntity, None]] = {}
 
     def put(self, key: QuotaEntity, value: QuotaValues) -> None:
@@ -79,11 +68,7 @@ class QuotaTable(Table[QuotaEntity, QuotaValues]):
     def of_part(self, part: QuotaPart) -> Iterator[QuotaEntity]:
         """Yield the entities with this component. Lazy: the table may change during the iteration."""
         own = tuple(self._by_part.get(part, ()))
-        made: Iterable[QuotaEntity] = ()
-        if isinstance(self.source, IndexedQuotas):
-            made = self.source.of_part(part)
-        elif self.source is not None:
-            made = (entity for entity in self.source if part in entity)
+        made = self.source.of_part(part) if self.source is not None else ()
         known = frozenset(own)
         yield from (entity for entity in made if entity not in known and entity in self)
         yield from own
@@ -92,10 +77,7 @@ class QuotaTable(Table[QuotaEntity, QuotaValues]):
         """Yield the entities with components of exactly these types. Lazy: the table may change during the
         iteration."""
         own = {entity: values for entity, values in self._own.items() if _types(entity) == types}
-        if isinstance(self.source, IndexedQuotas):
-            made: Entries = self.source.of_types(types)
-        else:
-            made = (item for item in (self.source.items() if self.source else ()) if _types(item[0]) == types)
+        made = self.source.of_types(types) if self.source is not None else ()
         yield from (item for item in made if item[0] not in own and item[0] not in self._gone)
         yield from own.items()
 

@@ -12,7 +12,7 @@ from datetime import timedelta
 from functools import cache
 from importlib import import_module
 from random import Random
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 from kio.schema.index import api_key_map
@@ -198,28 +198,19 @@ def advertised(release: Release, *, proposals: bool, only: Mapping[str, Range] |
     return result
 
 
-class Recorder(Protocol):
-    """Keeps requests and their answers as they were on the wire."""
-
-    def add(self, context: RequestContext, messages: Messages, frame: bytes, answer: bytes | None) -> None:
-        """Keep one request, and its answer as they were on the wire.
-
-        Args:
-            frame: the request without its length.
-            answer: with its length; None without an answer.
-        """
-        ...
+RecordRequest = Callable[[RequestContext, Messages, bytes, bytes | None], None]
+"""Keeps a request without its length, and its answer with its length (None without one), as they were on the wire."""
 
 
 class RequestPipeline:
     """What every request passes before and after its handler: faults, forwarding, quotas, counting, recording.
 
-    recorder: None to record nothing.
+    record: None to record nothing.
     """
 
     def __init__(self, cluster: Cluster, faults: Faults, counters: Counters, profile: Profile | None = None) -> None:
         self._profile = profile
-        self.recorder: Recorder | None = None
+        self.record: RecordRequest | None = None
         self._cluster = cluster
         self._faults = faults
         self._counters = counters
@@ -258,8 +249,8 @@ class RequestPipeline:
         finally:
             # Counted where the handler failed or a fault closed the connection, too: the broker had the work.
             self._counters.add(found.api, context.broker_id, context.client_id, len(frame) + 4, len(data or b""))
-            if self.recorder is not None:
-                self.recorder.add(context, found, frame, data)
+            if self.record is not None:
+                self.record(context, found, frame, data)
 
     def count(self, api: str, broker_id: int, client_id: str, bytes_in: int, bytes_out: int) -> None:
         """Count a request that no handler sees."""
@@ -278,7 +269,9 @@ class RequestPipeline:
             await self._before(effect, context)
         answering = Timed(self._answered(request, context, found, handled, effects))
         payload = await answering
-        payload, wait = self._cluster.throttling.charge(context, found.api, len(frame) + 4, payload, answering.seconds)
+        payload, wait = self._cluster.throttling.charge(
+            context.requester, found.api, len(frame) + 4, payload, answering.seconds
+        )
         if wait:
             # The connection is muted after the answer, so the client sees the throttle time first (KIP-219).
             context.session.mute = max(wait, context.session.mute)

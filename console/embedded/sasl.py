@@ -9,7 +9,6 @@ from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import Protocol
 
 from console.embedded.spec import SaslSpec
 from console.embedded.state import View
@@ -74,23 +73,6 @@ def enabled_mechanisms(spec: SaslSpec | None) -> tuple[str, ...]:
     if spec is None:
         return ()
     return (PLAIN, *(mechanism.label for mechanism in ScramHash)) if spec.plain else tuple(m.label for m in ScramHash)
-
-
-class Exchange(Protocol):
-    """The broker's side of one authentication. user: the client's name, once it is authenticated."""
-
-    user: str | None
-
-    def step(self, view: View, token: bytes) -> bytes:
-        """Take the client's next token and return the broker's. Raises SaslFailure."""
-        ...
-
-
-def begin(spec: SaslSpec, mechanism: str) -> Exchange:
-    """Start the exchange of an enabled mechanism."""
-    if mechanism == PLAIN:
-        return PlainExchange(spec.plain)
-    return ScramExchange(next(known for known in ScramHash if known.label == mechanism))
 
 
 class PlainExchange:
@@ -188,6 +170,17 @@ class ScramExchange:
             "Authentication failed during authentication due to invalid credentials with SASL mechanism "
             + self._mechanism.label
         )
+
+
+Exchange = PlainExchange | ScramExchange
+"""The broker's side of one authentication; `user` is the client's name once it is authenticated."""
+
+
+def begin(spec: SaslSpec, mechanism: str) -> Exchange:
+    """Start the exchange of an enabled mechanism."""
+    if mechanism == PLAIN:
+        return PlainExchange(spec.plain)
+    return ScramExchange(next(known for known in ScramHash if known.label == mechanism))
 
 
 def _check_size(token: bytes) -> None:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from console.embedded.clock import Clock
+from console.embedded.state import View
 from console.model.quota import (
     CONSUMER_BYTE_RATE,
     CONTROLLER_MUTATION_RATE,
     PRODUCER_BYTE_RATE,
     REQUEST_PERCENTAGE,
     Effective,
-    QuotaEntity,
-    QuotaValues,
     effective,
 )
 
@@ -141,47 +140,14 @@ _PERCENT = 100.0
 _EXEMPT = frozenset({"sasl_handshake", "sasl_authenticate"})
 
 
-class QuotaView(Protocol):
-    """What throttling needs of a broker's view."""
+class Requester(NamedTuple):
+    """Who sent a request, and what the broker that was asked knows. principal: ``User:name``."""
 
-    @property
-    def quotas(self) -> Mapping[QuotaEntity, QuotaValues]:
-        """Quotas by entity."""
-        ...
-
-    @property
-    def offset(self) -> int:
-        """The end of the log."""
-        ...
-
-
-class Request(Protocol):
-    """What throttling needs of a request."""
-
-    @property
-    def broker_id(self) -> int:
-        """The broker that was asked."""
-        ...
-
-    @property
-    def principal(self) -> str:
-        """``User:name``."""
-        ...
-
-    @property
-    def client_id(self) -> str:
-        """The client id."""
-        ...
-
-    @property
-    def view(self) -> QuotaView:
-        """What the broker knows."""
-        ...
-
-    @property
-    def clock(self) -> Clock:
-        """The cluster's clock."""
-        ...
+    broker_id: int
+    principal: str
+    client_id: str
+    view: View
+    clock: Clock
 
 
 class _Sharers(NamedTuple):
@@ -202,18 +168,18 @@ class Throttling:
         self._limits: dict[tuple[str, str, str], Effective | None] = {}
         self._limits_of = -1
 
-    def limit(self, context: Request, key: str) -> Effective | None:
+    def limit(self, requester: Requester, key: str) -> Effective | None:
         """Return the quota for the client, as the broker that was asked knows it; None for none."""
-        view = context.view
+        view = requester.view
         if view.offset != self._limits_of or len(self._limits) > _MAX_CACHED:
             self._limits.clear()
             self._limits_of = view.offset
-        wanted = (_user(context), context.client_id, key)
+        wanted = (_user(requester), requester.client_id, key)
         if wanted not in self._limits:
             self._limits[wanted] = effective(view.quotas, *wanted)
         return self._limits[wanted]
 
-    def charge(self, context: Request, api: str, size: int, payload: Any, ran: float) -> tuple[Any, float]:
+    def charge(self, requester: Requester, api: str, size: int, payload: Any, ran: float) -> tuple[Any, float]:
         """Count a request and its answer against the client's quotas.
 
         Args:
@@ -225,56 +191,56 @@ class Throttling:
             The response to send, and the seconds to throttle the client.
         """
         # There is no user yet whose quota could count.
-        if not context.principal or api in _EXEMPT:
+        if not requester.principal or api in _EXEMPT:
             return payload, 0.0
         # The request quota never throttles for longer than a window.
-        wait = min(self._record(context, REQUEST_PERCENTAGE, ran * _PERCENT), WINDOW)
+        wait = min(self._record(requester, REQUEST_PERCENTAGE, ran * _PERCENT), WINDOW)
         if api == "produce":
-            wait = max(wait, self._record(context, PRODUCER_BYTE_RATE, size))
+            wait = max(wait, self._record(requester, PRODUCER_BYTE_RATE, size))
         elif api == "fetch":
             carried = sum(len(part.records or b"") for topic in payload.responses for part in topic.partitions)
-            wait = max(wait, self._record(context, CONSUMER_BYTE_RATE, carried))
+            wait = max(wait, self._record(requester, CONSUMER_BYTE_RATE, carried))
             if wait:  # an empty answer with the throttle time; its records do not count
                 # Kafka measures before it sends: a throttled client gets no records, and its next request must not pay
                 # for them again.
-                self._record(context, CONSUMER_BYTE_RATE, -carried)
+                self._record(requester, CONSUMER_BYTE_RATE, -carried)
                 payload = replace(payload, responses=())
         return payload, wait
 
-    def most_to_fetch(self, context: Request) -> int | None:
+    def most_to_fetch(self, requester: Requester) -> int | None:
         """Return the most bytes of one Fetch that the quota allows at all; None for no limit."""
-        found = self.limit(context, CONSUMER_BYTE_RATE)
+        found = self.limit(requester, CONSUMER_BYTE_RATE)
         return None if found is None else int(found.value * SPAN)
 
-    def mutations_allowed(self, context: Request) -> float:
+    def mutations_allowed(self, requester: Requester) -> float:
         """Return the seconds until further partition changes are accepted (THROTTLING_QUOTA_EXCEEDED); 0 for now."""
-        bucket = self._bucket(context)
+        bucket = self._bucket(requester)
         return 0.0 if bucket is None else bucket.wait()
 
-    def count_mutations(self, context: Request, partitions: int) -> float:
+    def count_mutations(self, requester: Requester, partitions: int) -> float:
         """Count partition changes, and return the seconds to throttle the client."""
-        bucket = self._bucket(context)
+        bucket = self._bucket(requester)
         if bucket is None:
             return 0.0
         bucket.take(partitions)
         return bucket.wait()
 
-    def _bucket(self, context: Request) -> TokenBucket | None:
-        found, now = self.limit(context, CONTROLLER_MUTATION_RATE), context.clock.time()
+    def _bucket(self, requester: Requester) -> TokenBucket | None:
+        found, now = self.limit(requester, CONTROLLER_MUTATION_RATE), requester.clock.time()
         if found is None:
             return None
         # The controller counts the changes that come through any broker.
-        sharers = _sharers(context, found)._replace(broker=0)
+        sharers = _sharers(requester, found)._replace(broker=0)
         bucket = self._buckets.setdefault(sharers, TokenBucket(found.value, now))
         bucket.fill(found.value, now)
         return bucket
 
-    def _record(self, context: Request, key: str, amount: float) -> float:
-        found = self.limit(context, key)
+    def _record(self, requester: Requester, key: str, amount: float) -> float:
+        found = self.limit(requester, key)
         if found is None:
             return 0.0
-        now = context.clock.time()
-        rate = self._rates.setdefault(_sharers(context, found), Rate())
+        now = requester.clock.time()
+        rate = self._rates.setdefault(_sharers(requester, found), Rate())
         rate.record(amount, now)
         if len(self._rates) > MAX_KEPT:
             self._forget()
@@ -286,14 +252,14 @@ class Throttling:
         self._rates = dict(newest[len(newest) // 2 :])
 
 
-def _user(context: Request) -> str:
-    return context.principal.partition(":")[2]
+def _user(requester: Requester) -> str:
+    return requester.principal.partition(":")[2]
 
 
-def _sharers(context: Request, found: Effective) -> _Sharers:
-    user, client = _user(context), context.client_id
+def _sharers(requester: Requester, found: Effective) -> _Sharers:
+    user, client = _user(requester), requester.client_id
     return _Sharers(
-        context.broker_id,
+        requester.broker_id,
         found.key,
         None if found.shared == "client-id" else user,
         None if found.shared == "user" else client,

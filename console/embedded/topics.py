@@ -252,11 +252,11 @@ class MutationQuota:
         throttling = self._context.cluster.throttling
         # Refused before it is counted: a client that keeps trying does not dig itself deeper.
         if self._strict:
-            wait = throttling.mutations_allowed(self._context)
+            wait = throttling.mutations_allowed(self._context.requester)
             if wait > 0:
                 self._wait = wait
                 return Refusal(ErrorCode.throttling_quota_exceeded)
-        counted = throttling.count_mutations(self._context, partitions)
+        counted = throttling.count_mutations(self._context.requester, partitions)
         if not self._strict:
             self._wait = counted
         return None

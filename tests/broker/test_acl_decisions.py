@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from console.embedded.acls import StandardAuthorizer
+from console.embedded.authorizer import StandardAuthorizer
 from console.embedded.spec import release
 from console.embedded.state import ClusterState
 from console.model.acl import Acl

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import pytest
 
-from console.embedded.acls import StandardAuthorizer
+from console.embedded.authorizer import StandardAuthorizer
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.scenarios.seed import add_topic, topic_id
 from console.embedded.spec import ANONYMOUS, ClusterSpec, release

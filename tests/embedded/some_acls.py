@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from console.embedded.scenarios.large import LargeAcls
+from console.embedded.large_tables import LargeAcls
 from console.model.acl import Acl, AclFilter
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from console.embedded.acls import acls_of, acls_on, matches, matching_acls, pattern_of
 from console.embedded.brokers import EmbeddedCluster
+from console.embedded.large_tables import LargeAcls
 from console.embedded.scenarios import large
-from console.embedded.scenarios.large import LargeAcls
 from console.embedded.spec import ClusterSpec, release
 from console.embedded.state import ClusterState, View
 from console.model.acl import Acl, AclFilter

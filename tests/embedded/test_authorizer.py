@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.embedded.acls import StandardAuthorizer, matches
+from console.embedded.acls import matches
+from console.embedded.authorizer import StandardAuthorizer
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.spec import ClusterSpec, release
 from console.embedded.state import ClusterState, View

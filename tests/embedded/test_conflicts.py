@@ -112,7 +112,7 @@ def _value(value: object, slot: Slot) -> object:
 @pytest.fixture
 async def cluster() -> AsyncIterator[EmbeddedCluster]:
     async with EmbeddedCluster(ClusterSpec(brokers=2)) as running:
-        running.pipeline.recorder = Recording()
+        running.pipeline.record = Recording().add
         yield running
 
 
@@ -184,7 +184,8 @@ async def one_round(cluster: EmbeddedCluster, client: AdminClient, number: int, 
     if not staging.added:
         seen["nothing to do"] += 1
         return
-    cluster.pipeline.recorder = recording = Recording()
+    recording = Recording()
+    cluster.pipeline.record = recording.add
     watch = Watch(cluster, recording)
     stop = state.subscribe(watch.changed)
     victims = rng.sample(staging.added, rng.randint(1, min(2, len(staging.added))))

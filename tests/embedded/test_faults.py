@@ -259,7 +259,8 @@ def _key(api: str) -> int:
 
 
 async def test_a_recording_is_saved_and_replayed(cluster: EmbeddedCluster, tmp_path: Path) -> None:
-    cluster.pipeline.recorder = recording = Recording()
+    recording = Recording()
+    cluster.pipeline.record = recording.add
     async with RawClient(cluster, 1) as client, RawClient(cluster, 3) as other:
         await client.ask("update_features", 1, share_on)
         client.send(framed(header(18, 0)))

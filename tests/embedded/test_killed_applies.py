@@ -112,14 +112,15 @@ async def measured(cluster: EmbeddedCluster, runs: ForkedRuns) -> Moments:
     """Run one to its end."""
     began: list[float] = []
     clock = asyncio.get_running_loop().time
-    cluster.pipeline.recorder = recording = Recording()
+    recording = Recording()
+    cluster.pipeline.record = recording.add
     cluster.faults.add(Fault(Meanwhile(lambda _state: began.append(clock())), api=FIRST, nth=1))
     await runs.start("run", "-b", cluster.bootstrap, "-e", script(1))
     assert await runs.ended() == 0, runs.output
     taken = clock() - began[0]
     cluster.faults.clear()
     apis = [entry.api for entry in recording]
-    cluster.pipeline.recorder = None
+    cluster.pipeline.record = None
     return Moments(len(apis) - apis.index(FIRST), taken)
 
 

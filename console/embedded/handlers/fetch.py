@@ -149,7 +149,7 @@ def _enough(found: tuple[TopicRead, ...], min_bytes: int) -> bool:
 
 def _read_once(request: Any, context: RequestContext) -> tuple[TopicRead, ...]:
     left = min(getattr(request, "max_bytes", MAX_BYTES), MAX_BYTES)
-    within_quota = context.cluster.throttling.most_to_fetch(context)
+    within_quota = context.cluster.throttling.most_to_fetch(context.requester)
     if within_quota is not None:
         left = min(left, within_quota)
     topics: list[TopicRead] = []
