@@ -98,19 +98,35 @@ def with_session(found: Iterable[Module]) -> list[str]:
     """Return the functions that take a `Session`, its reader, or a value that holds one, as ``path: name``.
 
     A value holds one where a field of its class, or a parameter of its ``__init__``, is annotated with it. Names count
-    as modules import them from `console.session`: Spark has sessions, and fetches have.
+    as modules import them from `console.session`: Spark has sessions, and fetches have. A value counts by its name,
+    unless a module means another class by it, which holds none.
     """
     modules_ = list(found)
     owners = {module.path: owners_in(module) for module in modules_}
-    holders = {
-        each.name for module in modules_ for each in classes(module) if owners[module.path] & names_in_fields(each)
-    }
+    holding: dict[Path, set[str]] = {}
+    without: dict[Path, set[str]] = {}
+    for module in modules_:
+        for each in classes(module):
+            holds = bool(owners[module.path] & names_in_fields(each))
+            (holding if holds else without).setdefault(module.path, set()).add(each.name)
+    holders = frozenset(chain.from_iterable(holding.values()))
     return [
         f"{module.path}: {function.name}"
         for module in modules_
+        for names in [owners[module.path] | (holders - namesakes(module, without))]
         for function in functions(module)
-        if any(names_in(each.annotation) & (owners[module.path] | holders) for each in parameters(function))
+        if any(names_in(each.annotation) & names for each in parameters(function))
     ]
+
+
+def namesakes(module: Module, without: Mapping[Path, set[str]]) -> set[str]:
+    """Return the names by which a module means classes that hold no session. without: those of each module."""
+    found = set(without.get(module.path, ()))
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            there = without.get(Path(*node.module.split(".")).with_suffix(".py"), set())
+            found |= {each.asname or each.name for each in node.names if each.name in there}
+    return found
 
 
 OWNERS = frozenset({"Session", "SnapshotReader"})

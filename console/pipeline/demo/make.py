@@ -112,7 +112,7 @@ class _Day:
         self._changes = 0
         self._now = begin
         self._who = ""
-        cluster.pipeline.record = self.record
+        cluster.pipeline.record = self.add
         if self.metadata is not None:
             self.metadata.begin(cluster.state, begin)
             log = self.metadata
