@@ -11,9 +11,10 @@ from console.language.quoting import quote, quote_beside_equals
 
 if TYPE_CHECKING:
     from console.answers.results import Result
+    from console.contexts import Context
     from console.language.statements import Statement
     from console.model.changes import Outcome
-    from console.session.session import Session
+    from console.session.snapshot_reader import Client
 
 Statements = tuple[str, ...]
 KAFKA = "kafka"
@@ -30,6 +31,31 @@ class Changed(NamedTuple):
     outcomes: tuple[Outcome, ...] = ()
 
 
+class Change(NamedTuple):
+    """What an action changes: the command reads what the statements need, stages, checks and applies them.
+
+    The report is printed, unless the form is Kafka's.
+
+    Attributes:
+        texts: statements of the command language, which become one plan.
+        ask: whether a plain yes is asked for first, unless --yes was given.
+        then: shows how it went, and returns the exit code; None where the report says all of it.
+    """
+
+    texts: Statements
+    ask: bool = False
+    then: Callable[[Changed], Awaitable[int]] | None = None
+
+
+class Answers(NamedTuple):
+    """What an action prints in kac's own forms: the answers to queries of the command language. All are read at once.
+
+    The exit code is 0 if all are answered, 1 if something could not be read, 3 with --exit-code: something is denied.
+    """
+
+    queries: Sequence[Statement]
+
+
 class Running(Protocol):
     """A noun's command while it runs, as the functions of `Noun.carried` use it."""
 
@@ -38,36 +64,6 @@ class Running(Protocol):
     @property
     def is_kafka(self) -> bool:
         """Whether it stands in for Kafka's own tool."""
-        ...
-
-    async def answered(self, session: Session, queries: Sequence[Statement]) -> int:
-        """Read what queries need and print their answers.
-
-        Args:
-            queries: from `console.language.grammar.parse`; all are read at once.
-
-        Returns:
-            The exit code: 0 answered, 1 something could not be read, 3 with --exit-code: something is denied.
-
-        Raises:
-            AdminError: the cluster can't be reached.
-        """
-        ...
-
-    async def changed(self, session: Session, texts: Statements, *, ask: bool = False) -> Changed:
-        """Read what statements need, stage, check and apply them. The report is printed, unless the form is Kafka's.
-
-        Args:
-            texts: statements of the command language, which become one plan.
-            ask: whether a plain yes is asked for first, unless --yes was given.
-
-        Returns:
-            How it went, see `Changed`. With --validate-only it is checked and not sent.
-
-        Raises:
-            LanguageError: a statement names what the cluster does not have, or the operator did not consent.
-            Refused, AdminError: as the session raises them.
-        """
         ...
 
     def show(self, results: Sequence[Result]) -> None:
@@ -83,8 +79,8 @@ class Running(Protocol):
         ...
 
 
-Carry = Callable[[Running, "Session"], Awaitable[int]]
-"""Carries out an action and returns the exit code."""
+Carry = Callable[[Running, "Client", "Context"], Awaitable[int | Change | Answers]]
+"""Carries out an action: reads what it needs and returns the exit code, or what the command is still to do."""
 
 
 class OptionsError(Exception):

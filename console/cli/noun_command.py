@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 from msgspec import Struct, field
 
 from console.answers.data_forms import write
-from console.cli.noun import KAFKA, Carry, Changed, Noun, OptionsError, Statements
+from console.cli.noun import KAFKA, Answers, Carry, Change, Changed, Noun, OptionsError, Running, Statements
 from console.language.errors import CommandError, LanguageError
 from console.language.grammar import parse
 from console.language.needs import needs_of_script
@@ -21,7 +21,7 @@ from console.present.failures import failure_text
 from console.present.text import clean
 from console.session.reading import read_needs
 from console.session.session import Session
-from console.session.snapshot_reader import Refused
+from console.session.snapshot_reader import Refused, SnapshotReader
 from console.session.terminal_front import Operator, Terminal, TerminalFront
 from console.terminal import stderr, stdout, width_of, write_folded, write_tabbed
 
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from console.model.snapshot import Snapshot
     from console.plan.edits import Edit
     from console.plan.plan import StageReport
-    from console.plan.settle import ApplyReport
+    from console.plan.settle import ApplyOptions, ApplyReport
+    from console.session.apply_flow import Asks
+    from console.session.snapshot_reader import Client
 
 DONE, FAILED, USAGE, DENIED = 0, 1, 2, 3
 
@@ -70,18 +72,12 @@ class NounCommand(Struct):
         Returns:
             The exit code: 0 done, 1 failed, 2 not understood and nothing done, 3 with --exit-code: something is denied.
         """
-        texts: Statements = ()
-        statements: Sequence[Statement] = ()
         try:
             action = self.noun.action_of(self.given)
             if (lines := self.noun.offline(self.given, action)) is not None:
                 self.lines(lines)
                 return DONE
-            carry = self.noun.carried(self.given, action)
-            if carry is None:
-                self._need_own_form(action)
-                texts = self.noun.statements(self.given, action)
-                statements = parse("\n".join(texts))
+            carry = self.noun.carried(self.given, action) or self._by_language(action)
         except OptionsError as error:
             return self.refuse(str(error))
         except LanguageError as error:
@@ -92,8 +88,7 @@ class NounCommand(Struct):
             return USAGE
         client = connect(chosen)
         try:
-            session = Session(client, chosen, self.noun.name)
-            return asyncio.run(self._on(session, action, texts, statements, carry))
+            return asyncio.run(self._on(client, chosen, carry))
         finally:
             client.close()
 
@@ -109,42 +104,47 @@ class NounCommand(Struct):
         if self.is_kafka:
             raise OptionsError(f"kac {self.noun.name} has no --output kafka for {action}")
 
-    async def _on(
-        self,
-        session: Session,
-        action: str,
-        texts: Statements,
-        statements: Sequence[Statement],
-        carry: Carry | None,
-    ) -> int:
+    def _by_language(self, action: str) -> Carry:
+        """Return what carries out an action that is statements alone. Raises OptionsError, LanguageError."""
+        self._need_own_form(action)
+        texts = self.noun.statements(self.given, action)
+        statements = parse("\n".join(texts))
+
+        async def carry(_command: Running, client: Client, context: Context) -> int | Change | Answers:
+            if any(isinstance(each, QueryStatement) for each in statements):
+                return Answers(statements)
+            if await self._is_needless(client, context):
+                return DONE
+            return Change(texts, ask=action in self.noun.destructive)
+
+        return carry
+
+    async def _on(self, client: Client, context: Context, carry: Carry) -> int:
         from console.admin.errors import AdminError
 
+        session = Session(client, context, self.noun.name)
         try:
-            if carry is not None:
-                return await carry(self, session)
-            await read_needs(session, needs_of_script(statements))
-            if queries := [each for each in statements if isinstance(each, QueryStatement)]:
-                return self._answer(session.snapshot, queries)
-            if await self._is_needless(session):
-                return DONE
-            return await self._change(session, texts, statements, ask=action in self.noun.destructive)
+            step = await carry(self, client, context)
+            if isinstance(step, Answers):
+                await read_needs(session, needs_of_script(step.queries))
+                return self._answer(session.snapshot, step.queries)
+            if isinstance(step, Change):
+                changed = await self._changed(session, step)
+                return changed.code if step.then is None else await step.then(changed)
         except OptionsError as error:
             return self.refuse(str(error))
         except LanguageError as error:
             self._complain_of(error)
         except (AdminError, Refused) as error:
             self.complain(failure_text(error.failure))
+        else:
+            return step
         return FAILED
 
-    async def answered(self, session: Session, queries: Sequence[Statement]) -> int:
-        """Read what queries need and print their answers, see `Running.answered`."""
-        await read_needs(session, needs_of_script(queries))
-        return self._answer(session.snapshot, [each for each in queries if isinstance(each, QueryStatement)])
-
-    def _answer(self, snapshot: Snapshot, queries: Sequence[QueryStatement]) -> int:
+    def _answer(self, snapshot: Snapshot, statements: Sequence[Statement]) -> int:
         from console.answers.queries import answer
 
-        results = [answer(query, snapshot) for query in queries]
+        results = [answer(each, snapshot) for each in statements if isinstance(each, QueryStatement)]
         write(results, self.given.output, self.out)
         problems = [problem for result in results for problem in result.problems]
         if self.given.output == "csv":
@@ -158,33 +158,36 @@ class NounCommand(Struct):
             return DENIED if is_denied(results) else DONE
         return DONE
 
-    async def _is_needless(self, session: Session) -> bool:
+    async def _is_needless(self, client: Client, context: Context) -> bool:
         """Return whether --if-exists or --if-not-exists makes the statement needless, and print it if so."""
         if_exists, if_not = (getattr(self.given, name, False) for name in ("if_exists", "if_not_exists"))
         if not (if_exists or if_not):
             return False
         topic = self.given.topic
-        await session.read_topics([topic])
-        exists = topic in session.snapshot.topics
+        reader = SnapshotReader(client, context)
+        await reader.read_cluster()  # whether another cluster has the topic says nothing
+        await reader.read_topics([topic])
+        exists = topic in reader.snapshot.topics
         if (if_exists and not exists) or (if_not and exists):
             self.complain(f"topic {topic} {'exists already' if exists else 'does not exist'}: nothing to do")
             return True
         return False
 
-    async def changed(self, session: Session, texts: Statements, *, ask: bool = False) -> Changed:
-        """Read what statements need, stage, check and apply them, see `Running.changed`."""
-        statements = parse("\n".join(texts))
-        await read_needs(session, needs_of_script(statements))
-        code = await self._change(session, texts, statements, ask=ask)
-        outcomes = (outcome for report in self.reports for result in report.results for outcome in result.outcomes)
-        return Changed(code, any(report.sent for report in self.reports), tuple(outcomes))
+    async def _changed(self, session: Session, change: Change) -> Changed:
+        """Read what statements need, stage, check and apply them; with --validate-only they are checked and not sent.
 
-    async def _change(self, session: Session, texts: Statements, statements: Sequence[Statement], *, ask: bool) -> int:
+        Raises:
+            LanguageError: a statement names what the cluster does not have, or the operator did not consent.
+            Refused, AdminError: as the session raises them.
+        """
         from console.language.interpret import to_edits
         from console.language.secret_values import resolve_secrets
+        from console.session.apply_flow import Flags, NotApplied, apply_flow
         from console.session.applying import check_plan
         from console.session.former_changes import former_lines
 
+        statements = parse("\n".join(change.texts))
+        await read_needs(session, needs_of_script(statements))
         for line in await former_lines(session):
             self.complain(line)
         edits: list[Edit] = []
@@ -193,36 +196,43 @@ class NounCommand(Struct):
             secrets = await resolve_secrets(statement, self._ask)
             edits += to_edits(statement, session.snapshot, plan=session.plan, secrets=secrets)
         if self._refusals(session.stage(edits)):  # all at once: there may be thousands
-            return FAILED
+            return Changed(FAILED)
         if not session.plan:
-            return DONE
+            return Changed(DONE)
         if self.given.validate_only:
-            return self._show(await check_plan(session), "check")
-        return await self._apply(session, texts, ask)
+            return self._ended(self._show(await check_plan(session), "check"))
+        front = self._front(session.context, change.texts)
+        options, asks = self._consent(ask=change.ask)
+        try:
+            reports = await apply_flow(session, front, options, asks, Flags(confirm="write --yes"))
+        except NotApplied as refused:
+            raise CommandError(refused.message, refused.hint) from None
+        return self._ended(DONE if reports[-1].ok else FAILED)
 
-    async def _apply(self, session: Session, texts: Statements, ask: bool) -> int:
-        """Apply the plan; return the exit code.
+    def _ended(self, code: int) -> Changed:
+        """Return how a change went, by the reports."""
+        outcomes = (outcome for report in self.reports for result in report.results for outcome in result.outcomes)
+        return Changed(code, any(report.sent for report in self.reports), tuple(outcomes))
+
+    def _front(self, context: Context, texts: Statements) -> TerminalFront:
+        def show(report: ApplyReport) -> None:
+            self._show(report, "apply")
+
+        return TerminalFront(context.name, self.operator, show, self.complain, [f"  {text}" for text in texts])
+
+    def _consent(self, *, ask: bool) -> tuple[ApplyOptions, Asks]:
+        """Return what was accepted beforehand, and what is asked.
 
         What can't be undone asks first, and so does a context that wants its name typed, unless --yes was given. In
         place of Kafka's own tool nothing is asked, and warnings are printed; those that have to be typed still need
         --accept.
         """
         from console.plan.settle import ApplyOptions
-        from console.session.apply_flow import Asks, Flags, NotApplied, apply_flow
+        from console.session.apply_flow import Asks
 
-        def show(report: ApplyReport) -> None:
-            self._show(report, "apply")
-
-        front = TerminalFront(session.context.name, self.operator, show, self.complain, [f"  {text}" for text in texts])
-        yes = self.given.yes
-        own = not self.is_kafka
-        asks = Asks(plan=ask and own, name=not yes, risks=own, over=own, silent=yes)
-        options = ApplyOptions(risks=frozenset(name for name in self.given.accept.split(",") if name))
-        try:
-            reports = await apply_flow(session, front, options, asks, Flags(confirm="write --yes"))
-        except NotApplied as refused:
-            raise CommandError(refused.message, refused.hint) from None
-        return DONE if reports[-1].ok else FAILED
+        own, yes = not self.is_kafka, self.given.yes
+        accepted = frozenset(name for name in self.given.accept.split(",") if name)
+        return ApplyOptions(risks=accepted), Asks(plan=ask and own, name=not yes, risks=own, over=own, silent=yes)
 
     def _refusals(self, report: StageReport) -> bool:
         from console.present import names

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from console.answers.results import Detail
 from console.cli.kafka_tools.aligned import columns, safe, widest
 from console.cli.kafka_tools.java_errors import exception
-from console.cli.noun import Running
+from console.cli.noun import Answers, Change, Changed, Running
 from console.model.changes import BrokerTarget
-from console.model.cluster import Broker
+from console.model.cluster import Broker, ClusterInfo
 from console.model.failure import Failure
+from console.session.snapshot_reader import SnapshotReader
 
 if TYPE_CHECKING:
-    from console.session.session import Session
+    from console.contexts import Context
+    from console.session.snapshot_reader import Client
 
 DONE, FAILED = 0, 1
 
 
-async def cluster_id(command: Running, session: Session) -> int:
+async def read_cluster(client: Client, context: Context) -> ClusterInfo:
+    """Return the brokers and the cluster's id. Raises Refused where it is not the context's cluster, AdminError."""
+    reader = SnapshotReader(client, context)
+    await reader.read_cluster()
+    return reader.snapshot.cluster
+
+
+async def cluster_id(command: Running, client: Client, context: Context) -> int:
     """Print the cluster's id; return the exit code."""
-    await session.read_cluster()
-    found = session.snapshot.cluster.cluster_id
+    found = (await read_cluster(client, context)).cluster_id
     if command.is_kafka:
         text = f"Cluster ID: {safe(found)}" if found else "No cluster ID found. The Kafka version is probably too old."
         command.lines((text,))
@@ -31,10 +40,9 @@ async def cluster_id(command: Running, session: Session) -> int:
     return DONE
 
 
-async def list_endpoints(command: Running, session: Session) -> int:
-    """Print the brokers with their addresses; return the exit code."""
-    await session.read_cluster()
-    cluster = session.snapshot.cluster
+async def list_endpoints(command: Running, client: Client, context: Context) -> int | Answers:
+    """Print the brokers with their addresses, in kac's own forms as ``list brokers`` does."""
+    cluster = await read_cluster(client, context)
     fenced = command.given.include_fenced_brokers
     if fenced and not cluster.shows_fenced:
         command.complain("this server does not report fenced brokers")
@@ -44,7 +52,7 @@ async def list_endpoints(command: Running, session: Session) -> int:
         return DONE
     from console.language.grammar import parse
 
-    return await command.answered(session, parse("list brokers"))
+    return Answers(parse("list brokers"))
 
 
 def endpoint_lines(brokers: Sequence[Broker]) -> list[str]:
@@ -67,19 +75,21 @@ def endpoint_lines(brokers: Sequence[Broker]) -> list[str]:
     return [columns(widths, row) for row in (header, *rows)]
 
 
-async def unregister(command: Running, session: Session) -> int:
-    """Remove a broker's registration; return the exit code."""
+async def unregister(command: Running, client: Client, context: Context) -> int | Change:
+    """Remove a broker's registration."""
     number = command.given.id
     text = f"unregister broker {number}"
     if not command.is_kafka:
-        return (await command.changed(session, (text,), ask=True)).code
-    await session.read_cluster()
-    cluster = session.snapshot.cluster
+        return Change((text,), ask=True)
+    cluster = await read_cluster(client, context)
     if cluster.shows_fenced and not any(each.id == number for each in cluster.brokers):
         missing = Failure("BROKER_ID_NOT_REGISTERED", f"Broker ID {number} is not currently registered", "")
         command.lines((), (exception(missing, own_text=True),))
         return FAILED
-    changed = await command.changed(session, (text,))
+    return Change((text,), then=partial(_unregistered, command, number))
+
+
+async def _unregistered(command: Running, number: int, changed: Changed) -> int:
     for outcome in changed.outcomes:
         if isinstance(outcome.target, BrokerTarget) and not command.given.validate_only:
             if outcome.ok:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from console.answers.results import Column, Row, Table
 from console.cli.kafka_tools.aligned import left, safe
 from console.cli.kafka_tools.feature_levels import level_text, name_and_level, release_levels
-from console.cli.noun import Carry, OptionsError, Running
+from console.cli.noun import Carry, Change, Changed, OptionsError, Running
 from console.language.quoting import quote
 from console.model.changes import FeatureTarget
 from console.model.cluster import ClusterFeatures, NodeFeatures
@@ -17,16 +18,17 @@ from console.model.feature_levels import METADATA_VERSION, level_name
 from console.model.numbers import Data
 
 if TYPE_CHECKING:
-    from console.session.session import Session
+    from console.contexts import Context
+    from console.session.snapshot_reader import Client
 
 DONE, FAILED = 0, 1
 
 
-async def describe(command: Running, session: Session) -> int:
+async def describe(command: Running, client: Client, _context: Context) -> int:
     """Print the features; return the exit code."""
     from console.admin.features import describe_features
 
-    features = await session.client.run(describe_features)
+    features = await client.run(describe_features)
     node = _node(features, command.given.node_id)
     if command.is_kafka:
         command.lines(feature_lines(features, node.supported))
@@ -76,8 +78,8 @@ def changes(given: argparse.Namespace, action: str) -> Carry:
     """Return the function that finalizes the levels that the options ask for. Raises OptionsError."""
     levels = wanted_levels(given, action)
 
-    async def carry(command: Running, session: Session) -> int:
-        return await _change(command, session, action, levels)
+    async def carry(command: Running, client: Client, _context: Context) -> int | Change:
+        return await _change(command, client, action, levels)
 
     return carry
 
@@ -102,13 +104,13 @@ def wanted_levels(given: argparse.Namespace, action: str) -> dict[str, int]:
     return levels
 
 
-async def _change(command: Running, session: Session, action: str, levels: Mapping[str, int]) -> int:
+async def _change(command: Running, client: Client, action: str, levels: Mapping[str, int]) -> int | Change:
     from console.admin.features import describe_features
 
     given = command.given
     if given.metadata is not None and command.is_kafka:
         command.lines((" `metadata` flag is deprecated and may be removed in a future release.",))
-    finalized = (await session.client.run(describe_features)).finalized
+    finalized = (await client.run(describe_features)).finalized
     problems = {name: _against(action, finalized.get(name, 0), level) for name, level in levels.items()}
     if any(problems.values()):
         if not command.is_kafka:
@@ -116,18 +118,24 @@ async def _change(command: Running, session: Session, action: str, levels: Mappi
         why = next(f"{name}: {why}" for name, why in problems.items() if why)
         return _show(command, action, levels, dict.fromkeys(levels, why))
     moved = {name: level for name, level in levels.items() if finalized.get(name, 0) != level}
-    found: dict[str, str] = dict.fromkeys(levels, "")
     if moved:
         text = " ".join(f"{quote(name)}={level}" for name, level in moved.items())
-        changed = await command.changed(session, (f"feature set {text}",))
-        if not command.is_kafka or not changed.outcomes:
-            return changed.code
-        for outcome in changed.outcomes:
-            if isinstance(outcome.target, FeatureTarget) and not outcome.ok:
-                found[outcome.target.name] = str(outcome.failure or outcome.status.value)
-    elif not command.is_kafka:
-        command.complain("not needed: all are at these levels already")
-    return _show(command, action, levels, found) if command.is_kafka else DONE
+        return Change((f"feature set {text}",), then=partial(_changed, command, action, levels))
+    if command.is_kafka:
+        return _show(command, action, levels, {})
+    command.complain("not needed: all are at these levels already")
+    return DONE
+
+
+async def _changed(command: Running, action: str, levels: Mapping[str, int], changed: Changed) -> int:
+    if not command.is_kafka or not changed.outcomes:
+        return changed.code
+    found = {
+        outcome.target.name: str(outcome.failure or outcome.status.value)
+        for outcome in changed.outcomes
+        if isinstance(outcome.target, FeatureTarget) and not outcome.ok
+    }
+    return _show(command, action, levels, found)
 
 
 def _against(action: str, now: int, level: int) -> str:
@@ -140,6 +148,7 @@ def _against(action: str, now: int, level: int) -> str:
 
 
 def _show(command: Running, action: str, levels: Mapping[str, int], problems: Mapping[str, str]) -> int:
+    """Print a change as kafka-features does, and return the exit code. problems: feature -> why it failed."""
     out = change_lines(action, levels, problems, dry_run=command.given.validate_only)
     failed = sum(1 for why in problems.values() if why)
     command.lines(out, [f"{failed} out of {len(levels)} operation(s) failed."] if failed else ())

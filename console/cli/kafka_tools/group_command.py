@@ -7,18 +7,18 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from console.cli.kafka_tools import group_lines
+from console.cli.kafka_tools.cluster_command import read_cluster
 from console.cli.kafka_tools.consumer_groups import (
     chosen_states,
     chosen_types,
 )
 from console.cli.kafka_tools.group_lines import Lines, is_consumers
-from console.cli.noun import OptionsError, Running
-from console.model.cluster import Group
+from console.cli.noun import Answers, OptionsError, Running
+from console.model.cluster import Broker, Group
 from console.model.failure import Failure
 
 if TYPE_CHECKING:
-    from console.model.cluster import ClusterInfo
-    from console.session.session import Session
+    from console.contexts import Context
     from console.session.snapshot_reader import Client
 
 DONE, FAILED = 0, 1
@@ -26,10 +26,10 @@ _AT_ONCE = 8
 T = TypeVar("T")
 
 
-async def list_(command: Running, session: Session) -> int:
+async def list_(command: Running, client: Client, context: Context) -> int:
     """Print the groups of consumers as kafka-consumer-groups --list; return the exit code."""
     given = command.given
-    groups, failures = await _listed(session)
+    groups, failures = await _listed(client, context)
     states, types = chosen_states(given), {type_.lower() for type_ in chosen_types(given)}
     found = [
         group
@@ -40,13 +40,14 @@ async def list_(command: Running, session: Session) -> int:
     return _complain(command, failures)
 
 
-async def _listed(session: Session) -> tuple[list[Group], Mapping[str, Failure]]:
+async def _listed(client: Client, context: Context) -> tuple[list[Group], Mapping[str, Failure]]:
     from console.admin.groups import list_groups
+    from console.session.snapshot_reader import SnapshotReader
 
-    listing = await session.client.run(list_groups)
+    listing = await client.run(list_groups)
     failures = listing.failures
     if not listing.groups and not failures:
-        failures = await session.why_no_groups()
+        failures = await SnapshotReader(client, context).why_no_groups()
     return [group for group in listing.groups.values() if is_consumers(group)], failures
 
 
@@ -58,11 +59,11 @@ def _complain(command: Running, failures: Mapping[str, Failure]) -> int:
     return FAILED if failures else DONE
 
 
-async def chosen_groups(command: Running, session: Session) -> tuple[str, ...]:
+async def chosen_groups(command: Running, client: Client, context: Context) -> tuple[str, ...]:
     """Return the sorted names of the groups that are meant. Raises OptionsError where --all-groups can't list all."""
     if not command.given.all_groups:
         return tuple(sorted(dict.fromkeys(command.given.group)))
-    groups, failures = await _listed(session)
+    groups, failures = await _listed(client, context)
     if _complain(command, failures):
         raise OptionsError("not all groups are known: nothing was done")
     return tuple(group.name for group in groups)
@@ -81,27 +82,23 @@ async def _each(names: Iterable[str], read: Callable[[str], Awaitable[T]]) -> li
 # -- describe ----------------------------------------------------------------------------------------------------------
 
 
-async def describe(command: Running, session: Session) -> int:
+async def describe(command: Running, client: Client, context: Context) -> int | Answers:
     """Print offsets, members or states as kafka-consumer-groups --describe; return the exit code.
 
     With --all-groups it has kac's own forms, too.
     """
-    names = await chosen_groups(command, session)
+    names = await chosen_groups(command, client, context)
     if not command.is_kafka:
-        return await _described_in_own_form(command, session, names)
-    given = command.given
-    if given.state is not None:
-        await session.read_cluster()
+        return _in_own_form(names)
+    brokers = (await read_cluster(client, context)).brokers if command.given.state is not None else ()
     code = DONE
-    for lines, failed in await _each(
-        names, lambda name: _described(command, session.client, session.snapshot.cluster, name)
-    ):
+    for lines, failed in await _each(names, lambda name: _described(command, client, brokers, name)):
         command.lines(lines.out, lines.err)
         code = FAILED if failed else code
     return code
 
 
-async def _described(command: Running, client: Client, cluster: ClusterInfo, name: str) -> tuple[Lines, bool]:
+async def _described(command: Running, client: Client, brokers: Sequence[Broker], name: str) -> tuple[Lines, bool]:
     from console.admin.errors import AdminError
     from console.admin.groups import group_position
     from console.admin.partitions import LATEST, list_offsets
@@ -117,7 +114,7 @@ async def _described(command: Running, client: Client, cluster: ClusterInfo, nam
     if given.members:
         return group_lines.member_lines(group, verbose=given.verbose), False
     if given.state is not None:
-        at = next((each for each in cluster.brokers if each.id == group.coordinator), None)
+        at = next((each for each in brokers if each.id == group.coordinator), None)
         return group_lines.state_lines(group, at, verbose=given.verbose), False
     places = {*position.committed, *(place for member in group.members or () for place in member.assignment)}
     ends, failures = await client.run(list_offsets, dict.fromkeys(sorted(places), LATEST))
@@ -127,8 +124,8 @@ async def _described(command: Running, client: Client, cluster: ClusterInfo, nam
     return group_lines.offset_lines(group, position.committed, ends, verbose=given.verbose), bool(problems)
 
 
-async def _described_in_own_form(command: Running, session: Session, names: Sequence[str]) -> int:
+def _in_own_form(names: Sequence[str]) -> Answers:
     from console.language.grammar import parse
     from console.language.quoting import quote
 
-    return await command.answered(session, parse("\n".join(f"describe group {quote(name)}" for name in names)))
+    return Answers(parse("\n".join(f"describe group {quote(name)}" for name in names)))

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from console.cli.kafka_tools import group_lines
 from console.cli.kafka_tools.group_command import chosen_groups
 from console.cli.kafka_tools.java_errors import error_text, exception
 from console.cli.kafka_tools.reset_offsets import Place, topic_arguments
-from console.cli.noun import Running
+from console.cli.noun import Change, Changed, Running
 from console.language.quoting import quote
 from console.model.changes import GroupOffsetTarget, GroupTarget, Outcome
 from console.model.cluster import GroupPosition
 from console.model.failure import Failure
 
 if TYPE_CHECKING:
-    from console.session.session import Session
+    from console.contexts import Context
     from console.session.snapshot_reader import Client
 
 DONE, FAILED = 0, 1
@@ -25,23 +26,29 @@ _NO_GROUP = Failure("GROUP_ID_NOT_FOUND", "", "")
 _NO_TOPIC = Failure("UNKNOWN_TOPIC_OR_PARTITION", "", "")
 
 
-async def delete_groups(command: Running, session: Session) -> int:
-    """Delete groups with their offsets; return the exit code.
+async def delete_groups(command: Running, client: Client, context: Context) -> int | Change:
+    """Delete groups with their offsets.
 
     With --output kafka, groups that can't be deleted are left, as kafka-consumer-groups leaves them; in kac's own forms
     one such group keeps all from being deleted.
     """
-    names = await chosen_groups(command, session)
+    names = await chosen_groups(command, client, context)
     if not command.is_kafka:
-        return (await command.changed(session, tuple(map(_deletion, names)), ask=True)).code
-    problems = {name: await _why_not(session.client, name) for name in names}
-    free = [name for name, problem in problems.items() if problem is None]
-    changed = await command.changed(session, tuple(map(_deletion, free))) if free else None
-    if changed is not None and (command.given.validate_only or not changed.outcomes):
+        return Change(tuple(map(_deletion, names)), ask=True)
+    problems = {name: await _why_not(client, name) for name in names}
+    if free := [name for name, problem in problems.items() if problem is None]:
+        return Change(tuple(map(_deletion, free)), then=partial(_deleted, command, problems))
+    return _show_deleted(command, problems)
+
+
+async def _deleted(command: Running, problems: Mapping[str, Failure | None], changed: Changed) -> int:
+    if command.given.validate_only or not changed.outcomes:
         return changed.code
-    for outcome in changed.outcomes if changed is not None else ():
-        if isinstance(outcome.target, GroupTarget):
-            problems[outcome.target.name] = _problem(outcome)
+    of_these = {each.target.name: _problem(each) for each in changed.outcomes if isinstance(each.target, GroupTarget)}
+    return _show_deleted(command, {**problems, **of_these})
+
+
+def _show_deleted(command: Running, problems: Mapping[str, Failure | None]) -> int:
     shown = {name: "" if problem is None else exception(problem) for name, problem in problems.items()}
     command.lines(group_lines.deleted_lines(shown))
     return FAILED if any(shown.values()) else DONE
@@ -70,33 +77,43 @@ async def _position(client: Client, name: str) -> GroupPosition:
     return await client.run(group_position, name)
 
 
-async def delete_offsets(command: Running, session: Session) -> int:
-    """Delete a group's offsets of topics, or of some partitions; return the exit code."""
+async def delete_offsets(command: Running, client: Client, _context: Context) -> int | Change:
+    """Delete a group's offsets of topics, or of some partitions."""
+    from console.admin.topics import describe_topics
+
     name = command.given.group[-1]
     topics, places = topic_arguments(command.given.topic)
     if not command.is_kafka:
         texts = [f"delete group {quote(name)} topic {quote(topic)}" for topic in topics]
         texts += [f"delete group {quote(name)} topic {quote(t)} partition {number}" for t, number in places]
-        return (await command.changed(session, tuple(texts), ask=True)).code
-    position = await _position(session.client, name)
+        return Change(tuple(texts), ask=True)
+    position = await _position(client, name)
     problems: dict[Place, Failure | None] = dict.fromkeys(places)
-    if topics:
-        await session.read_topics(list(topics))
+    known = (await client.run(describe_topics, list(topics))).topics if topics else {}
     for topic in topics:
-        found = session.snapshot.topics.get(topic)
+        found = known.get(topic)
         problems |= {(topic, -1): _NO_TOPIC} if found is None else {(topic, p.number): None for p in found.partitions}
     if position.group is None:
         return _show_offsets(command, name, dict.fromkeys(problems, _NO_GROUP), whole=_NO_GROUP)
     mine = [place for place in problems if place in position.committed]
     if mine:
         texts = [f"delete group {quote(name)} topic {quote(topic)} partition {number}" for topic, number in mine]
-        changed = await command.changed(session, tuple(texts))
-        if command.given.validate_only or not changed.outcomes:
-            return changed.code
-        for outcome in changed.outcomes:
-            if isinstance(outcome.target, GroupOffsetTarget):
-                problems[outcome.target.topic, outcome.target.number] = _problem(outcome)
+        return Change(tuple(texts), then=partial(_offsets_deleted, command, name, problems))
     return _show_offsets(command, name, problems)
+
+
+async def _offsets_deleted(
+    command: Running, name: str, problems: Mapping[Place, Failure | None], changed: Changed
+) -> int:
+    if command.given.validate_only or not changed.outcomes:
+        return changed.code
+    targets = [(each, each.target) for each in changed.outcomes]
+    of_these = {
+        (target.topic, target.number): _problem(each)
+        for each, target in targets
+        if isinstance(target, GroupOffsetTarget)
+    }
+    return _show_offsets(command, name, {**problems, **of_these})
 
 
 def _show_offsets(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -28,14 +29,14 @@ from console.cli.kafka_tools.reset_offsets import (
     topic_arguments,
     wanted_offsets,
 )
-from console.cli.noun import OptionsError, Running
+from console.cli.noun import Change, Changed, OptionsError, Running
 from console.language.quoting import quote
 from console.model.cluster import Group, GroupPosition
 from console.model.numbers import Data
 from console.present.names import NOTHING, target
 
 if TYPE_CHECKING:
-    from console.session.session import Session
+    from console.contexts import Context
     from console.session.snapshot_reader import Client
 
 DONE, FAILED = 0, 1
@@ -88,27 +89,44 @@ def reset_of(given: argparse.Namespace) -> Reset:
     return Reset(to, amount or 0, moment, topics, places, file)
 
 
-async def reset(command: Running, session: Session) -> int:
-    """Show the new offsets, and set them with --execute; return the exit code. Raises OptionsError."""
-    try:
-        return await _reset(command, session)
-    except Failed as error:
-        command.lines(("", f"Error: Executing consumer group command failed due to {error}"))
-        return FAILED
+class NewOffsets(Struct, frozen=True):
+    """Group -> partition -> its new offset.
+
+    before: the same with those that are committed. failed: whether a group can't be reset.
+    """
+
+    offsets: Mapping[str, Mapping[Place, int]]
+    before: Mapping[str, Mapping[Place, int]]
+    failed: bool
 
 
-async def _reset(command: Running, session: Session) -> int:
+async def reset(command: Running, client: Client, context: Context) -> int | Change:
+    """Show the new offsets, and set them with --execute. Raises OptionsError."""
     given = command.given
     if not (given.execute or given.dry_run):
         command.lines((), (DRY_RUN,))
     asked = reset_of(given)
-    names = await chosen_groups(command, session)
+    names = await chosen_groups(command, client, context)
+    try:
+        new = await _new_offsets(command, client, asked, names)
+    except Failed as error:
+        command.lines(("", f"Error: Executing consumer group command failed due to {error}"))
+        return FAILED
+    if not given.execute:
+        return _show(command, new)
+    if new.failed:
+        raise OptionsError("nothing was reset: leave out the groups that have members")
+    return Change(_statements(new.offsets), then=partial(_reset, command, new))
+
+
+async def _new_offsets(command: Running, client: Client, asked: Reset, names: Sequence[str]) -> NewOffsets:
+    """Return the new offsets of groups; print why a group has none, and what was adjusted. Raises as `_wanted` does."""
     found: dict[str, Mapping[Place, int]] = {}
     before: dict[str, Mapping[Place, int]] = {}
     failed = False
     for name in names:
         try:
-            position, wanted = await _wanted(session, asked, name, all_topics=given.all_topics)
+            position, wanted = await _wanted(client, asked, name, all_topics=command.given.all_topics)
         except NotReset as error:
             command.lines(("", f"Error: {error}"))
             found[name], failed = {}, True
@@ -119,23 +137,28 @@ async def _reset(command: Running, session: Session) -> int:
             command.complain(text)
         found[name] = wanted.offsets
         before[name] = {place: each.offset for place, each in position.committed.items()}
-    if given.execute:
-        if failed:
-            raise OptionsError("nothing was reset: leave out the groups that have members")
-        changed = await command.changed(session, _statements(found))
-        failed = bool(changed.code)
-        if failed or given.validate_only or not (command.is_kafka or given.export):
-            for outcome in changed.outcomes if failed and command.is_kafka else ():
-                if not outcome.ok:
-                    command.complain(f"{target(outcome.target)}: {outcome.failure or outcome.status.value}")
-            return changed.code
-    if given.export:
-        command.lines((*csv_lines(found, with_group=len(given.group) != 1), ""))
+    return NewOffsets(found, before, failed)
+
+
+async def _reset(command: Running, new: NewOffsets, changed: Changed) -> int:
+    given, failed = command.given, bool(changed.code)
+    if failed or given.validate_only or not (command.is_kafka or given.export):
+        for outcome in changed.outcomes if failed and command.is_kafka else ():
+            if not outcome.ok:
+                command.complain(f"{target(outcome.target)}: {outcome.failure or outcome.status.value}")
+        return changed.code
+    return _show(command, new)
+
+
+def _show(command: Running, new: NewOffsets) -> int:
+    """Print new offsets, and return the exit code."""
+    if command.given.export:
+        command.lines((*csv_lines(new.offsets, with_group=len(command.given.group) != 1), ""))
     elif command.is_kafka:
-        command.lines(group_lines.reset_lines(found))
+        command.lines(group_lines.reset_lines(new.offsets))
     else:
-        command.show([_table(found, before)])
-    return FAILED if failed else DONE
+        command.show([_table(new.offsets, new.before)])
+    return FAILED if new.failed else DONE
 
 
 def _statements(offsets: Mapping[str, Mapping[Place, int]]) -> tuple[str, ...]:
@@ -168,7 +191,7 @@ class Failed(Exception):
     """Nothing is reset; the text is kafka-consumer-groups' own."""
 
 
-async def _wanted(session: Session, asked: Reset, name: str, *, all_topics: bool) -> tuple[GroupPosition, Wanted]:
+async def _wanted(client: Client, asked: Reset, name: str, *, all_topics: bool) -> tuple[GroupPosition, Wanted]:
     """Read a group's position, and return it with the group's new offsets.
 
     Raises:
@@ -179,13 +202,13 @@ async def _wanted(session: Session, asked: Reset, name: str, *, all_topics: bool
     """
     from console.admin.groups import group_position
 
-    position = await session.client.run(group_position, name)
+    position = await client.run(group_position, name)
     if problem := not_inactive(position.group):
         raise NotReset(problem)
     plan = _plan(asked, name)
-    chosen = await _places(session, asked, position, plan, all_topics=all_topics)
+    chosen = await _places(client, asked, position, plan, all_topics=all_topics)
     try:
-        positions = await _positions(session.client, asked, position, chosen)
+        positions = await _positions(client, asked, position, chosen)
         return position, wanted_offsets(asked.to, asked.amount, chosen, positions, plan)
     except NoOffset as error:
         raise OptionsError(str(error)) from None
@@ -214,15 +237,15 @@ def not_inactive(group: Group | None) -> str:
 
 
 async def _places(
-    session: Session, asked: Reset, position: GroupPosition, plan: Mapping[Place, int] | None, *, all_topics: bool
+    client: Client, asked: Reset, position: GroupPosition, plan: Mapping[Place, int] | None, *, all_topics: bool
 ) -> list[Place]:
     """Return the partitions that are meant, each of which exists and has a leader. Raises Failed."""
+    from console.admin.topics import describe_topics
+
     chosen = set(plan if plan is not None else position.committed if all_topics else asked.places)
     whole = () if all_topics or plan is not None else asked.topics
     names = sorted({*whole, *(topic for topic, _ in chosen)})
-    if names:
-        await session.read_topics(names)
-    known = session.snapshot.topics
+    known = (await client.run(describe_topics, names)).topics if names else {}
     if any(name not in known for name in names):
         raise Failed("This server does not host this topic-partition.")
     chosen.update((name, each.number) for name in whole for each in known[name].partitions)

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from console.cli.kafka_tools.aligned import safe
 from console.cli.kafka_tools.java_errors import exception
 from console.cli.kafka_tools.partition_files import deletion_offsets, election_places
 from console.cli.kafka_tools.reset_offsets import Place
-from console.cli.noun import OptionsError, Running, Statements
+from console.cli.noun import Change, Changed, OptionsError, Running, Statements
 from console.language.quoting import quote
-from console.model.changes import LogTarget, PartitionTarget
+from console.model.changes import LogTarget, Outcome, PartitionTarget
 from console.model.cluster import Partition
 from console.model.elections import needs_preferred, why_not_preferred
 from console.model.failure import Failure
 from console.present.failures import failure_text
 
 if TYPE_CHECKING:
+    from console.contexts import Context
+    from console.model.cluster import LogRange
     from console.model.snapshot import Snapshot
-    from console.session.session import Session
+    from console.session.snapshot_reader import Client
 
 DONE, FAILED = 0, 1
 PREFERRED, UNCLEAN = "preferred", "unclean"
@@ -51,26 +54,32 @@ def check_election(given: argparse.Namespace) -> None:
         raise OptionsError("Option partition is only allowed if topic is used")
 
 
-async def elect(command: Running, session: Session) -> int:
-    """Elect leaders; return the exit code."""
+async def elect(command: Running, client: Client, context: Context) -> int | Change:
+    """Elect leaders."""
+    from console.session.snapshot_reader import SnapshotReader
+
     given = command.given
     unclean = given.election_type.lower() == UNCLEAN
     places = _asked(given)
     if not command.is_kafka and places is not None:
-        return (await command.changed(session, _elections(places, unclean))).code
+        return Change(_elections(places, unclean))
     if not command.is_kafka and not unclean:
-        return (await command.changed(session, ("elect preferred all",))).code
-    await session.read_topics(None if places is None else sorted({topic for topic, _ in places}))
-    known = {(name, each.number): each for name, topic in session.snapshot.topics.items() for each in topic.partitions}
-    if not command.is_kafka:
-        leaderless = [place for place, each in sorted(known.items()) if each.leader < 0]
-        if not leaderless and not all_read(command, session.snapshot):
-            return FAILED
-        if not leaderless:
-            command.complain("every partition has a leader: no unclean election is needed")
-            return DONE
-        return (await command.changed(session, _elections(leaderless, unclean=True))).code
-    return await _elected(command, session, known, places, unclean)
+        return Change(("elect preferred all",))
+    reader = SnapshotReader(client, context)
+    await reader.read_topics(None if places is None else sorted({topic for topic, _ in places}))
+    known = {(name, each.number): each for name, topic in reader.snapshot.topics.items() for each in topic.partitions}
+    if command.is_kafka:
+        asked = sorted(known) if places is None else places
+        elections = _judged(known, asked, unclean=unclean, tells_needless=places is not None)
+        if wanted := [place for place, problem in elections.problems.items() if problem is None]:
+            return Change(_elections(wanted, unclean), then=partial(_elected, command, elections))
+        return _show_elections(command, elections)
+    if leaderless := [place for place, each in sorted(known.items()) if each.leader < 0]:
+        return Change(_elections(leaderless, unclean=True))
+    if not all_read(command, reader.snapshot):
+        return FAILED
+    command.complain("every partition has a leader: no unclean election is needed")
+    return DONE
 
 
 def all_read(command: Running, snapshot: Snapshot) -> bool:
@@ -95,15 +104,23 @@ def _elections(places: Iterable[Place], unclean: bool) -> Statements:
     return tuple(f"elect {kind} topic {quote(topic)} partition {number}" for topic, number in places)
 
 
-async def _elected(
-    command: Running, session: Session, known: Mapping[Place, Partition], places: Sequence[Place] | None, unclean: bool
-) -> int:
-    """Elect leaders where they are needed, print the result as Kafka does, and return the exit code. Of all partitions
-    those that have the wanted leader are not printed.
-    """
+class Elections(NamedTuple):
+    """What becomes of elections. problems: partition -> why there is none, None where a leader is elected. needless:
+    partitions that have the wanted leader already; of all partitions these are not told."""
+
+    problems: Mapping[Place, Failure | None]
+    needless: Sequence[Place]
+    unclean: bool
+    tells_needless: bool
+
+
+def _judged(
+    known: Mapping[Place, Partition], asked: Iterable[Place], *, unclean: bool, tells_needless: bool
+) -> Elections:
+    """Return which elections are needed, and which can't be."""
     problems: dict[Place, Failure | None] = {}
     needless: list[Place] = []
-    for place in sorted(known) if places is None else places:
+    for place in asked:
         found = known.get(place)
         if found is None:
             problems[place] = Failure("UNKNOWN_TOPIC_OR_PARTITION", _unknown(place, known), "")
@@ -113,21 +130,33 @@ async def _elected(
             problems[place] = _NOT_PREFERRED
         else:
             problems[place] = None
-    wanted = [place for place, problem in problems.items() if problem is None]
-    if wanted:
-        changed = await command.changed(session, _elections(wanted, unclean))
-        if command.given.validate_only or not changed.outcomes:
-            return changed.code
-        for outcome in changed.outcomes:
-            if not isinstance(outcome.target, PartitionTarget):
-                continue
-            place = outcome.target.topic, outcome.target.number
-            if outcome.ok and outcome.failure is not None and outcome.failure.name == _NOT_NEEDED:
-                needless.append(place)
-                del problems[place]
-            elif not outcome.ok:
-                problems[place] = outcome.failure or Failure(outcome.status.value.upper(), "", "")
-    out, err = election_lines(problems, needless if places is not None else (), unclean)
+    return Elections(problems, needless, unclean, tells_needless)
+
+
+async def _elected(command: Running, elections: Elections, changed: Changed) -> int:
+    if command.given.validate_only or not changed.outcomes:
+        return changed.code
+    problems, needless = {**elections.problems}, [*elections.needless]
+    for outcome in changed.outcomes:
+        if not isinstance(outcome.target, PartitionTarget):
+            continue
+        place = outcome.target.topic, outcome.target.number
+        if outcome.ok and outcome.failure is not None and outcome.failure.name == _NOT_NEEDED:
+            needless.append(place)
+            del problems[place]
+        elif not outcome.ok:
+            problems[place] = _problem(outcome)
+    return _show_elections(command, elections._replace(problems=problems, needless=needless))
+
+
+def _problem(outcome: Outcome) -> Failure:
+    return outcome.failure or Failure(outcome.status.value.upper(), "", "")
+
+
+def _show_elections(command: Running, elections: Elections) -> int:
+    """Print elections as Kafka does, and return the exit code."""
+    needless = elections.needless if elections.tells_needless else ()
+    out, err = election_lines(elections.problems, needless, elections.unclean)
     command.lines(out, err)
     return FAILED if err else DONE
 
@@ -172,8 +201,8 @@ def _joined(places: Iterable[Place]) -> str:
 # -- records -----------------------------------------------------------------------------------------------------------
 
 
-async def delete_records(command: Running, session: Session) -> int:
-    """Delete the records before offsets; return the exit code."""
+async def delete_records(command: Running, client: Client, _context: Context) -> int | Change:
+    """Delete the records before offsets."""
     offsets = deletion_offsets(command.given.offset_json_file)
     texts = {
         (topic, number): f"delete records topic {quote(topic)} partition {number} "
@@ -181,41 +210,42 @@ async def delete_records(command: Running, session: Session) -> int:
         for (topic, number), offset in offsets.items()
     }
     if not command.is_kafka:
-        return (await command.changed(session, tuple(texts.values()), ask=True)).code
+        return Change(tuple(texts.values()), ask=True)
     from console.admin.partitions import log_ranges
+    from console.admin.topics import describe_topics
 
-    await session.read_topics(sorted({topic for topic, _ in offsets}))
-    known = {(name, each.number) for name, topic in session.snapshot.topics.items() for each in topic.partitions}
+    listing = await client.run(describe_topics, sorted({topic for topic, _ in offsets}))
+    known = {(name, each.number) for name, topic in listing.topics.items() for each in topic.partitions}
     there = [place for place in offsets if place in known]
-    logs, failures = await session.client.run(log_ranges, there)
+    logs, failures = await client.run(log_ranges, there)
     if failures:
         command.complain(str(failures[0]))
         return FAILED
-    problems: dict[Place, Failure | None] = {}
-    for place, offset in offsets.items():
-        if place not in known:
-            problems[place] = Failure("UNKNOWN_TOPIC_OR_PARTITION", "", "")
-        elif not END <= offset <= logs[place].end:
-            problems[place] = Failure("OFFSET_OUT_OF_RANGE", "", "")
-        else:
-            problems[place] = None
+    problems = {place: _why_not_deleted(place, offset, logs) for place, offset in offsets.items()}
     wanted = [
         place
         for place, problem in problems.items()
         if problem is None and (logs[place].end if offsets[place] == END else offsets[place]) > logs[place].start
     ]
-    if wanted:
-        changed = await command.changed(session, tuple(texts[place] for place in wanted))
-        if command.given.validate_only or not changed.outcomes:
+
+    async def show(changed: Changed | None) -> int:
+        if changed is not None and (command.given.validate_only or not changed.outcomes):
             return changed.code
-        for outcome in changed.outcomes:
+        for outcome in changed.outcomes if changed is not None else ():
             if isinstance(outcome.target, LogTarget) and not outcome.ok:
-                place = outcome.target.topic, outcome.target.number
-                problems[place] = outcome.failure or Failure(outcome.status.value.upper(), "", "")
-    logs, _ = await session.client.run(log_ranges, there)
-    starts = {place: each.start for place, each in logs.items()}
-    command.lines(deletion_lines(problems, starts))
-    return FAILED if any(problems.values()) else DONE
+                problems[outcome.target.topic, outcome.target.number] = _problem(outcome)
+        now, _ = await client.run(log_ranges, there)
+        command.lines(deletion_lines(problems, {place: each.start for place, each in now.items()}))
+        return FAILED if any(problems.values()) else DONE
+
+    return Change(tuple(texts[place] for place in wanted), then=show) if wanted else await show(None)
+
+
+def _why_not_deleted(place: Place, offset: int, logs: Mapping[Place, LogRange]) -> Failure | None:
+    """Return why records before an offset can't be deleted. logs: of the partitions that exist."""
+    if place not in logs:
+        return Failure("UNKNOWN_TOPIC_OR_PARTITION", "", "")
+    return None if END <= offset <= logs[place].end else Failure("OFFSET_OUT_OF_RANGE", "", "")
 
 
 def deletion_lines(problems: Mapping[Place, Failure | None], starts: Mapping[Place, int]) -> list[str]:

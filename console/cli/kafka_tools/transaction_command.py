@@ -5,19 +5,20 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from console.answers.results import Column, Row, Table
 from console.cli.kafka_tools.aligned import safe, tabbed
 from console.cli.kafka_tools.reset_offsets import Place
-from console.cli.noun import OptionsError, Running
+from console.cli.noun import Change, Changed, OptionsError, Running
 from console.language.quoting import quote
 from console.model.failure import Failure, sentences
 from console.model.numbers import Data
 from console.model.transactions import OpenTransaction, Producer, ProducerListing, Transaction, verdict
 
 if TYPE_CHECKING:
-    from console.session.session import Session
+    from console.contexts import Context
     from console.session.snapshot_reader import Client
 
 DONE, FAILED = 0, 1
@@ -92,7 +93,7 @@ def _fail(command: Running, what: str, failure: Failure) -> int:
 # -- coordinators ------------------------------------------------------------------------------------------------------
 
 
-async def list_(command: Running, session: Session) -> int:
+async def list_(command: Running, client: Client, _context: Context) -> int:
     """Print the transactions of all coordinators; return the exit code."""
     from console.admin.errors import AdminError
     from console.admin.transactions import list_transactions
@@ -100,7 +101,7 @@ async def list_(command: Running, session: Session) -> int:
     given = command.given
     longer = -1 if given.duration_filter is None else given.duration_filter
     try:
-        listing = await session.client.run(list_transactions, (), (), longer, given.transactional_id_pattern)
+        listing = await client.run(list_transactions, (), (), longer, given.transactional_id_pattern)
     except AdminError as error:
         return _fail(command, "Failed to list transactions", error.failure)
     rows = (
@@ -113,12 +114,12 @@ async def list_(command: Running, session: Session) -> int:
     return FAILED if listing.failures else DONE
 
 
-async def describe(command: Running, session: Session) -> int:
+async def describe(command: Running, client: Client, _context: Context) -> int:
     """Print one transaction; return the exit code."""
     from console.admin.transactions import describe_transactions
 
     id_ = command.given.transactional_id
-    listing = await session.client.run(describe_transactions, [id_])
+    listing = await client.run(describe_transactions, [id_])
     found = listing.transactions.get(id_)
     if found is None:
         failure = listing.failures[id_]
@@ -149,11 +150,11 @@ def described(found: Transaction, now_ms: int) -> tuple[str, ...]:
 # -- partitions --------------------------------------------------------------------------------------------------------
 
 
-async def describe_producers(command: Running, session: Session) -> int:
+async def describe_producers(command: Running, client: Client, _context: Context) -> int:
     """Print the producers of a partition; return the exit code."""
     given = command.given
     place = (given.topic, given.partition)
-    listing = await _producers(session.client, [place], given.broker_id)
+    listing = await _producers(client, [place], given.broker_id)
     if place in listing.failures:
         where = "leader" if given.broker_id is None else f"broker {given.broker_id}"
         shown, failure = f"{safe(place[0])}-{place[1]}", listing.failures[place]
@@ -182,27 +183,29 @@ async def _producers(client: Client, places: Sequence[Place], broker_id: int | N
     return await client.run(read, places, broker_id)
 
 
-async def find_hanging(command: Running, session: Session) -> int:
+async def find_hanging(command: Running, client: Client, _context: Context) -> int:
     """Print open transactions that no coordinator will end; return the exit code.
 
     With --output kafka by kafka-transactions' rule; in kac's own forms by a stricter one, with the reason for each.
     """
+    from console.admin.topics import describe_topics
+
     given = command.given
     if given.partition is not None:
         places = [(given.topic, given.partition)]
     else:
-        await session.read_topics(None if given.topic is None else [given.topic])
-        if given.topic is not None and given.topic not in session.snapshot.topics:
+        known = (await client.run(describe_topics, None if given.topic is None else [given.topic])).topics
+        if given.topic is not None and given.topic not in known:
             missing = Failure("UNKNOWN_TOPIC_OR_PARTITION", "This server does not host this topic-partition.", "")
             return _fail(command, "Failed to describe 1 topics", missing)
         places = [
             (topic.name, each.number)
-            for topic in session.snapshot.topics.values()
+            for topic in known.values()
             if given.topic is None or topic.name == given.topic
             for each in topic.partitions
             if given.broker_id is None or given.broker_id in each.replicas
         ]
-    return await (_kafkas_rule if command.is_kafka else _own_rule)(command, session.client, places)
+    return await (_kafkas_rule if command.is_kafka else _own_rule)(command, client, places)
 
 
 async def _own_rule(command: Running, client: Client, places: Sequence[Place]) -> int:
@@ -296,12 +299,12 @@ def hanging_row(each: OpenTransaction, now_ms: int) -> tuple[str, ...]:
 # -- ending one --------------------------------------------------------------------------------------------------------
 
 
-async def abort(command: Running, session: Session) -> int:
-    """Abort a hanging transaction; return the exit code. Raises OptionsError where there is none."""
+async def abort(command: Running, client: Client, _context: Context) -> int | Change:
+    """Abort a hanging transaction. Raises OptionsError where there is none."""
     given = command.given
     place = (given.topic, given.partition)
     where = f"{safe(given.topic)}-{given.partition}"
-    listing = await _producers(session.client, [place], None)
+    listing = await _producers(client, [place], None)
     if place in listing.failures:
         return _fail(command, f"Failed to validate producer state for partition {where}", listing.failures[place])
     producer = _meant(listing.producers[place], given.start_offset, given.producer_id)
@@ -319,7 +322,10 @@ async def abort(command: Running, session: Session) -> int:
             if now != told:
                 raise OptionsError(f"--{name} {told}: partition {where} has {now} for producer {producer.id}")
     text = f"abort transaction topic {quote(given.topic)} partition {given.partition} producer {producer.id}"
-    changed = await command.changed(session, (text,), ask=True)
+    return Change((text,), ask=True, then=partial(_aborted, command, producer, where))
+
+
+async def _aborted(command: Running, producer: Producer, where: str, changed: Changed) -> int:
     for outcome in changed.outcomes if command.is_kafka else ():
         if not outcome.ok:
             failure = outcome.failure or Failure(outcome.status.value.upper(), "", "")
