@@ -67,7 +67,7 @@ def run_due(options: argparse.Namespace) -> int:
         await settle_open(session)
         session.former_told = True
         if options.forget is not None:
-            kept = await forget(session, options.forget)
+            kept = await forget(await session.journal(), options.forget)
             complain(f"{kept} edits of change {options.forget} are to stay")
             return DONE if kept else FAILED
         if options.apply:

@@ -6,8 +6,8 @@ import argparse
 import asyncio
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,6 @@ from console.model.numbers import json_text, natural_number, option, time_of_day
 from console.terminal import complain, put, say, waiting
 
 if TYPE_CHECKING:
-    from console.flight.recorder import Recorder
     from console.session.session import Session
     from console.session.triage_looks import Looker
     from console.triage.course import Course
@@ -111,29 +110,32 @@ def run_triage(options: argparse.Namespace) -> int:
 
     async def work(session: Session) -> int:
         from console.answers.triage import exit_code
+        from console.session.kept_record import in_memory, write_record
+        from console.session.triage_looks import Looker
 
-        with _recorded(session, recorder):
-            verdict = await _watch(session, options)
+        async def keep() -> str:
+            name, cluster_id = session.context.name, session.snapshot.cluster.cluster_id or ""
+            return await write_record(recorder, name, cluster_id)
+
+        if recorder is not None:
+            in_memory(recorder, session.context.name)
+        with _keeping(keep) if recorder is not None else nullcontext():
+            async with Looker(session, options.request_logs) as looker:
+                verdict = await watch_verdicts(looker, options)
         return exit_code(verdict)
 
     return with_session(options, "triage", work, recorder)
 
 
 @contextmanager
-def _recorded(session: Session, recorder: Recorder | None) -> Iterator[None]:
-    """Keep the last half hour of answers in memory while the block lasts; SIGUSR1 writes it into a file."""
-    if recorder is None:
-        yield
-        return
-    from console.session.kept_record import in_memory, write_record
-
-    in_memory(recorder, session.context.name)
-    session.recorder = recorder
+def _keeping(keep: Callable[[], Awaitable[str]]) -> Iterator[None]:
+    """Write the last half hour of answers into a file on SIGUSR1, while the block lasts. keep: writes it, and returns a
+    line that says where."""
     loop, writing = asyncio.get_running_loop(), set[asyncio.Task[None]]()
 
     async def write() -> None:
         try:
-            put(f"{time_of_day(datetime.now(UTC))}  .  {await write_record(session)}\n")
+            put(f"{time_of_day(datetime.now(UTC))}  .  {await keep()}\n")
         except OSError as error:
             complain(f"no record was written: {error.filename}: {error.strerror}")
 
@@ -168,13 +170,6 @@ def _replayed(options: argparse.Namespace) -> int:
         return found
     _write_metrics(options.prometheus, found)
     return exit_code(found)
-
-
-async def _watch(session: Session, options: argparse.Namespace) -> Verdict:
-    from console.session.triage_looks import Looker
-
-    async with Looker(session, options.request_logs) as looker:
-        return await watch_verdicts(looker, options)
 
 
 async def watch_verdicts(looker: Looker, options: argparse.Namespace) -> Verdict:

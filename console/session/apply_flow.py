@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar, Protocol
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from console.model.snapshot import Snapshot
 from console.plan.conflicts import Conflict
 from console.plan.edit_kind import Typed
 from console.plan.edits import Slot
@@ -24,13 +25,13 @@ from console.plan.kinds.registry import kind_of
 from console.plan.plan import Plan
 from console.plan.retention import Deletion
 from console.plan.risk_rules import Risk
-from console.plan.risks import effects
+from console.plan.risks import effects, risks
 from console.plan.settle import ApplyOptions, ApplyReport, InFlight, Interrupted
 from console.present.names import plural
 from console.session.apply_run import ApplyRun
 from console.session.applying import send_plan
 from console.session.former_changes import former_lines
-from console.session.plan_facts import judge
+from console.session.plan_facts import read_for_risks
 from console.session.retention_reading import read_deletions
 from console.session.session import Session
 
@@ -91,6 +92,11 @@ class Question(Struct, frozen=True):
     typed: tuple[Typed, ...] = ()
     force: bool = False
     deletions: Mapping[Slot, Deletion] = field(default_factory=dict)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it needs an answer."""
+        return self.yes or bool(self.typed)
 
 
 class FrontEnd(Protocol):
@@ -201,61 +207,45 @@ async def apply_flow(
     run = ApplyRun(options)
     # Before the plan is judged: an unknown outcome of a former change may be of the very keys that the plan touches.
     if asks.former:
-        run = await _look_back(session, front, run)
-    run = await _find_meaning(session, run)
-    run = await _ask(session, front, run, asks, flags)
+        run = replace(run, former=await former_lines(session))
+        _show_former(front, run.former, session.snapshot)
+    staged = session.plan.staged
+    facts = await read_for_risks(session, staged)
+    found = options.hindering(await asyncio.to_thread(risks, staged, session.snapshot, facts))
+    run = replace(run, effects=effects(staged, session.snapshot), risks=found)
+    question = _question(session.plan, session.context, run, asks, flags, can_ask=front.can_ask)
+    run = _shown(front, run, asks)
+    deletions = await read_deletions(session) if question.is_open and asks.deletions else {}
+    run = await _confirm(front, run, replace(question, deletions=deletions))
     while True:
         # Each attempt checks, compares and sends the plan as it is then; `again` drops what the last attempt brought.
         run = await _send(session, front, run, listens=asks.signals)
         report = run.report
         assert report is not None
         if report.risks:  # what came up since they were asked about
-            run = await _ask_again(session, front, run, asks, flags)
+            question = _question_again(front, run, report.risks, asks, flags)
+            deletions = await read_deletions(session) if question.is_open and asks.deletions else {}
+            run = await _confirm(front, run, replace(question, deletions=deletions))
             continue
         front.report(report)
         run = replace(run, reports=(*run.reports, report))
         # Conflicts come after the report: other edits of the plan may have been sent, and the operator decides knowing
         # that.
-        found = report.conflicts
-        if not (found and asks.over and not asks.silent and front.can_ask):
-            if found:
+        if not (report.conflicts and asks.over and not asks.silent and front.can_ask):
+            if report.conflicts:
                 front.tell(f"another client's changes were not overwritten; {flags.force}")
             return run.reports
-        if not await front.go_over(found):
+        if not await front.go_over(report.conflicts):
             return run.reports
-        run = run.accepting(conflicts=found)
+        run = run.accepting(conflicts=report.conflicts)
 
 
-async def _look_back(session: Session, front: FrontEnd, run: ApplyRun) -> ApplyRun:
-    """Show what former changes left open, once for a session, and say where another cluster could not be noticed.
-
-    Returns:
-        The run with the lines in `former`.
-
-    Raises:
-        Refused: another cluster answers.
-        AdminError: the cluster is lost.
-    """
-    run = replace(run, former=await former_lines(session))
-    for line in run.former:
+def _show_former(front: FrontEnd, former: Iterable[str], snapshot: Snapshot) -> None:
+    """Show what former changes left open, and say where another cluster could not be noticed."""
+    for line in former:
         front.tell(line)
-    if "cluster" in session.snapshot.read_at and not session.snapshot.cluster.cluster_id:
+    if "cluster" in snapshot.read_at and not snapshot.cluster.cluster_id:
         front.tell("this server gives no cluster id: nothing shows that it is the one that was read before")
-    return run
-
-
-async def _find_meaning(session: Session, run: ApplyRun) -> ApplyRun:
-    """Find out who else is affected, and which warnings were not accepted beforehand.
-
-    Returns:
-        The run with `effects` and `risks`.
-
-    Raises:
-        AdminError: the cluster is lost.
-    """
-    staged = session.plan.staged
-    found = run.options.hindering(await judge(session, staged))
-    return replace(run, effects=effects(staged, session.snapshot), risks=found)
 
 
 async def _send(session: Session, front: FrontEnd, run: ApplyRun, *, listens: bool) -> ApplyRun:
@@ -276,7 +266,7 @@ async def _send(session: Session, front: FrontEnd, run: ApplyRun, *, listens: bo
     task = asyncio.ensure_future(send_plan(session, run))
     signals = _Signals(session, front, task)
     try:
-        with _listening(signals) if listens else nullcontext():
+        with _listening(signals.came) if listens else nullcontext():
             run = await task
     except Interrupted as interrupted:
         front.report(interrupted.report)
@@ -320,67 +310,69 @@ def _accepting(found: tuple[Risk, ...]) -> list[Typed]:
     return typed
 
 
-async def _ask(session: Session, front: FrontEnd, run: ApplyRun, asks: Asks, flags: Flags) -> ApplyRun:
-    """Ask whether to send the plan. Warnings that no longer stop the apply count as accepted then.
+def _question(plan: Plan, context: Context, run: ApplyRun, asks: Asks, flags: Flags, *, can_ask: bool) -> Question:
+    """Return the question whether to send the plan.
 
     Where no operator can be asked about warnings, these stop the apply once the brokers have checked the plan: what
     brokers refuse is reported first.
 
-    Returns:
-        The run, accepting the warnings that were shown.
-
     Raises:
-        NotApplied: the answer was no, or there is no operator for a question that has to be asked.
+        NotApplied: there is no operator for a question that has to be asked.
     """
-    context = session.context
-    names = names_to_type(session.plan, context, asks)
+    names = names_to_type(plan, context, asks)
     # Typing the context's name is the stronger confirmation, and makes a yes superfluous.
     yes = asks.plan and not asks.silent and not (asks.name and context.confirm)
-    if not front.can_ask:
+    if not can_ask:
         if names:
             raise NotApplied(
                 f"context {context.name} wants its name typed before applying, and there is no terminal", flags.confirm
             )
         if yes:
             raise NotApplied("apply asks first, and there is no terminal", f"write {flags.yes}")
-    asked = run.risks if asks.risks and not asks.silent and front.can_ask else ()
-    seen = asked
-    if run.risks and not asks.risks:
-        # Those that have to be typed are shown where they stop the apply.
-        seen = tuple(risk for risk in run.risks if not risk.subject)
-        front.warn(seen)
+    asked = run.risks if asks.risks and not asks.silent and can_ask else ()
     typed = (*names, *(_accepting(asked) if asked else ()))
-    if yes or typed:
-        deletions = await read_deletions(session) if asks.deletions else {}
-        question = Question(session.plan, run.effects, asked, yes, typed, run.options.force, deletions)
-        if why := await front.confirm(question):
-            raise NotApplied("not applied", why)
+    return Question(plan, run.effects, asked, yes, typed, run.options.force)
+
+
+def _shown(front: FrontEnd, run: ApplyRun, asks: Asks) -> ApplyRun:
+    """Return the run, accepting the warnings that a drop-in shows without a question."""
+    if asks.risks or not run.risks:
+        return run
+    # Those that have to be typed are shown where they stop the apply.
+    seen = tuple(risk for risk in run.risks if not risk.subject)
+    front.warn(seen)
     return run.accepting(seen)
 
 
-async def _ask_again(session: Session, front: FrontEnd, run: ApplyRun, asks: Asks, flags: Flags) -> ApplyRun:
-    """Ask about the warnings that arose while the plan was checked.
+def _question_again(front: FrontEnd, run: ApplyRun, found: tuple[Risk, ...], asks: Asks, flags: Flags) -> Question:
+    """Return the question about the warnings that arose while the plan was checked; what is only shown is no open one.
 
-    Returns:
-        The run, accepting them.
+    The flow starts with a snapshot that may be old; the warnings that stop it were judged on what was described again.
 
     Raises:
-        NotApplied: the answer was no, or there is no operator to ask.
+        NotApplied: there is no operator to ask.
     """
-    assert run.report is not None
-    # The flow starts with a snapshot that may be old; the warnings that stop it were judged on what was described
-    # again.
-    found = run.report.risks
     if not asks.risks and not any(risk.subject for risk in found):
         front.warn(found)
-        return run.accepting(found)
+        return Question(Plan(()), risks=found)
     if asks.silent or not front.can_ask:
         front.warn(found)
         raise refusal(found, run.options.risks, flags)
-    deletions = await read_deletions(session) if asks.deletions else {}
-    if why := await front.confirm(Question(Plan(()), risks=found, typed=tuple(_accepting(found)), deletions=deletions)):
+    return Question(Plan(()), risks=found, typed=tuple(_accepting(found)))
+
+
+async def _confirm(front: FrontEnd, run: ApplyRun, question: Question) -> ApplyRun:
+    """Ask a question, if it is open.
+
+    Returns:
+        The run, accepting the warnings that were shown with it: they no longer stop the apply.
+
+    Raises:
+        NotApplied: the answer was no.
+    """
+    if question.is_open and (why := await front.confirm(question)):
         raise NotApplied("not applied", why)
-    return run.accepting(found)
+    return run.accepting(question.risks)
 
 
 def refusal(found: Iterable[Risk], accepted: Iterable[str], flags: Flags) -> NotApplied:
@@ -446,7 +438,8 @@ class _Signals:
 
 
 @contextmanager
-def _listening(signals: _Signals) -> Iterator[None]:
+def _listening(came: Callable[[int], None]) -> Iterator[None]:
+    """Handle the signals that end an apply while the block lasts. came: called with the number of each."""
     loop = asyncio.get_running_loop()
     before = {}
     for number in _ENDING:
@@ -454,7 +447,7 @@ def _listening(signals: _Signals) -> Iterator[None]:
         if handler is signal.SIG_IGN:  # as under nohup
             continue
         with suppress(ValueError, RuntimeError):  # not the main thread, the only one that receives signals
-            loop.add_signal_handler(number, signals.came, int(number))
+            loop.add_signal_handler(number, came, int(number))
             before[number] = handler
     try:
         yield

@@ -80,6 +80,11 @@ class ApplyRun(Struct, frozen=True):
         return self.recorded.problem if self.recorded is not None else None
 
     @property
+    def slots(self) -> dict[Slot, int]:
+        """The number of each edit in the change, which no later rebase of the plan moves."""
+        return {staged.edit.slot: place for place, staged in enumerate(self.plan.staged)}
+
+    @property
     def pending(self) -> Step:
         """The first request that is not over."""
         return self.requests[len(self.results)]

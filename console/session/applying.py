@@ -54,6 +54,10 @@ from console.session.snapshot_reader import Client, Refused
 
 if TYPE_CHECKING:
     from console.admin.link import Link
+    from console.contexts import Context
+    from console.journal.file import JournalFile
+    from console.model.journal_lines import Origin
+    from console.plan.risk_rules import RiskFacts
 
 log = logging.getLogger(__name__)
 
@@ -128,11 +132,39 @@ async def send_plan(session: Session, run: ApplyRun) -> ApplyRun:
 
 async def _send_plan(session: Session, run: ApplyRun) -> ApplyRun:
     """Take the steps one after another, until one ends the attempt with its report."""
-    for step in (_check, _judge, _compare, _compile, _record, _send_requests, _settle):
-        run = await step(session, run)
-        if run.report is not None:
-            break
-    return run
+    run = await _check(session, run)
+    if run.report is not None:
+        return run
+    valid = _valid(session.plan)
+    known = await read_for_risks(session, valid)
+    fresh = await describe_again(session, _edits(valid))
+    run = await _judge(run, valid, fresh, known)
+    if run.report is not None:
+        return run
+    run, plan = _compare(run, session.plan)
+    session.replan(plan)
+    if run.report is not None:
+        # So that the operator sees the other client's value, and stages on it.
+        await read_again(session, [conflict.staged.edit for conflict in run.report.conflicts])
+        return run
+    run = await _compile(session.client, session.snapshot, replace(run, plan=Plan(_valid(plan))))
+    # Before the next await: from here on `Session.stop` lets the work end instead of cancelling it, with a report.
+    session.committed = True
+    if session.context.journal:
+        intent = _intent(run, session.context, this_process(session.door), session.operation)
+        run = await _record(await session.journal(), intent, run)
+    run = await _send_requests(session, run)
+    answered = [(result.step, result.outcomes) for result in run.results]
+    outcomes = record_check(run.plan, answered)
+    session.applied = _applied(run.before, outcomes, run.change)
+    session.replan(settle(session.plan, answered))
+    # All of the plan, not only what succeeded: a request without an answer may have been carried out.
+    await read_again(session, _edits(run.plan.staged))
+    return run.ended(_report(run, outcomes, session.snapshot))
+
+
+def _edits(staged: Iterable[Staged]) -> list[Edit]:
+    return [each.edit for each in staged]
 
 
 # -- what has to hold before anything is sent --------------------------------------------------------------------------
@@ -160,47 +192,37 @@ async def _check(session: Session, run: ApplyRun) -> ApplyRun:
     return run if report.ok or run.options.valid_only else run.ended(report)
 
 
-async def _judge(session: Session, run: ApplyRun) -> ApplyRun:
-    """Describe again what the valid edits touch, and judge their warnings on that.
+async def _judge(run: ApplyRun, valid: tuple[Staged, ...], fresh: Snapshot, known: RiskFacts) -> ApplyRun:
+    """Judge the warnings of the valid edits on what they touch, as it was described again.
 
     Returns:
         The run with `plan` (the valid edits) and `fresh`; ended where a warning is not accepted.
-
-    Raises:
-        Refused: another cluster answers.
-        AdminError: the cluster is lost.
     """
-    valid = _valid(session.plan)
-    known = await read_for_risks(session, valid)
-    fresh = await describe_again(session, [staged.edit for staged in valid])
     # In a thread: with many edits or topics it takes long, and the screen goes on meanwhile.
     hindering = run.options.hindering(await asyncio.to_thread(risks, valid, fresh, known))
     run = replace(run, plan=Plan(valid), fresh=fresh)
     return run.ended(ApplyReport(run.checked, sent=False, risks=hindering)) if hindering else run
 
 
-async def _compare(session: Session, run: ApplyRun) -> ApplyRun:
+def _compare(run: ApplyRun, plan: Plan) -> tuple[ApplyRun, Plan]:
     """Compare what the edits were staged on with what is there now.
 
     Returns:
-        The run with `conflicts`, its edits based on what is there now; ended where a conflict is not accepted, with
-        that edit marked as not applied.
+        The run with `conflicts`, ended where one is not accepted; and the plan: with that edit marked as not applied,
+        else with its edits based on what is there now.
     """
     valid = run.plan.staged
     run = replace(run, conflicts=conflicts(valid, run.fresh))
     standing = () if run.options.force else left_over(run.conflicts, run.options.accepted)
     if standing:
         failed = {c.staged.edit.slot: Outcome(c.staged.edit.target, Status.NOT_APPLIED, CONFLICT) for c in standing}
-        session.replan(with_outcomes(session.plan, {**session.plan.outcomes, **failed}))
-        # So that the operator sees the other client's value, and stages on it.
-        await read_again(session, [conflict.staged.edit for conflict in standing])
-        return run.ended(ApplyReport(run.checked, sent=False, conflicts=standing))
+        marked = with_outcomes(plan, {**plan.outcomes, **failed})
+        return run.ended(ApplyReport(run.checked, sent=False, conflicts=standing)), marked
     # The diff, the journal and the way back then have the values that this apply really replaces.
-    session.replan(rebase(session.plan, {staged.edit.slot: staged for staged in rebased(valid, run.fresh)}))
-    return replace(run, plan=Plan(_valid(session.plan)))
+    return run, rebase(plan, {staged.edit.slot: staged for staged in rebased(valid, run.fresh)})
 
 
-async def _compile(session: Session, run: ApplyRun) -> ApplyRun:
+async def _compile(client: Client, snapshot: Snapshot, run: ApplyRun) -> ApplyRun:
     """Build the requests, on what is there now.
 
     Returns:
@@ -209,7 +231,7 @@ async def _compile(session: Session, run: ApplyRun) -> ApplyRun:
     Raises:
         AdminError: the cluster is lost.
     """
-    facts = await read_facts(session.client, run.plan, session.snapshot, run.fresh.configs)
+    facts = await read_facts(client, run.plan, snapshot, run.fresh.configs)
     return replace(run, facts=facts, requests=compile_plan(run.plan, facts), before=diff(run.plan, run.fresh))
 
 
@@ -257,40 +279,36 @@ async def _probe(link: Link, named: frozenset[int]) -> tuple[frozenset[int], boo
 # -- the journal: all of a change before anything is sent, each request as it goes out and is answered -----------------
 
 
-async def _record(session: Session, run: ApplyRun) -> ApplyRun:
-    """Record what is about to be sent, if the context keeps a journal. From here on an apply that is stopped has a
-    report.
+def _intent(run: ApplyRun, context: Context, by: Origin, operation: int | None) -> Intent:
+    """Return what is about to be sent, for the journal. by: this process. operation: the one whose step it is."""
+    at, slots = _now(), run.slots
+    overridden = frozenset(conflict.staged.edit.slot for conflict in run.conflicts)
+    return Intent(
+        at,
+        context.name,
+        this_operator(context.principal, os.environ),
+        by,
+        tuple(_entry(staged, run.fresh, at, overridden) for staged in run.plan.staged),
+        tuple(_request(step, run.facts, slots) for step in run.requests),
+        operation,
+    )
+
+
+async def _record(journal: JournalFile, intent: Intent, run: ApplyRun) -> ApplyRun:
+    """Record what is about to be sent.
 
     Returns:
-        The run with `recorded`, None in a context without a journal.
+        The run with `recorded`.
 
     Raises:
         Refused: it can't be written, so nothing may be sent.
     """
-    # Before the first await: from here on `Session.stop` lets the work end instead of cancelling it.
-    session.committed = True
-    context, at = session.context, _now()
-    if not context.journal:
-        return run
-    # The journal names an edit by its number in the change, which no later rebase of the plan moves.
-    slots = {staged.edit.slot: place for place, staged in enumerate(run.plan.staged)}
-    overridden = frozenset(conflict.staged.edit.slot for conflict in run.conflicts)
-    intent = Intent(
-        at,
-        context.name,
-        this_operator(context.principal, os.environ),
-        this_process(session.door),
-        tuple(_entry(staged, run.fresh, at, overridden) for staged in run.plan.staged),
-        tuple(_request(step, run.facts, slots) for step in run.requests),
-        session.operation,
-    )
     try:
-        journal = await session.journal()
         # Whole, before the first request: after a crash the next start knows every edit that may have been sent.
         number = await asyncio.to_thread(journal.begin, intent)
     except JournalError as error:
         raise Refused(error.failure) from error
-    return replace(run, recorded=Recorded(journal, number, slots))
+    return replace(run, recorded=Recorded(journal, number, run.slots))
 
 
 def _entry(staged: Staged, fresh: Snapshot, at: datetime, overridden: frozenset[Slot]) -> Entry:
@@ -453,30 +471,18 @@ def tally(outcomes: Iterable[Outcome]) -> str:
 # -- afterwards --------------------------------------------------------------------------------------------------------
 
 
-async def _settle(session: Session, run: ApplyRun) -> ApplyRun:
-    """Take what was applied out of the plan, describe again what was touched, and report.
-
-    Returns:
-        The run, ended with its report.
-    """
-    answered = [(result.step, result.outcomes) for result in run.results]
-    outcomes = record_check(run.plan, answered)
-    session.applied = _applied(run.before, outcomes, run.change)
-    session.replan(settle(session.plan, answered))
-    # All of the plan, not only what succeeded: a request without an answer may have been carried out.
-    await read_again(session, [staged.edit for staged in run.plan.staged])
+def _report(run: ApplyRun, outcomes: Plan, now: Snapshot) -> ApplyReport:
+    """Return the report of what was sent. outcomes: the plan with them. now: the cluster, as described again."""
     refused = tuple(result for result in run.checked if result.failed)
     force = run.options.force
-    return run.ended(
-        ApplyReport(
-            (*run.results, *refused),
-            sent=run.sent > 0,
-            conflicts=() if force else run.overtaken,
-            overridden=(*run.conflicts, *run.overtaken) if force else run.conflicts,
-            surprises=surprises(_done(outcomes), session.snapshot),
-            change=run.change,
-            unrecorded=run.unrecorded,
-        )
+    return ApplyReport(
+        (*run.results, *refused),
+        sent=run.sent > 0,
+        conflicts=() if force else run.overtaken,
+        overridden=(*run.conflicts, *run.overtaken) if force else run.conflicts,
+        surprises=surprises(_done(outcomes), now),
+        change=run.change,
+        unrecorded=run.unrecorded,
     )
 
 

@@ -27,6 +27,7 @@ from console.session.terminal_front import Operator, TerminalFront
 from console.terminal import complain
 
 if TYPE_CHECKING:
+    from console.journal.file import JournalFile
     from console.session.session import Session
 
 _COLUMNS = tuple(map(Column, ("Change", "Due", "Entity", "Key", "Set to", "State")))
@@ -162,10 +163,10 @@ def _refused(notes: Iterable[str], reasons: Iterable[str], number: int) -> Table
     return Table("refused", (), (), empty=f"change {number} can't be taken back whole", notes=lines)
 
 
-async def forget(session: Session, number: int) -> int:
-    """Keep what a change set for a time. Returns the number of edits that stay. Raises Refused, AdminError."""
-    past = await read_open(await session.journal())
+async def forget(journal: JournalFile, number: int) -> int:
+    """Keep what a change set for a time. Returns the number of edits that stay. Raises Refused."""
+    past = await read_open(journal)
     mine = [due for due in past.expiring() if due.place.change == number]
     for due in mine:
-        await close(await session.journal(), due, "it stays")
+        await close(journal, due, "it stays")
     return len(mine)

@@ -7,7 +7,7 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from console.model.journal_lines import Told
     from console.model.snapshot import Snapshot
     from console.operations.operation import Operation
+    from console.plan.edits import Edit
     from console.session.session import Session
 
 log = logging.getLogger(__name__)
@@ -185,7 +186,9 @@ async def settle_unfinished(session: Session, past: History) -> tuple[Found, ...
     waited for, at most `IN_FLIGHT` seconds in all. Raises AdminError if the cluster is lost.
     """
     from console.admin.link import delays
+    from console.journal.history import State
     from console.journal.records import Settled
+    from console.session.describe_again import describe_again
 
     open_ = past.unfinished()
     if not open_:
@@ -195,7 +198,8 @@ async def settle_unfinished(session: Session, past: History) -> tuple[Found, ...
     # Most late requests arrive within a moment; a start must not be a second longer for them.
     waits = delays(0.05, 1.0)
     while True:
-        seen = await _look_for(session, past, open_)
+        now = await describe_again(session, _unknown_edits(open_))
+        seen = [seen_now(past, change, change.in_state(State.UNKNOWN), now) for change in open_]
         left = any(status is not Status.APPLIED for edits, _ in seen for status in edits.values())
         if not left or loop.time() >= deadline:
             break
@@ -222,18 +226,11 @@ def _may_arrive_within(change: Change, now: datetime) -> float:
     return max(0.0, IN_FLIGHT - age) if age >= 0 else 0.0
 
 
-async def _look_for(
-    session: Session, past: History, changes: Sequence[Change]
-) -> list[tuple[dict[int, Status], dict[int, str]]]:
-    """Return for each change the status of its edits of unknown outcome, and the ids of the topics that they
-    created."""
+def _unknown_edits(changes: Iterable[Change]) -> list[Edit]:
+    """Return the edits of unknown outcome."""
     from console.journal.history import State
-    from console.session.describe_again import describe_again
 
-    open_ = {change.number: change.in_state(State.UNKNOWN) for change in changes}
-    edits = [change.entries[place].staged.edit for change in changes for place in open_[change.number]]
-    now = await describe_again(session, edits)
-    return [seen_now(past, change, open_[change.number], now) for change in changes]
+    return [change.entries[place].staged.edit for change in changes for place in change.in_state(State.UNKNOWN)]
 
 
 def seen_now(

@@ -18,7 +18,6 @@ from console.safe_files import private_folder
 if TYPE_CHECKING:
     from console.flight.memory import Memory
     from console.flight.recorder import Recorder, Sink
-    from console.session.session import Session
 
 
 def in_memory(recorder: Recorder, context: str) -> None:
@@ -35,16 +34,17 @@ def in_memory(recorder: Recorder, context: str) -> None:
     recorder.begin(memory)
 
 
-async def write_record(session: Session, path: str = "") -> str:
+async def write_record(recorder: Recorder | None, context: str, cluster_id: str, path: str = "") -> str:
     """Write what is in memory into a file, by default a new one in the state folder. Returns a line that says where it
     is.
 
+    recorder: that of the session. context: its name. cluster_id: ``""`` if it is not known yet.
+
     Raises OSError, with the file's name, if it can't be written, or exists already.
     """
-    recorder = session.recorder
     if recorder is None:
         return "nothing is recorded here: this is a record itself"
-    file = _file(path, session.context.name, os.environ)
+    file = _file(path, context, os.environ)
 
     def write(sink: Memory) -> tuple[int, int]:
         if not path:
@@ -52,7 +52,7 @@ async def write_record(session: Session, path: str = "") -> str:
         # A record is evidence: an older one is never overwritten.
         if file.exists():
             raise FileExistsError(0, "it is there already", str(file))
-        return sink.write(file, session.snapshot.cluster.cluster_id or ""), sink.began_ms or 0
+        return sink.write(file, cluster_id), sink.began_ms or 0
 
     try:
         # In the recorder's thread, which alone may use its memory.

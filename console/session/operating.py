@@ -36,7 +36,7 @@ from console.model.journal_lines import Origin
 from console.model.numbers import time_of_day
 from console.model.snapshot import Snapshot
 from console.operations.goals import Goal, Restore
-from console.operations.next_step import MOST_REASONS, End, Send, next_step
+from console.operations.next_step import MOST_REASONS, End, Send, Wait, next_step
 from console.operations.operation import Operation, Progress, State, Step, copied_bytes
 from console.operations.placement import PARTS
 from console.plan.edits import SetConfig, UnsetConfig
@@ -254,7 +254,12 @@ async def _work_on(
     run = OperationRun(await work.read(number), began, began, pace.first)
     while run.operation.ended is None:
         try:
-            run = await _go_on(session, work, run, tell, pace.first)
+            await read_needs(session, NEEDS)
+            decision = next_step(run.operation, session.snapshot, session.clock.now())
+            if isinstance(decision, Send):
+                run = await _send(session, work, run, decision, tell, pace.first)
+            else:
+                run = await _take(work, run, decision, tell)
         except AdminError as error:
             # Brokers restart while replicas move: an operation outlives that, and goes on when they answer again.
             run = replace(run, waits=(f"the cluster does not answer: {error.failure.message}",), copies=False)
@@ -270,21 +275,13 @@ async def _work_on(
     return run.operation
 
 
-async def _go_on(
-    session: Session, work: _Work, run: OperationRun, tell: Callable[[str], None], first: float
-) -> OperationRun:
-    """Read the cluster, decide what comes next, and do it. first: the delay after progress, in seconds. Raises
-    AdminError."""
-    await read_needs(session, NEEDS)
-    operation = run.operation
-    decision = next_step(operation, session.snapshot, session.clock.now())
-    if isinstance(decision, End):
-        await work.note(operation.number, Over(decision.state))
-        tell(f"operation {operation.number} ({operation.goal}) is {decision.state.value}")
-        return run
-    if isinstance(decision, Send):
-        return await _send(session, work, run, decision, tell, first)
-    return replace(run, waits=decision.waits, copies=decision.copies)
+async def _take(work: _Work, run: OperationRun, decision: End | Wait, tell: Callable[[str], None]) -> OperationRun:
+    """Return the run with what it waits for, or record that the operation ended."""
+    if isinstance(decision, Wait):
+        return replace(run, waits=decision.waits, copies=decision.copies)
+    await work.note(run.operation.number, Over(decision.state))
+    tell(f"operation {run.operation.number} ({run.operation.goal}) is {decision.state.value}")
+    return run
 
 
 async def _send(

@@ -18,11 +18,10 @@ from console.plan.risk_rules import (
     READ_GROUPS,
     READ_PARTITIONS,
     READ_TOPICS,
-    Risk,
     RiskFacts,
     RiskNeeds,
 )
-from console.plan.risks import risk_needs, risks
+from console.plan.risks import risk_needs
 from console.plan.staged import Staged
 from console.plan.topic_risks import may_inherit
 from console.session.session import RiskReading, Session
@@ -45,14 +44,6 @@ async def read_for_risks(session: Session, staged: Iterable[Staged]) -> RiskFact
     facts = RiskFacts(sizes, session.context.kafka_principal, await _readers(session.client, needs.readers_of))
     session.risk_reading = RiskReading(edits, facts, time.monotonic())
     return facts
-
-
-async def judge(session: Session, staged: Iterable[Staged], snapshot: Snapshot | None = None) -> tuple[Risk, ...]:
-    """Read what the warnings about these edits need, and return the warnings. snapshot: the cluster, if not the
-    session's snapshot. Raises AdminError if the cluster is lost."""
-    edits = tuple(staged)
-    facts = await read_for_risks(session, edits)
-    return await asyncio.to_thread(risks, edits, snapshot or session.snapshot, facts)
 
 
 def facts_so_far(known: RiskReading | None, principal: str) -> RiskFacts:

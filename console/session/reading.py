@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from console.language.snapshot_parts import Needs, one_broker, one_topic
@@ -20,17 +20,48 @@ if TYPE_CHECKING:
 NOTHING_NEEDED = Needs()
 
 
-async def read_needs(session: Session, need: Needs, *, sparing: bool = False) -> None:
-    """Read what statements need, what depends on other parts after these. What can't be read is in the snapshot's
-    failures.
+async def read_needs(session: Session, need: Needs, *, sparing: bool = False) -> Snapshot:
+    """Read what statements need, what depends on other parts after these.
 
     Args:
         sparing: of many quotas, only those that are needed.
+
+    Returns:
+        The session's snapshot. What can't be read is in its failures.
 
     Raises:
         Refused: it is not the cluster that is expected.
         AdminError: the cluster is lost.
     """
+    await _read_first(session, need, sparing=sparing)
+    if any(_may_be_controller(session.snapshot, resource) for resource in need.resources):
+        await session.read_quorum()
+    # Groups are chosen by patterns, so that the list of groups has to be there first.
+    await session.look_at_groups(_lagging(session.snapshot, need))
+    groups = {group for group, _ in need.group_positions} & session.snapshot.group_positions.keys()
+    topics = {topic for group in groups for topic, _ in session.snapshot.group_positions[group].committed}
+    # A group may have offsets in topics that no statement names.
+    if unknown := sorted(topics - session.snapshot.topics.keys()):
+        await session.read_topics(unknown)
+    places, at = _positions(session.snapshot, need)
+    reads: list[Awaitable[None]] = [session.read_offsets_at(sorted(mine), time) for time, mine in sorted(at.items())]
+    if places:
+        reads.append(session.read_log_ranges(sorted(places)))
+    if groups:
+        reads.append(read_held_offsets(session, sorted(groups)))
+    await asyncio.gather(*reads)
+    await session.read_replica_logs(_in_trouble(session.snapshot, need.replica_logs))
+    if need.a_topic and TOPIC not in need.every and not session.snapshot.topics:
+        await session.read_topics()
+    listed = need.every & {*IN_RESOURCE_LISTS}
+    resources = await session.list_resources(sorted(listed)) if listed else ()
+    # They are read for keys and inherited values; only what was named is shown with its documentation.
+    await session.read_configs(sorted({*_dependent(session.snapshot, need), *resources} - need.resources))
+    return session.snapshot
+
+
+async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
+    """Read what depends on nothing else, all at once."""
     parts = set(need.parts)
     if sparing and "quotas" in parts:
         parts.remove("quotas")
@@ -73,49 +104,31 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
     await asyncio.gather(*first)
     if "topics" in parts:
         await session.read_placements()
-    if any(_may_be_controller(session.snapshot, resource) for resource in need.resources):
-        await session.read_quorum()
-    # Groups are chosen by patterns, so that the list of groups has to be there first.
-    await _lags(session, need)
-    await _positions(session, need)
-    await session.read_replica_logs(_in_trouble(session.snapshot, need.replica_logs))
-    # They are read for keys and inherited values; only what was named is shown with its documentation.
-    await session.read_configs(sorted(await _dependent(session, need) - need.resources))
 
 
-async def _lags(session: Session, need: Needs) -> None:
-    """Read the lag of the existing groups that are needed."""
+def _lagging(snapshot: Snapshot, need: Needs) -> list[str]:
+    """Return the existing groups whose lag is needed."""
     from console.language.filters import glob_test
 
     tests = [glob_test(patterns) for patterns in need.lags_of]
-    await session.look_at_groups([name for name in session.snapshot.groups if any(test(name) for test in tests)])
+    return [name for name in snapshot.groups if any(test(name) for test in tests)]
 
 
-async def _positions(session: Session, need: Needs) -> None:
-    """Read the start and end offsets of logs, and their offsets at times."""
-    groups = {group for group, _ in need.group_positions} & session.snapshot.group_positions.keys()
-    topics = {topic for group in groups for topic, _ in session.snapshot.group_positions[group].committed}
-    # A group may have offsets in topics that no statement names.
-    if unknown := sorted(topics - session.snapshot.topics.keys()):
-        await session.read_topics(unknown)
+def _positions(snapshot: Snapshot, need: Needs) -> tuple[set[TopicPartition], dict[int, set[TopicPartition]]]:
+    """Return the partitions whose start and end offsets are needed, and time -> those whose offsets at it are."""
     places: set[TopicPartition] = set()
     at: dict[int, set[TopicPartition]] = {}
     for topic in need.log_ranges:
-        places.update(_partitions(session.snapshot, topic))
+        places.update(_partitions(snapshot, topic))
     for topic, time in need.offsets_at:
-        at.setdefault(time, set()).update(_partitions(session.snapshot, topic))
+        at.setdefault(time, set()).update(_partitions(snapshot, topic))
     for group, moment in need.group_positions:
-        position = session.snapshot.group_positions.get(group)
+        position = snapshot.group_positions.get(group)
         mine = set(position.committed) if position is not None else set()
         places |= mine
         if moment is not None:
             at.setdefault(moment, set()).update(mine)
-    reads: list[Awaitable[None]] = [session.read_offsets_at(sorted(mine), time) for time, mine in sorted(at.items())]
-    if places:
-        reads.append(session.read_log_ranges(sorted(places)))
-    if groups:
-        reads.append(read_held_offsets(session, sorted(groups)))
-    await asyncio.gather(*reads)
+    return places, at
 
 
 def _may_be_controller(snapshot: Snapshot, resource: ConfigResource) -> bool:
@@ -140,32 +153,26 @@ def _partitions(snapshot: Snapshot, topic: str) -> list[TopicPartition]:
     return [(topic, partition.number) for partition in known.partitions] if known is not None else []
 
 
-async def _dependent(session: Session, need: Needs) -> frozenset[ConfigResource]:
-    """Return the resources whose names are known only after the first reads."""
-    snapshot = session.snapshot
+def _dependent(snapshot: Snapshot, need: Needs) -> Iterator[ConfigResource]:
+    """Yield the resources whose names are known only after the first reads, but those that brokers list."""
     ids = [broker.id for broker in snapshot.cluster.brokers]
-    found: set[ConfigResource] = set()
     if BROKER in need.every:
-        found.update(broker_resource(number) for number in ids)
+        yield from map(broker_resource, ids)
     elif need.a_broker and (broker := one_broker(ids)):
-        found.add(broker)
+        yield broker
     if BROKER_LOGGER in need.every:
-        found.update(ConfigResource(BROKER_LOGGER, str(number)) for number in ids)
+        yield from (ConfigResource(BROKER_LOGGER, str(number)) for number in ids)
     if TOPIC in need.every:
-        found.update(topic_resource(name) for name in snapshot.topics)
-    elif need.a_topic:
-        if not snapshot.topics:
-            await session.read_topics()
-        if topic := one_topic(session.snapshot.topics):
-            found.add(topic)
-    listed = need.every & {*IN_RESOURCE_LISTS}
-    if listed:
-        found.update(await session.list_resources(sorted(listed)))
-    return frozenset(found)
+        yield from map(topic_resource, snapshot.topics)
+    elif need.a_topic and (topic := one_topic(snapshot.topics)):
+        yield topic
 
 
-async def read_everything(session: Session) -> None:
-    """Read every part of the cluster. What can't be read is in the snapshot's failures.
+async def read_everything(session: Session) -> Snapshot:
+    """Read every part of the cluster.
+
+    Returns:
+        The session's snapshot. What can't be read is in its failures.
 
     Raises:
         Refused: it is the wrong cluster.
@@ -179,3 +186,4 @@ async def read_everything(session: Session) -> None:
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]
     topics = [topic_resource(name) for name in snapshot.topics]
     await session.read_configs([*topics, *brokers, CLUSTER_DEFAULT, *named])
+    return session.snapshot

@@ -19,11 +19,10 @@ from console.model.records import (
     Start,
 )
 from console.plan.amounts import moment
-from console.session.session import Session
-from console.session.snapshot_reader import Refused
+from console.session.snapshot_reader import Client, Refused
 
 
-async def read_records(session: Session, statement: Records, more: Start | None = None) -> RecordsRead:
+async def read_records(client: Client, context: Context, statement: Records, more: Start | None = None) -> RecordsRead:
     """Return the records that a statement asks for.
 
     Args:
@@ -37,11 +36,11 @@ async def read_records(session: Session, statement: Records, more: Start | None 
     from console.admin.errors import BrokerError
 
     # Before any request: in such a context a topic's records are not even counted.
-    refuse_if_never(session.context)
+    refuse_if_never(context)
     wanted = RecordFilter(statement.text, statement.key, statement.json)
     query = records_query(statement, datetime.now(UTC), more)
     try:
-        return await session.client.run(records.read_records, query, wanted.matches if wanted else None)
+        return await client.run(records.read_records, query, wanted.matches if wanted else None)
     except BrokerError as error:
         # This topic or group can't be read; the cluster is there.
         raise Refused(error.failure) from error

@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import Iterable, Sequence
 
-from console.model.config import topic_resource
+from console.model.config import ConfigResource, topic_resource
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot, TopicPartition
 from console.plan.edits import Slot
@@ -26,6 +26,7 @@ from console.plan.retention import (
 from console.plan.staged import Staged
 from console.plan.topic_risks import config_number
 from console.session.session import RetentionReading, Session
+from console.session.snapshot_reader import Client
 
 GOOD_FOR = 30.0
 """Seconds after which it is read again."""
@@ -66,7 +67,9 @@ async def _read(session: Session) -> None:
     try:
         if shortens_default(staged):
             # Only topics without a value of their own are cut by a default, and only their configs say which these are.
-            await _read_inheriting(session)
+            if "topics" not in session.snapshot.read_at:
+                await session.read_topics()
+            await session.read_configs(_inheriting(session.snapshot))
         cuts = await asyncio.to_thread(retention_cuts, staged, session.snapshot)
         known = session.retention
         fresh = known is not None and time.monotonic() - known.at < GOOD_FOR
@@ -75,8 +78,9 @@ async def _read(session: Session) -> None:
         # Undo and redo bring back edits whose deletions were read already.
         if fresh and known and all(cut in known.found for cut in cuts) and all(edit in known.records for edit in trims):
             return
-        found = await _deletions(session, cuts) if cuts else {}
-        records = await _freed(session, trims) if trims else {}
+        await _read_topics(session, cuts, trims[:MOST])
+        found = await _deletions(session.client, session.snapshot, cuts) if cuts else {}
+        records = await _freed(session.client, session.snapshot, trims) if trims else {}
     except AdminError as error:
         cuts = retention_cuts(staged, session.snapshot)
         # Shown as unknown, and kept for a while: a cluster that does not answer is not asked at each keystroke.
@@ -85,24 +89,43 @@ async def _read(session: Session) -> None:
     session.retention = RetentionReading(staged, found, time.monotonic(), records)
 
 
-async def _freed(session: Session, trims: Sequence[TrimLog]) -> dict[TrimLog, Deletion]:
+def _inheriting(snapshot: Snapshot) -> list[ConfigResource]:
+    """Return the topics that may inherit a default and whose configs are unknown, of the first `MOST` partitions."""
+    missing, left = [], MOST
+    for name, topic in snapshot.topics.items():
+        left -= len(topic.partitions)
+        if topic_resource(name) not in snapshot.configs:
+            missing.append(topic_resource(name))
+        if left <= 0:
+            break
+    return missing
+
+
+async def _read_topics(session: Session, cuts: Sequence[RetentionCut], trims: Sequence[TrimLog]) -> None:
+    """Read the topics of cuts, if they are unknown; and of deletions of records the topics, their configs and the logs'
+    offsets."""
+    unread = [cut.topic for cut in cuts if cut.topic not in session.snapshot.topics]
+    if unread:
+        await session.read_topics(unread)
+    if names := sorted({edit.topic for edit in trims}):
+        await session.read_topics(names)
+        await asyncio.gather(
+            session.read_log_ranges([(edit.topic, edit.partition) for edit in trims]),
+            session.read_configs([topic_resource(name) for name in names]),
+        )
+
+
+async def _freed(client: Client, snapshot: Snapshot, trims: Sequence[TrimLog]) -> dict[TrimLog, Deletion]:
     """Return the bytes that each deletion of records frees; partitions beyond `MOST` are not asked for."""
     from console.admin.cluster import describe_log_dirs
 
     asked = trims[:MOST]
-    names = sorted({edit.topic for edit in asked})
-    await session.read_topics(names)
-    await asyncio.gather(
-        session.read_log_ranges([(edit.topic, edit.partition) for edit in asked]),
-        session.read_configs([topic_resource(name) for name in names]),
-    )
     wanted: dict[str, list[int]] = {}
     for edit in asked:
         wanted.setdefault(edit.topic, []).append(edit.partition)
-    snapshot = session.snapshot
-    known = [snapshot.topics[name] for name in names if name in snapshot.topics]
+    known = [snapshot.topics[name] for name in sorted(wanted) if name in snapshot.topics]
     holding = {broker for topic in known for partition in topic.partitions for broker in partition.replicas}
-    listing = await session.client.run(describe_log_dirs, sorted(holding), wanted)
+    listing = await client.run(describe_log_dirs, sorted(holding), wanted)
     sizes = listing.replica_sizes()
     problems = [each.failure for each in snapshot.failures if each.part == "log_ranges"]
     why = next(iter((*listing.failures.values(), *problems)), None)
@@ -117,49 +140,32 @@ async def _freed(session: Session, trims: Sequence[TrimLog]) -> dict[TrimLog, De
     return found
 
 
-async def _read_inheriting(session: Session) -> None:
-    """Read the configs of the topics that may inherit a default, up to `MOST` partitions."""
-    if "topics" not in session.snapshot.read_at:
-        await session.read_topics()
-    missing, left = [], MOST
-    for name, topic in session.snapshot.topics.items():
-        left -= len(topic.partitions)
-        if topic_resource(name) not in session.snapshot.configs:
-            missing.append(topic_resource(name))
-        if left <= 0:
-            break
-    await session.read_configs(missing)
-
-
-async def _deletions(session: Session, cuts: Sequence[RetentionCut]) -> dict[RetentionCut, Deletion]:
+async def _deletions(client: Client, snapshot: Snapshot, cuts: Sequence[RetentionCut]) -> dict[RetentionCut, Deletion]:
     """Read the deletion of each cut; partitions beyond `MOST` are not asked for."""
     from console.admin.cluster import describe_log_dirs
     from console.admin.partitions import log_spans
 
-    unread = [cut.topic for cut in cuts if cut.topic not in session.snapshot.topics]
-    if unread:
-        await session.read_topics(unread)
-    wanted = _wanted(cuts, session.snapshot)
+    wanted = _wanted(cuts, snapshot)
     if not wanted:  # deleted, or not visible to this principal
         return {cut: Deletion(unknown=1, why=Failure("UNKNOWN_TOPIC_OR_PARTITION", cut.topic)) for cut in cuts}
     named: dict[str, list[int]] = {}
     for topic, number in wanted:
         named.setdefault(topic, []).append(number)
-    known = session.snapshot.topics
+    known = snapshot.topics
     holding = {broker for topic in named for partition in known[topic].partitions for broker in partition.replicas}
     now = int(time.time() * 1000)
-    listing = await session.client.run(describe_log_dirs, sorted(holding), named)
+    listing = await client.run(describe_log_dirs, sorted(holding), named)
     ages = {place: max(0, now - cut.ms) if cut.ms >= 0 else 0 for place, cut in wanted.items()}
     # Brokers delete whole segments, by the newest record in each: one that is being cut may begin a segment earlier.
     began = {place: max(0, ages[place] - cut.segment_ms) for place, cut in wanted.items()}
-    spans, problems = await session.client.run(log_spans, ages, began)
+    spans, problems = await client.run(log_spans, ages, began)
     sizes = listing.replica_sizes()
     why = next(iter((*listing.failures.values(), *problems)), None)
     found = {cut: Deletion() for cut in cuts}
     for place, cut in wanted.items():
         if place in spans and place in sizes:
             found[cut] += Deletion(*deleted_bytes(spans[place], sizes[place], cut), 1)
-    return {cut: _with_unknown(each, cut, session.snapshot, why) for cut, each in found.items()}
+    return {cut: _with_unknown(each, cut, snapshot, why) for cut, each in found.items()}
 
 
 def _wanted(cuts: Sequence[RetentionCut], snapshot: Snapshot) -> dict[TopicPartition, RetentionCut]:

@@ -213,7 +213,7 @@ class Runner(Struct):
             from console.answers.records import records_result
             from console.session.record_reading import is_masked, read_records
 
-            read = await read_records(session, statement)
+            read = await read_records(session.client, session.context, statement)
             self.printer(records_result(statement, read, masked=is_masked(session.context, statement)))
             return
         from console.answers.plan_results import plan_table, report_table

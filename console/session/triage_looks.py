@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from console.model.cluster import Silence
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
+from console.session.former_changes import any_journal
 from console.session.own_throttles import OwnThrottles
 from console.session.slow_looks import SlowLooks
 from console.session.snapshot_reader import Refused
@@ -87,7 +89,7 @@ class Looker:
         self._began = float("-inf")
         self._asking: asyncio.TimerHandle | None = None
         self._slow = slow or SlowLooks(session, request_logs)
-        self._own = OwnThrottles(session)
+        self._own = OwnThrottles(session.context.throttles)
         self._parts = (
             _Part("cluster", 1.5, session.read_cluster, (), quick=True),
             _Part("silent", ASK_EVERY, self._ask_brokers, quick=True),
@@ -293,7 +295,7 @@ class Looker:
     async def _read_reassignments(self) -> None:
         """Read the reassignments, and then which operations work on them."""
         await self._session.read_reassignments()
-        await self._own.read()
+        await self._read_operations()
 
     async def _read_configs(self) -> None:
         """Read the configs of all topics, and of the brokers that can be asked; then the journal: an operation is there
@@ -304,8 +306,20 @@ class Looker:
         brokers = [each.id for each in snapshot.cluster.brokers if not each.fenced and each.id not in silent]
         resources = [*map(topic_resource, snapshot.topics), *map(broker_resource, brokers)]
         await self._session.read_configs([*resources, CLUSTER_DEFAULT], at_once=True)
-        await self._own.read()
+        await self._read_operations()
         self._own.forget(over)
+
+    async def _read_operations(self) -> None:
+        """Read the open operations from the journal. Where it can't be read, what is known stays. Raises AdminError."""
+        session = self._session
+        if session.door == "replay" or not session.context.journal or not any_journal(os.environ):
+            return
+        from console.session.operating import read_operations
+
+        try:
+            self._own.take((await read_operations(session)).open)
+        except Refused as error:
+            log.warning("operations are not known: %s", error.failure)
 
     def _with_failures(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the failures of parts that could not be read. The session's own snapshot stays

@@ -20,6 +20,8 @@ async def keep_record(session: Session, say: Callable[[str, str], None], path: s
         path: of the file, ``""`` for a new one in the state folder.
     """
     try:
-        say(clean(await write_record(session, path), 400), "")
+        cluster_id = session.snapshot.cluster.cluster_id or ""
+        line = await write_record(session.recorder, session.context.name, cluster_id, path)
+        say(clean(line, 400), "")
     except OSError as error:
         say(clean(f"no record was written: {error.filename}: {error.strerror}", 400), "failed")

@@ -22,9 +22,10 @@ from console.plan.compile import runbook
 from console.plan.diff import diff
 from console.plan.kafka_tools import STDIN
 from console.plan.kinds.records import TrimLog
+from console.plan.risks import risks
 from console.plan.settle import ApplyOptions
 from console.session.applying import check_plan
-from console.session.plan_facts import judge
+from console.session.plan_facts import read_for_risks
 from console.session.retention_reading import read_deletions
 from console.session.session import Session
 from tests.support.applied import apply_plan
@@ -116,7 +117,7 @@ async def test_what_is_deleted_is_what_was_said(session: Session, quick_cluster:
     assert {(e.topic, e.partition): e.before for e in edits if isinstance(e, TrimLog)} == expected
     assert [each.was for each in report.added] == [LogRange(0, RECORDS)] * 2
 
-    found = await judge(session, session.plan.staged)
+    found = risks(session.plan.staged, session.snapshot, await read_for_risks(session, session.plan.staged))
     assert {(risk.name, risk.subject) for risk in found} == {("records-deleted", TRIMMED)}
     assert [risk.text for risk in found] == [
         f"up to {2 * (RECORDS - kept):,} records of {TRIMMED} are deleted for good, in 2 partitions",

@@ -36,10 +36,10 @@ from console.plan.compile import predict, runbook
 from console.plan.diff import diff
 from console.plan.kafka_tools import STDIN
 from console.plan.plan import StageReport
-from console.plan.risks import effects
+from console.plan.risks import effects, risks
 from console.plan.settle import ApplyOptions, ApplyReport
 from console.session.applying import check_plan
-from console.session.plan_facts import judge
+from console.session.plan_facts import read_for_risks
 from console.session.reading import read_needs
 from console.session.session import Session
 from tests.support.applied import apply_plan
@@ -255,7 +255,7 @@ async def test_the_real_loss_of_an_unclean_election_lies_in_the_range_that_was_s
     assert (would.least, would.most) == (two if SECOND in back else 0, None)
     lines = effects(session.plan.staged, session.snapshot)[session.plan.staged[0].edit.slot]
     assert f"broker {THIRD} leads then: of the replicas {FIRST},{THIRD},{SECOND} the first that is alive" in lines
-    (risk,) = await judge(session, session.plan.staged)
+    (risk,) = risks(session.plan.staged, session.snapshot, await read_for_risks(session, session.plan.staged))
     assert (risk.name, risk.subject) == ("unclean-loss", f"{name}/0")
     forecast = predict(session.snapshot, session.plan).topics[name].partitions[0]
 

@@ -28,13 +28,13 @@ from console.model.config import CLUSTER_DEFAULT, broker_resource
 from console.plan.compile import runbook
 from console.plan.diff import diff
 from console.plan.reversal import reversal
-from console.plan.risks import effects
+from console.plan.risks import effects, risks
 from console.plan.settle import ApplyOptions, ApplyReport
 from console.present.features import feature_rows
 from console.present.quorum import quorum_rows
 from console.session.applying import check_plan
 from console.session.journal_changes import stage_revert
-from console.session.plan_facts import judge
+from console.session.plan_facts import read_for_risks
 from console.session.session import Session
 from tests.support.applied import apply_plan
 from tests.support.free_ports import free_ports
@@ -103,7 +103,7 @@ async def test_features_are_raised_and_lowered(session: Session, nodes: KafkaClu
     report = await staged(session, f"feature set {METADATA}={raised}")
     (edit,) = report.added
     assert edit.was == began
-    assert await judge(session, session.plan.staged) == ()
+    assert risks(session.plan.staged, session.snapshot, await read_for_risks(session, session.plan.staged)) == ()
     assert (await check_plan(session)).results[0].outcomes[0].status is Status.VALID
     assert await level(session, METADATA) == began
     await applied(session)
@@ -133,7 +133,7 @@ async def test_a_level_without_a_way_back_has_to_be_typed(session: Session, node
         return
     elr = "eligible.leader.replicas.version"
     await staged(session, f"feature set {METADATA}=30 {elr}=1 transaction.version=1")
-    found = await judge(session, session.plan.staged)
+    found = risks(session.plan.staged, session.snapshot, await read_for_risks(session, session.plan.staged))
     assert [risk.accepted_as for risk in found] == [f"feature-irreversible={METADATA}"]
     report = await applied(session, f"feature-irreversible={METADATA}")
     assert len(report.results) == 1, "one request for all of them"
@@ -191,7 +191,7 @@ async def test_a_broker_that_is_down_is_unregistered(session: Session, nodes: Ka
 
     await until(is_down)
     assert len((await staged(session, "unregister broker 4")).added) == 1
-    (risk,) = await judge(session, session.plan.staged)
+    (risk,) = risks(session.plan.staged, session.snapshot, await read_for_risks(session, session.plan.staged))
     assert (risk.name, risk.subject) == ("replicas-remain", "")
     assert risk.text.startswith("2 partitions have a replica on broker 4 (on-four/0, on-four/2) and stay")
 

@@ -92,7 +92,7 @@ class RecordsView(TableView[RecordRow]):
         if asked == self._read_for:
             return
         try:
-            found = await read_records(self.session, self.wanted, self._further)
+            found = await read_records(self.session.client, self.session.context, self.wanted, self._further)
         except Refused as refused:
             self._take(asked, None, refused.failure)
             return
