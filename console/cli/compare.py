@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from console.answers.results import Table
     from console.files.wanted import Wanted
     from console.model.config import ConfigResource
-    from console.session.session import Session
 
 EXAMPLES = """examples:
   kac compare staging prod                     two contexts
@@ -48,13 +48,13 @@ def run_compare(options: argparse.Namespace) -> int:
         differences.
     """
     if options.brokers:
-        return with_session(options, "compare", lambda session: _brokers(session, options))
+        return _brokers(options)
     if options.left is None or options.right is None:
         complain("compare takes two things, or --brokers: see kac compare --help")
         return USAGE
     resources = [found for text in (options.left, options.right) if (found := _resource(text)) is not None]
     if len(resources) == 2:
-        return with_session(options, "compare", lambda session: _entities(session, resources, options))
+        return _entities(resources, options)
     from console.answers.results import Printer
     from console.files.compare import compare, difference_table
     from console.files.wanted import without
@@ -132,16 +132,19 @@ def _side(text: str, options: argparse.Namespace) -> _Side | int:
     return _Side(wanted_of(session.snapshot), frozenset(each.part for each in failures if not each.entity))
 
 
-async def _entities(session: Session, resources: list[ConfigResource], options: argparse.Namespace) -> int:
+def _entities(resources: list[ConfigResource], options: argparse.Namespace) -> int:
     from console.answers.results import Printer
     from console.files.compare import entity_table
+    from console.language.snapshot_parts import Needs
+    from console.session.reading import read_needs
 
-    await session.read_cluster()
-    await session.read_configs(resources)
-    sets = [session.snapshot.configs.get(resource) for resource in resources]
+    known = with_session(options, "compare", partial(read_needs, need=Needs(resources=frozenset(resources))))
+    if isinstance(known, int):
+        return known
+    sets = [known.configs.get(resource) for resource in resources]
     for resource, entries in zip(resources, sets, strict=True):
         if entries is None:
-            failures = [str(each.failure) for each in session.snapshot.failures if each.part == "configs"]
+            failures = [str(each.failure) for each in known.failures if each.part == "configs"]
             complain(
                 f"{options.left if resource is resources[0] else options.right}: {'; '.join(failures) or 'not there'}"
             )
@@ -151,17 +154,22 @@ async def _entities(session: Session, resources: list[ConfigResource], options: 
     return _code(bool(table.rows), options)
 
 
-async def _brokers(session: Session, options: argparse.Namespace) -> int:
+def _brokers(options: argparse.Namespace) -> int:
     from console.answers.results import Printer
     from console.files.compare import broker_table
+    from console.language.snapshot_parts import Needs
     from console.model.broker_matrix import broker_matrix
+    from console.model.codes import BROKER
     from console.model.config import broker_resource
+    from console.session.reading import read_needs
 
-    await session.read_cluster()
-    ids = sorted(broker.id for broker in session.snapshot.cluster.brokers)
-    await session.read_configs([broker_resource(number) for number in ids])
-    known = session.snapshot.configs
-    sets = {number: known[broker_resource(number)] for number in ids if broker_resource(number) in known}
+    known = with_session(options, "compare", partial(read_needs, need=Needs(every=frozenset({BROKER}))))
+    if isinstance(known, int):
+        return known
+    ids = sorted(broker.id for broker in known.cluster.brokers)
+    sets = {
+        number: known.configs[broker_resource(number)] for number in ids if broker_resource(number) in known.configs
+    }
     for number in ids:
         if number not in sets:
             complain(f"broker {number} could not be read")

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import time
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from console.cli.opening import with_session
@@ -51,15 +52,10 @@ def run_events(options: argparse.Namespace) -> int:
     Returns:
         The exit code: 0 when the time is over, 1 if no broker answered, 2 no context or not understood.
     """
-
-    async def work(session: Session) -> int:
-        await _watch(session, options)
-        return 0
-
-    return with_session(options, "events", work)
+    return with_session(options, "events", partial(_watch, options=options))
 
 
-async def _watch(session: Session, options: argparse.Namespace) -> None:
+async def _watch(session: Session, options: argparse.Namespace) -> int:
     from console.session.event_feed import EventFeed
     from console.session.reads_in_turn import Paces, ReadsInTurn
 
@@ -78,6 +74,7 @@ async def _watch(session: Session, options: argparse.Namespace) -> None:
         for each in work:
             each.cancel()
         await asyncio.gather(*work, return_exceptions=True)
+    return 0
 
 
 def _tell(made: Sequence[Event], output: str) -> None:

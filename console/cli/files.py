@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from console.files.plan_file import PlanFile
     from console.files.reading import Read
     from console.files.staging import Prune, Staging
-    from console.plan.plan import Plan
+    from console.model.snapshot import Snapshot
+    from console.plan.plan import Plan, StageReport
     from console.session.session import Session
 
 
@@ -79,16 +80,13 @@ def written(path: Path, text: str, mode: int) -> bool:
     return True
 
 
-async def staged(session: Session, found: Read, prune: tuple[Prune, ...]) -> tuple[Staging, int]:
-    """Stage what the files want, and print what can't be staged. Returns the exit code so far, too."""
-    from console.files.staging import stage_files
-
-    staging = await stage_files(session, found, prune)
+def _left_out(staging: Staging) -> int:
+    """Print what of the files can't be staged, and return the exit code so far."""
     for problem in (*staging.problems, *staging.secrets):
         complain(str(problem))
     for line in staging.unread:
         complain(f"could not be read: {line}")
-    return staging, 0 if staging.whole else FAILED
+    return DONE if staging.whole else FAILED
 
 
 # ``kac diff``: what would change for a cluster to be as files want it.
@@ -137,11 +135,12 @@ def tell_difference(
         return USAGE
     from console.answers.plan_results import plan_table
     from console.answers.results import Printer
+    from console.files.staging import stage_files
     from console.session.applying import check_plan
     from console.session.retention_reading import read_deletions
 
     async def work(session: Session) -> int:
-        _, code = await staged(session, found, prune)
+        code = _left_out(await stage_files(session, found, prune))
         if checks and session.plan and not session.context.read_only and not (await check_plan(session)).ok:
             code = code or FAILED
         deletions = await read_deletions(session)
@@ -223,15 +222,21 @@ def run_apply(options: argparse.Namespace) -> int:
     found = read(options.file) if kept is None and prune is not None else None
     if prune is None or (kept is None and found is None):
         return USAGE
+    from console.files.staging import stage_files
+    from console.session.reading import read_everything
 
     async def work(session: Session) -> int:
         code, blocked = DONE, False
         if kept:
-            code = await _stage_plan(session, kept, options.output, force=options.force)
+            code = FAILED
+            if _is_its_cluster(kept, await read_everything(session)):
+                report = session.stage([each.edit for each in kept.staged])
+                left, code = _unmoved(kept, report, session.plan, session.snapshot, options)
+                session.replan(left)
             blocked = bool(code)
         elif found is not None:
-            staging, code = await staged(session, found, prune)
-            blocked = staging.blocked
+            staging = await stage_files(session, found, prune)
+            code, blocked = _left_out(staging), staging.blocked
         if blocked and not options.valid_only:
             complain("nothing was sent; --valid-only sends the rest")
             return code
@@ -295,38 +300,43 @@ def _plan_file(names: list[str]) -> PlanFile | None:
     return read_plan(text, names[0]) if is_plan(text) else None
 
 
-async def _stage_plan(session: Session, kept: PlanFile, output: str, *, force: bool) -> int:
-    """Stage the edits of a plan file again, and return the exit code so far. An edit whose value has changed since the
-    plan was made is reported and left out, unless it is forced.
+def _is_its_cluster(kept: PlanFile, known: Snapshot) -> bool:
+    """Return whether a plan was made for this cluster; print why not."""
+    from console.model.identity import same_cluster
+
+    now = known.cluster.cluster_id
+    if (now or kept.cluster_id) and not same_cluster(now, kept.cluster_id):
+        of, this = (each or "a server without an id" for each in (kept.cluster_id, now))
+        complain(f"the plan was made for cluster {of}; this is {this}")
+        return False
+    return True
+
+
+def _unmoved(
+    kept: PlanFile, report: StageReport, plan: Plan, known: Snapshot, options: argparse.Namespace
+) -> tuple[Plan, int]:
+    """Return the plan without the edits whose value has changed since a file's plan was made, unless they are forced,
+    and the exit code so far. What was refused and what has changed is printed.
     """
     from console.answers.plan_results import conflict_table
     from console.answers.results import Printer
     from console.files.plan_file import moved_since
     from console.model.failure import sentences
-    from console.model.identity import same_cluster
     from console.plan.plan import without
     from console.present import names
-    from console.session.reading import read_everything
 
-    await read_everything(session)
-    now = session.snapshot.cluster.cluster_id
-    if (now or kept.cluster_id) and not same_cluster(now, kept.cluster_id):
-        of, this = (each or "a server without an id" for each in (kept.cluster_id, now))
-        complain(f"the plan was made for cluster {of}; this is {this}")
-        return FAILED
-    report = session.stage([staged_.edit for staged_ in kept.staged])
     for refused in report.refused:
         complain(sentences(refused.reason, refused.remedy).rstrip(". ") + ".")
-    moved = moved_since(kept, session.plan, session.snapshot)
+    moved = moved_since(kept, plan, known)
     if moved:
-        Printer(output)(conflict_table("moved", moved, "changed since the plan was made:"))
-    if moved and not force:
-        # Only edits are sent whose values are still those that the plan was made from, also with --valid-only.
-        session.replan(without(session.plan, {conflict.staged.edit.slot for conflict in moved}))
-        for target in dict.fromkeys(conflict.staged.edit.target for conflict in moved):
-            keys = ", ".join(c.staged.edit.key or "all of it" for c in moved if c.staged.edit.target == target)
-            complain(f"left out, changed since the plan was made: {names.target(target)}: {keys}; --force goes over it")
-    return FAILED if report.refused or (moved and not force) else DONE
+        Printer(options.output)(conflict_table("moved", moved, "changed since the plan was made:"))
+    if not moved or options.force:
+        return plan, FAILED if report.refused else DONE
+    for target in dict.fromkeys(conflict.staged.edit.target for conflict in moved):
+        keys = ", ".join(c.staged.edit.key or "all of it" for c in moved if c.staged.edit.target == target)
+        complain(f"left out, changed since the plan was made: {names.target(target)}: {keys}; --force goes over it")
+    # Only edits are sent whose values are still those that the plan was made from, also with --valid-only.
+    return without(plan, {conflict.staged.edit.slot for conflict in moved}), FAILED
 
 
 # ``kac export``: the wanted state of a cluster as YAML for review.
@@ -344,33 +354,39 @@ def run_export(options: argparse.Namespace) -> int:
     Returns:
         The exit code: 0 written whole, 1 written without what could not be read, or not at all, 2 no context.
     """
-    from console.admin.errors import AdminError
     from console.files.wanted import PARTS, by_levels, wanted_of
     from console.files.writing import yaml_text
+
+    gc.disable()
+    known = with_session(options, "export", _read_state)
+    if isinstance(known, int):
+        return known
+    failures = [each for each in known.failures if each.part in PARTS]
+    missing = [f"{each.part} {each.entity}: {each.failure}".strip() for each in failures]
+    for line in missing:
+        complain(f"could not be read: {line}")
+    title = f"cluster {known.cluster.cluster_id}" + (f"; {len(missing)} parts could not be read" if missing else "")
+    unread = [each.part for each in failures if not each.entity]
+    text = yaml_text(wanted_of(known), title, unread, by_levels(known))
+    if options.output is None:
+        put(text)
+    elif not written(options.output, text, PRIVATE):
+        return FAILED
+    return FAILED if missing else DONE
+
+
+async def _read_state(session: Session) -> Snapshot:
+    """Read everything that a file can want. What can't be read is in the snapshot's failures, but features, which are
+    printed."""
+    from console.admin.errors import AdminError
     from console.session.reading import read_everything
 
-    async def work(session: Session) -> int:
-        gc.disable()
-        await read_everything(session)
-        try:
-            await session.read_features()
-        except AdminError as error:
-            complain(f"could not be read: features: {error.failure}")
-        known = session.snapshot
-        failures = [each for each in known.failures if each.part in PARTS]
-        missing = [f"{each.part} {each.entity}: {each.failure}".strip() for each in failures]
-        for line in missing:
-            complain(f"could not be read: {line}")
-        title = f"cluster {known.cluster.cluster_id}" + (f"; {len(missing)} parts could not be read" if missing else "")
-        unread = [each.part for each in failures if not each.entity]
-        text = yaml_text(wanted_of(known), title, unread, by_levels(known))
-        if options.output is None:
-            put(text)
-        elif not written(options.output, text, PRIVATE):
-            return FAILED
-        return FAILED if missing else DONE
-
-    return with_session(options, "export", work)
+    await read_everything(session)
+    try:
+        await session.read_features()
+    except AdminError as error:
+        complain(f"could not be read: features: {error.failure}")
+    return session.snapshot
 
 
 # ``kac snapshot``: the whole state of a cluster as JSON.
@@ -392,15 +408,14 @@ def run_snapshot(options: argparse.Namespace) -> int:
     from console.answers.snapshot_json import write_snapshot
     from console.session.reading import read_everything
 
-    async def work(session: Session) -> int:
-        # One pass over live objects that all stay until the end: the cyclic collector would walk them again and again.
-        gc.disable()
-        await read_everything(session)
-        out = stdout()
-        write_snapshot(session.snapshot, out, overrides=options.overrides)
-        out.flush()
-        if failures := session.snapshot.failures:
-            complain(f"warning: {len(failures)} parts could not be read, see errors in the document")
-        return FAILED if any(each.part == "topics" and not each.entity for each in failures) else DONE
-
-    return with_session(options, "snapshot", work)
+    # One pass over live objects that all stay until the end: the cyclic collector would walk them again and again.
+    gc.disable()
+    known = with_session(options, "snapshot", read_everything)
+    if isinstance(known, int):
+        return known
+    out = stdout()
+    write_snapshot(known, out, overrides=options.overrides)
+    out.flush()
+    if failures := known.failures:
+        complain(f"warning: {len(failures)} parts could not be read, see errors in the document")
+    return FAILED if any(each.part == "topics" and not each.entity for each in failures) else DONE

@@ -4,7 +4,7 @@ start to its last throttle; and all operations and moves."""
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from console.cli.opening import DONE, FAILED, USAGE, with_session
 from console.model.numbers import natural_number, option
@@ -12,9 +12,12 @@ from console.terminal import complain, put
 
 if TYPE_CHECKING:
     from console.contexts import Context
+    from console.model.snapshot import ReadFailure, Snapshot
     from console.operations.forecast import Forecast
     from console.operations.goals import Goal
+    from console.operations.operation import Operation
     from console.operations.proposal import Proposal
+    from console.session.operating import Operations
     from console.session.session import Session
 
 WAITING = 4
@@ -96,7 +99,8 @@ def run_moves(options: argparse.Namespace) -> int:
     if options.go_on:
         return with_session(options, "moves", _go_on)
     if not options.goal:
-        return with_session(options, "moves", lambda session: _list(session, options.output))
+        found = with_session(options, "moves", _read_moves)
+        return found if isinstance(found, int) else _show_moves(found, options.output)
     return _with_goal(options)
 
 
@@ -127,16 +131,21 @@ def _with_goal(options: argparse.Namespace) -> int:
     except ValueError as error:
         complain(f"{error}")
         return USAGE
-    throttle = options.throttle or None
 
     async def work(session: Session) -> int:
+        from console.session.operating import NEEDS, way_back
+        from console.session.reading import read_needs
+
         wanted = goal
         if isinstance(wanted, Restore):
-            from console.session.operating import way_back
-
             wanted = await way_back(await session.journal(), wanted.operation)
+        await read_needs(session, NEEDS)
         try:
-            return await _plan(session, wanted, throttle, options)
+            planned = _planned(wanted, session.snapshot, options.throttle or None)
+            if options.begins:
+                _show(planned, options.output)
+                return await _run(session, planned, yes=options.yes)
+            return _show_or_write(planned, options)
         except UnknownPlace as error:
             complain(f"{error}. kac brokers --list and kac topics --list show what there is.")
             return FAILED
@@ -144,58 +153,79 @@ def _with_goal(options: argparse.Namespace) -> int:
     return with_session(options, "moves", work)
 
 
-async def _plan(session: Session, goal: Goal, throttle: int | None, options: argparse.Namespace) -> int:
-    from console.answers.moves import held_lines, moves_json, moves_script, moves_tables
-    from console.answers.results import Printer
+class _Planned(NamedTuple):
+    """A goal with the moves that lead to it, and what they cost.
+
+    throttle: bytes per second, None for none. problems: what of the cluster could not be read.
+    """
+
+    goal: Goal
+    proposal: Proposal
+    forecast: Forecast
+    throttle: int | None
+    problems: tuple[ReadFailure, ...]
+
+
+def _planned(goal: Goal, known: Snapshot, throttle: int | None) -> _Planned:
+    """Plan a goal. Raises UnknownPlace."""
     from console.operations.forecast import forecast
     from console.operations.placement import PARTS, placement_of
     from console.operations.planner import propose
-    from console.session.operating import NEEDS
-    from console.session.reading import read_needs
 
-    await read_needs(session, NEEDS)
-    problems = tuple(each for each in session.snapshot.failures if each.part in {*PARTS, "configs"})
-    placement = placement_of(session.snapshot)
+    problems = tuple(each for each in known.failures if each.part in {*PARTS, "configs"})
+    placement = placement_of(known)
     proposal = propose(goal, placement)
-    waits = bool(proposal.held or proposal.waits)
-    said = forecast(proposal, placement, throttle)
+    return _Planned(goal, proposal, forecast(proposal, placement, throttle), throttle, problems)
+
+
+def _show(planned: _Planned, output: str) -> None:
+    from console.answers.moves import moves_tables
+    from console.answers.results import Printer
+
+    tell = Printer(output)
+    for table in moves_tables(planned.goal, planned.proposal, planned.forecast, planned.problems):
+        tell(table)
+
+
+def _show_or_write(planned: _Planned, options: argparse.Namespace) -> int:
+    """Print the moves in the form of the options, and return the exit code."""
+    from console.answers.moves import held_lines, moves_json, moves_script
+
+    proposal = planned.proposal
     if options.script or options.output == "kafka":
-        for failed in problems:
+        for failed in planned.problems:
             complain(f"not read: {failed.part} {failed.entity}: {failed.failure}")
         for line in held_lines(proposal):
             complain(line)
         for line in proposal.waits:
             complain(f"has to wait: {line}")
-        put(moves_script(proposal, throttle, said) if options.script else moves_json(proposal))
-        return WAITING if waits else DONE
-    tell = Printer(options.output)
-    for table in moves_tables(goal, proposal, said, problems):
-        tell(table)
-    if options.begins:
-        return await _run(session, goal, throttle, proposal, said, yes=options.yes)
-    if (proposal.moves or proposal.dirs) and options.output == "text":
-        put("\nto move them: the same with --run; or as commands: with --script | kac run -f -\n")
-    return WAITING if waits else DONE
+        script = moves_script(proposal, planned.throttle, planned.forecast) if options.script else moves_json(proposal)
+        put(script)
+    else:
+        _show(planned, options.output)
+        if (proposal.moves or proposal.dirs) and options.output == "text":
+            put("\nto move them: the same with --run; or as commands: with --script | kac run -f -\n")
+    return WAITING if proposal.held or proposal.waits else DONE
 
 
-async def _run(
-    session: Session, goal: Goal, throttle: int | None, proposal: Proposal, said: Forecast, *, yes: bool
-) -> int:
+async def _run(session: Session, planned: _Planned, *, yes: bool) -> int:
     """Ask, begin the operation, and work on it. Returns the exit code."""
     from console.answers.moves import moved_text
     from console.plan.amounts import byte_count
-    from console.session.operating import begin
+    from console.session.operating import begin, work_on
 
     session.refuse_if_read_only()
-    if proposal.reached:
+    if planned.proposal.reached:
         return DONE
+    said = planned.forecast
     asked = f"Move {moved_text(said)}, {byte_count(said.bytes)}, on {session.context.name}?"
     if why := await _confirmed(session.context, asked, yes=yes):
         complain(f"nothing was sent: {why}")
         return FAILED
-    number = await begin(session, goal, throttle)
+    goal = planned.goal
+    number = await begin(session, goal, planned.throttle)
     complain(f"operation {number}: {goal}. Ctrl-C leaves it; kac moves --continue goes on, --cancel {number} ends it")
-    return await _work(session, number)
+    return _left(await work_on(session, number, complain))
 
 
 async def _confirmed(context: Context, asked: str, *, yes: bool = False) -> str:
@@ -223,20 +253,20 @@ async def _confirmed(context: Context, asked: str, *, yes: bool = False) -> str:
 # -- operations --------------------------------------------------------------------------------------------------------
 
 
-async def _work(session: Session, number: int) -> int:
+def _left(operation: Operation) -> int:
+    """Print how an operation was left, and return the exit code."""
     from console.operations.operation import State
-    from console.session.operating import work_on
 
-    operation = await work_on(session, number, complain)
     if operation.ended is not None:
         return DONE
     if operation.state is State.STALLED:
-        complain(f"operation {number} ({operation.goal}) is stalled. kac moves --continue goes on once that is mended.")
+        stalled = f"operation {operation.number} ({operation.goal}) is stalled"
+        complain(f"{stalled}. kac moves --continue goes on once that is mended.")
     return WAITING
 
 
 async def _go_on(session: Session) -> int:
-    from console.session.operating import read_operations
+    from console.session.operating import read_operations, work_on
 
     known = await read_operations(session)
     if not known.open:
@@ -245,7 +275,7 @@ async def _go_on(session: Session) -> int:
         by = known.holder.by
         complain(f"process {by.pid} on {by.host} works on operation {known.open[0].number}: nothing to do here")
         return DONE
-    return await _work(session, known.open[0].number)
+    return _left(await work_on(session, known.open[0].number, complain))
 
 
 async def _ask(session: Session, options: argparse.Namespace) -> int:
@@ -253,7 +283,7 @@ async def _ask(session: Session, options: argparse.Namespace) -> int:
 
     The process that works on the operation carries it out; where there is none, only an end is carried out here.
     """
-    from console.session.operating import ask_of, read_operations
+    from console.session.operating import ask_of, read_operations, work_on
 
     asked = f"Cancel operation {options.cancel}, on {session.context.name}?"
     if options.cancel is not None and (why := await _confirmed(session.context, asked, yes=True)):
@@ -270,29 +300,42 @@ async def _ask(session: Session, options: argparse.Namespace) -> int:
     if not cancel:
         complain(f"no process works on operation {number}; kac moves --continue does")
         return DONE
-    code = await _work(session, operation.number)
+    code = _left(await work_on(session, operation.number, complain))
     if code == DONE and operation.has_moves:
         complain(f"what it had moved before stays; the way back is: kac moves back {number} --run")
     return code
 
 
-async def _list(session: Session, output: str) -> int:
-    """Print all open operations and moves, and the last operations that ended."""
-    from console.answers.operations import dir_copies_table, operations_table, running_moves_table
-    from console.answers.results import Printer
+_LISTED = frozenset({"cluster", "reassignments", "log_dirs"})
+
+
+class _Moves(NamedTuple):
+    """The operations by this host's journal, and the cluster with its moves."""
+
+    operations: Operations
+    cluster: Snapshot
+
+
+async def _read_moves(session: Session) -> _Moves:
     from console.language.snapshot_parts import Needs
     from console.session.operating import read_operations
     from console.session.reading import read_needs
 
-    known = await read_operations(session, ended=_ENDED_SHOWN)
-    parts = frozenset({"cluster", "reassignments", "log_dirs"})
-    await read_needs(session, Needs(parts=parts))
+    return _Moves(await read_operations(session, ended=_ENDED_SHOWN), await read_needs(session, Needs(parts=_LISTED)))
+
+
+def _show_moves(moves: _Moves, output: str) -> int:
+    """Print all open operations and moves, and the last operations that ended; return the exit code."""
+    from console.answers.operations import dir_copies_table, operations_table, running_moves_table
+    from console.answers.results import Printer
+
+    known, snapshot = moves
     tell = Printer(output)
     tell(operations_table((*known.open, *known.ended), known.holder.by if known.holder is not None else None))
-    problems = tuple(each for each in session.snapshot.failures if each.part in parts)
-    tell(running_moves_table(session.snapshot, known.open, problems))
+    problems = tuple(each for each in snapshot.failures if each.part in _LISTED)
+    tell(running_moves_table(snapshot, known.open, problems))
     unread = tuple(each for each in problems if each.part == "log_dirs")
-    copies = dir_copies_table(session.snapshot, known.open, unread)
+    copies = dir_copies_table(snapshot, known.open, unread)
     if copies.rows or output == "json":
         tell(copies)
     return WAITING if known.open and known.open[0].progress and known.open[0].progress.waits else DONE

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from console.present.text import clean
 from console.terminal import THEMES, complain, folded, put, stdout, waiting, width_of
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from console.flight.recorder import Recorder
     from console.session.session import Session
 
+
+T = TypeVar("T")
 
 __all__ = ["DONE", "FAILED", "USAGE", "client_of", "command_client", "complain", "context_of", "open_log_file"]
 
@@ -146,9 +148,9 @@ def open_log_file() -> None:
 def with_session(
     options: argparse.Namespace,
     door: str,
-    work: Callable[[Session], Awaitable[int]],
+    work: Callable[[Session], Awaitable[T]],
     recorder: Recorder | None = None,
-) -> int:
+) -> T | int:
     """Run `work` on a session with the cluster of the options.
 
     Args:
@@ -156,7 +158,8 @@ def with_session(
         recorder: gets every answer of the brokers.
 
     Returns:
-        What `work` returns: the exit code; 1 after printing an AdminError or Refused, 2 where there is no context.
+        What `work` returns: what it read, or the exit code; the exit code 1 after printing an AdminError or Refused, 2
+        where there is no context.
     """
     context = context_of(options)
     if context is None:
@@ -170,7 +173,7 @@ def with_session(
     open_log_file()
     client = command_client(context, recorder)
 
-    async def working() -> int:
+    async def working() -> T:
         return await work(Session(client, context, door))
 
     try:

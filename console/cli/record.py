@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -74,14 +74,14 @@ def run_record(options: argparse.Namespace) -> int:
         return USAGE
     recorder = Recorder(MOST_WAITING)
 
-    async def work(session: Session) -> int:
+    async def written(record: Awaitable[int]) -> int:
         try:
-            return await _record(session, options, recorder)
+            return await record
         except (OSError, RecordError) as error:
             complain(f"{options.file} can't be written: {getattr(error, 'strerror', None) or error}")
             return FAILED
 
-    return with_session(options, "record", work, recorder)
+    return with_session(options, "record", lambda session: written(_record(session, options, recorder)), recorder)
 
 
 def _refusal(file: Path, *, append: bool) -> str:

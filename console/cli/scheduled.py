@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from console.answers.results import Column, Row, Table
 from console.cli.opening import DONE, FAILED, with_session
@@ -29,6 +30,7 @@ from console.terminal import put
 if TYPE_CHECKING:
     from console.journal.history import Change
     from console.operations.operation import Operation
+    from console.session.operating import Operations
     from console.session.session import Session
 
 
@@ -101,19 +103,17 @@ def run_leftovers(options: argparse.Namespace) -> int:
     """
     from console.answers.results import Printer
 
-    async def work(session: Session) -> int:
-        found = await read_stale_throttles(session)
-        owners = await owners_of(session, found)
-        changes = await changes_of(session, [each for each in found if each not in owners])
-        if options.script:
-            put("".join(f"{removal_command(each)}\n" for each in found if _is_free(each, owners)))
-            return DONE
-        Printer(options.output)(stale_throttles_table(found, session.snapshot, owners, changes))
-        if any(_is_free(each, owners) for each in found) and options.output == "text":
-            put("\nto remove them: kac leftovers --script | kac run -f -   (and apply --yes after a look)\n")
+    left = with_session(options, "leftovers", read_leftovers)
+    if isinstance(left, int):
+        return left
+    free = [each for each in left.throttles if _is_free(each, left.owners)]
+    if options.script:
+        put("".join(f"{removal_command(each)}\n" for each in free))
         return DONE
-
-    return with_session(options, "leftovers", work)
+    Printer(options.output)(stale_throttles_table(left.throttles, left.cluster, left.owners, left.changes))
+    if free and options.output == "text":
+        put("\nto remove them: kac leftovers --script | kac run -f -   (and apply --yes after a look)\n")
+    return DONE
 
 
 # `kac leftovers`: replication throttles that no reassignment uses any more, and the commands that remove them.
@@ -132,25 +132,39 @@ _COLUMNS = tuple(map(Column, ("Entity", "Key", "Value", "Why", "Owner")))
 UNKNOWN_OWNER = "unknown"
 
 
-async def read_stale_throttles(session: Session) -> tuple[StaleThrottle, ...]:
-    """Read the cluster and return its stale throttles. What could not be read is in the snapshot's failures."""
-    await read_needs(session, _NEEDS)
-    meant = session.context.throttles
-    return tuple(each for each in stale_throttles(session.snapshot) if (each.edit.resource, each.edit.key) not in meant)
+class Leftovers(NamedTuple):
+    """Throttles that no reassignment uses, and the cluster; what of it could not be read is in its failures.
 
-
-async def owners_of(session: Session, found: tuple[StaleThrottle, ...]) -> Mapping[StaleThrottle, Operation]:
-    """Return throttle -> the operation that set it, by this host's journal. Raises Refused.
-
-    An open operation removes its throttles itself; an ended one is here only if it left them.
+    owners: throttle -> the operation that set it, by this host's journal. An open operation removes its throttles
+    itself; an ended one is here only if it left them. changes: throttle -> the change that set it by hand.
     """
+
+    throttles: tuple[StaleThrottle, ...]
+    cluster: Snapshot
+    owners: Mapping[StaleThrottle, Operation]
+    changes: Mapping[StaleThrottle, int]
+
+
+async def read_leftovers(session: Session) -> Leftovers:
+    """Read the cluster's stale throttles, and in this host's journal who set them. Raises Refused, AdminError."""
     from console.session.former_changes import any_journal
+    from console.session.journal_changes import read_latest
     from console.session.operating import read_operations
 
+    cluster, meant = await read_needs(session, _NEEDS), session.context.throttles
+    found = tuple(each for each in stale_throttles(cluster) if (each.edit.resource, each.edit.key) not in meant)
     if not found or not any_journal(os.environ):
-        return {}
+        return Leftovers(found, cluster, {}, {})
+    owners = _owners(found, await read_operations(session, ended=ENDED))
+    others = [each for each in found if each not in owners]
+    changes: Mapping[StaleThrottle, int] = {}
+    if others and session.context.journal:
+        changes = await read_latest(await session.journal(), partial(_changes, others))
+    return Leftovers(found, cluster, owners, changes)
+
+
+def _owners(found: Iterable[StaleThrottle], known: Operations) -> dict[StaleThrottle, Operation]:
     owners: dict[StaleThrottle, Operation] = {}
-    known = await read_operations(session, ended=ENDED)
     for operation in (*known.open, *(each for each in known.ended if each.gives_up)):
         for each in found:
             if operation.owned().has(each):
@@ -158,32 +172,21 @@ async def owners_of(session: Session, found: tuple[StaleThrottle, ...]) -> Mappi
     return owners
 
 
-async def changes_of(session: Session, found: Sequence[StaleThrottle]) -> Mapping[StaleThrottle, int]:
-    """Return throttle -> the change of this host's journal that set it. Raises Refused.
-
-    That is the last applied change of the key, if it set the value that the throttle has now.
-    """
+def _changes(found: Iterable[StaleThrottle], latest: Iterator[Change]) -> dict[StaleThrottle, int]:
+    """Return throttle -> the last applied change of its key, if that set the value that the throttle has now."""
     from console.journal.history import State
-    from console.session.former_changes import any_journal
-    from console.session.journal_changes import read_latest
 
-    if not found or not session.context.journal or not any_journal(os.environ):
-        return {}
-
-    def look(latest: Iterator[Change]) -> dict[StaleThrottle, int]:
-        wanted = {each.edit.slot: each for each in found}
-        made: dict[StaleThrottle, int] = {}
-        for change in islice(latest, CHANGES):
-            for place in change.in_state(State.APPLIED):
-                edit = change.entries[place].staged.edit
-                throttle = wanted.pop(edit.slot, None)
-                if throttle is not None and isinstance(edit, SetConfig) and edit.value == throttle.value:
-                    made[throttle] = change.number
-            if not wanted:
-                break
-        return made
-
-    return await read_latest(await session.journal(), look)
+    wanted = {each.edit.slot: each for each in found}
+    made: dict[StaleThrottle, int] = {}
+    for change in islice(latest, CHANGES):
+        for place in change.in_state(State.APPLIED):
+            edit = change.entries[place].staged.edit
+            throttle = wanted.pop(edit.slot, None)
+            if throttle is not None and isinstance(edit, SetConfig) and edit.value == throttle.value:
+                made[throttle] = change.number
+        if not wanted:
+            break
+    return made
 
 
 def stale_throttles_table(

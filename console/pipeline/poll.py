@@ -47,6 +47,7 @@ from console.pipeline.redact import is_secret
 
 if TYPE_CHECKING:
     from console.session.session import Session
+    from console.session.snapshot_reader import Client
 
 
 BY_NAME = 1_000
@@ -90,7 +91,7 @@ async def poll_cluster(session: Session, known_topics: Callable[[str], Collectio
     topics = [topic_resource(name) for name in snapshot.topics]
     await session.read_configs([*topics, *brokers, CLUSTER_DEFAULT, *named], at_once=True)
     missing = set(known_topics(snapshot.cluster.cluster_id or "")) - snapshot.topics.keys()
-    failed |= {("topic", name): failure for name, failure in (await _unsure(session, sorted(missing))).items()}
+    failed |= {("topic", name): failure for name, failure in (await _unsure(session.client, sorted(missing))).items()}
     return observation(session.snapshot, datetime.now(UTC), failed)
 
 
@@ -103,7 +104,7 @@ def _unlisted(version: int | None) -> dict[ResourceType, Failure]:
     return {GROUP: why("groups", "4.1")} if version < _LISTS_GROUPS else {}
 
 
-async def _unsure(session: Session, names: list[str]) -> dict[str, Failure]:
+async def _unsure(client: Client, names: list[str]) -> dict[str, Failure]:
     """Return the missing topics that brokers do not call unknown: a listing silently omits topics without the right to
     see them.
     """
@@ -112,7 +113,7 @@ async def _unsure(session: Session, names: list[str]) -> dict[str, Failure]:
     unsure: dict[str, Failure] = {}
     for start in range(0, len(names), BY_NAME):
         asked = names[start : start + BY_NAME]
-        listing = await session.client.run(topics.describe_topics, asked)
+        listing = await client.run(topics.describe_topics, asked)
         unsure |= {name: failure for name, failure in listing.failures.items() if failure.name not in GONE}
         unsure |= dict.fromkeys(listing.topics, Failure("CHANGED", "it was created during the poll"))
     return unsure

@@ -18,7 +18,7 @@ from console.admin.client import AdminClient
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.answers.results import Result, to_data
-from console.cli.scheduled import read_stale_throttles
+from console.cli.scheduled import read_leftovers
 from console.contexts.context import Context
 from console.journal.history import State
 from console.model.changes import AlterConfigs, AlterQuotas, ConfigOp, CreateTopics, NewTopic
@@ -179,7 +179,7 @@ async def test_what_was_set_for_a_time_is_taken_back_unless_somebody_was_there(
 async def test_a_throttle_that_nothing_uses(client: AdminClient, link: Link, name: str) -> None:
     own = {LISTS[0]: "0:1"}
     assert await applied(link, CreateTopics((NewTopic(name, 1, 1, configs=own),)))
-    found = await read_stale_throttles(session_of(client))
+    found = (await read_leftovers(session_of(client))).throttles
     assert UnsetConfig(topic_resource(name), LISTS[0]) in [each.edit for each in found]
 
 

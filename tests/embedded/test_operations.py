@@ -10,7 +10,7 @@ import pytest
 
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
-from console.cli.scheduled import owners_of, read_stale_throttles
+from console.cli.scheduled import read_leftovers
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.clock import ManualClock
@@ -293,8 +293,7 @@ async def test_the_throttle_of_a_broker_that_does_not_come_back_is_given_up(worl
     assert (await work_on(world.session, number, pace=world.pace)).state is State.DONE
     assert {broker for broker, _ in world.throttles()} == {"3"}
     await world.cluster.broker_up(3)
-    found = await read_stale_throttles(world.session)
-    owners = await owners_of(world.session, found)
+    found, _, owners, _ = await read_leftovers(world.session)
     assert {each.edit.key for each in found} == set(RATES)
     assert {owners[each].number for each in found} == {number}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -30,11 +30,8 @@ from console.plan.edits import (
     UnsetQuota,
     UpsertScram,
 )
-from console.plan.plan import Plan
-from console.plan.settle import ApplyReport
 from console.plan.staged import UNREAD, Staged, Was
 from console.plan.values import parse_value
-from console.session.session import Session
 from console.session.snapshot_reader import Client, Refused
 
 MECHANISMS = {"SCRAM-SHA-256": ScramMechanism(1), "SCRAM-SHA-512": ScramMechanism(2)}
@@ -207,74 +204,70 @@ def _iterations(mechanism: str, text: str | None) -> int:
     return int(text)
 
 
-# Carries out --alter: reads the present values, makes the edits a plan, and lets the session check and apply it.
+# Carries out --alter: the present values, the edits as a plan, and the wait until a broker describes what was sent.
 
 _SEEN_TRIES, _SEEN_SECONDS = 20, 0.05
 """A broker may describe a change some milliseconds after the controller took it."""
 
 
-class Altered(Struct, frozen=True):
-    """The result of a change. report: None where there was nothing to change; hint: what was probably meant, ``""``
-    if unknown.
-    """
+class Asked(Struct, frozen=True):
+    """The change that is asked for: its edits, on the values before. known: the configs before, None if unknown."""
 
-    report: ApplyReport | None
-    hint: str = ""
+    staged: tuple[Staged, ...]
+    known: ConfigSet | None = None
 
 
-Send = Callable[[], Awaitable[ApplyReport]]
-"""Checks or applies the staged edits."""
-
-
-async def alter(
-    session: Session, request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str], send: Send
-) -> Altered:
-    """Stage the change, send it, and wait until a broker describes it.
+async def quota_change(
+    client: Client, request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str]
+) -> Asked:
+    """Return the change of quotas or credentials.
 
     Args:
         added: key -> value, as written on the command line.
-        send: checks or applies what is staged.
 
     Raises:
-        UsageError: before anything is sent.
-        Refused: the context is read-only, or the loggers can't be described.
+        UsageError: it can't be.
         AdminError: a request failed.
     """
-    session.refuse_if_read_only()
-    if request.type in QUOTA_TYPES:
-        quotas = await _quotas_or_credentials(session.client, request, added, deleted)
-        session.replan(Plan(tuple(quotas)))
-        report = await send() if quotas else None
-        if report is not None and report.sent and report.ok:
-            await _until_quotas_seen(session.client, request, quotas)
-        return Altered(report)
+    return Asked(tuple(await _quotas_or_credentials(client, request, added, deleted)))
+
+
+def described_with(resource: ConfigResource, known: Snapshot) -> list[ConfigResource]:
+    """Return the resources to describe before a change of one. For the brokers' default also one broker: its configs
+    say which keys are secrets."""
+    brokers = (
+        [broker_resource(broker.id) for broker in known.cluster.brokers[:1]] if resource.is_cluster_default else []
+    )
+    return [resource, *brokers]
+
+
+async def config_change(
+    client: Client, request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str], known: Snapshot
+) -> Asked:
+    """Return the change of configs or loggers, on those that are known.
+
+    Raises:
+        UsageError: it can't be.
+        Refused: the loggers can't be described.
+        AdminError: a request failed.
+    """
     resource = resource_of(request)
-    await _describe(session, resource)
-    known = session.snapshot.configs.get(resource)
-    if known is None and request.type == BROKER_LOGGERS:
-        listing = await read_configs(session.client, [resource])
+    configs = known.configs.get(resource)
+    if configs is None and request.type == BROKER_LOGGERS:
+        listing = await read_configs(client, [resource])
         if resource in listing.failures:
             raise Refused(listing.failures[resource])
-    edits = config_changes(request, added, deleted, session.snapshot)
-    staged = _as_written(edits, known)
-    session.replan(Plan(tuple(staged)))
-    report = await send() if staged else None
-    if report is not None and report.sent and report.ok and request.type != BROKER_LOGGERS:
-        await _until_seen(session.client, resource, edits)
-    return Altered(
-        report,
-        near_keys({**added, **dict.fromkeys(deleted, "")}, known) if report is not None and not report.ok else "",
-    )
+    return Asked(tuple(_as_written(config_changes(request, added, deleted, known), configs)), configs)
 
 
-async def _describe(session: Session, resource: ConfigResource) -> None:
-    """Read the configs that are there. For the brokers' default also one broker's: it says which keys are secrets."""
-    if not resource.is_cluster_default:
-        await session.read_configs([resource])
-        return
-    await session.read_cluster()
-    brokers = [broker_resource(broker.id) for broker in session.snapshot.cluster.brokers[:1]]
-    await session.read_configs([resource, *brokers])
+async def until_described(client: Client, request: ConfigsRequest, change: Asked) -> None:
+    """Wait until a broker describes the change: a describe right after it must not show the old value."""
+    if request.type in QUOTA_TYPES:
+        await _until_quotas_seen(client, request, change.staged)
+    elif request.type != BROKER_LOGGERS:
+        await _until_seen(
+            client, resource_of(request), [each.edit for each in change.staged if isinstance(each.edit, ConfigEdit)]
+        )
 
 
 def _as_written(edits: Sequence[ConfigEdit], known: ConfigSet | None) -> list[Staged]:

@@ -180,41 +180,63 @@ class ConfigsCommand(Struct):
     async def _alter(
         self, session: Session, request: ConfigsRequest, added: dict[str, str], deleted: Sequence[str]
     ) -> int:
-        from console.cli.kafka_configs.alter import alter
-        from console.cli.kafka_configs.output import completed
-        from console.model.changes import Status
-        from console.present.failures import how_to_settle
+        from console.cli.kafka_configs import alter
+        from console.cli.kafka_configs.request import QUOTA_TYPES, resource_of
+        from console.plan.plan import Plan
         from console.session.applying import check_plan
         from console.session.former_changes import former_lines
 
         for line in await former_lines(session):
             self._note(line)
-
-        async def send() -> ApplyReport:
-            if request.validate_only:
-                return await check_plan(session)
-            return await self._apply(session, request)
-
-        altered = await alter(session, request, added, deleted, send)
-        report = altered.report
+        session.refuse_if_read_only()
+        is_config = request.type not in QUOTA_TYPES
+        if is_config:
+            resource = resource_of(request)
+            if resource.is_cluster_default:
+                await session.read_cluster()
+            await session.read_configs(alter.described_with(resource, session.snapshot))
+            change = await alter.config_change(session.client, request, added, deleted, session.snapshot)
+        else:
+            change = await alter.quota_change(session.client, request, added, deleted)
+        session.replan(Plan(change.staged))
+        report = None
+        if change.staged:
+            report = await (check_plan(session) if request.validate_only else self._apply(session, request))
+        if report is not None and report.sent and report.ok:
+            await alter.until_described(session.client, request, change)
         if report is not None and not report.ok:
-            for outcome in (outcome for result in report.results for outcome in result.failed):
-                self._say_failure(outcome.failure or Failure(outcome.status.value.upper(), "", ""), hint=altered.hint)
-                if outcome.status is Status.UNKNOWN and report.change is not None:
-                    self._note(f"change {report.change}: outcome unknown; {how_to_settle(report.change)}")
+            keys = {**added, **dict.fromkeys(deleted, "")}
+            self._say_failed(report, alter.near_keys(keys, change.known) if is_config else "")
             return FAILED
+        if self._say_altered(request, report):
+            return await self._describe(session.client, request)
+        return DONE
+
+    def _say_failed(self, report: ApplyReport, hint: str) -> None:
+        from console.model.changes import Status
+        from console.present.failures import how_to_settle
+
+        for outcome in (outcome for result in report.results for outcome in result.failed):
+            self._say_failure(outcome.failure or Failure(outcome.status.value.upper(), "", ""), hint=hint)
+            if outcome.status is Status.UNKNOWN and report.change is not None:
+                self._note(f"change {report.change}: outcome unknown; {how_to_settle(report.change)}")
+
+    def _say_altered(self, request: ConfigsRequest, report: ApplyReport | None) -> bool:
+        """Print that it is done. Returns whether what is there now follows."""
+        from console.cli.kafka_configs.output import completed
+
         if request.validate_only:
             self.out.write("The brokers would take it; nothing was changed.\n")
-            return DONE
+            return False
         if self.form == KAFKA:
             self.out.write(f"{completed(request)}\n")
-            return DONE
+            return False
         if self.form == TABLE:
             self.out.write(f"{completed(request)}\n")
             if report is not None and report.change is not None:
                 self.out.write(f"kac run -e 'revert {report.change}; apply --yes' takes it back.\n")
             self.out.write("\n")
-        return await self._describe(session.client, request)
+        return True
 
     async def _apply(self, session: Session, request: ConfigsRequest) -> ApplyReport:
         """Apply the plan as every change is applied.

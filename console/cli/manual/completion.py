@@ -14,7 +14,7 @@ import io
 import logging
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
@@ -141,7 +141,7 @@ def _of_cluster(kind: Named, words: Sequence[str], command: str) -> list[str]:
         return []
     client = client_of(context, ask=False)
     try:
-        return sorted(set(asyncio.run(_read_in_time(Session(client, context), kind, _entity(words, command)))))
+        return sorted(set(asyncio.run(_in_time(_read(Session(client, context), kind, _entity(words, command))))))
     except (AdminError, Refused, TimeoutError):
         return []
     finally:
@@ -160,10 +160,10 @@ def _connection(words: Sequence[str]) -> argparse.Namespace:
         return argparse.Namespace(bootstrap=None, context=None, command_config=None)
 
 
-async def _read_in_time(session: Session, kind: Named, about: tuple[str, str]) -> Iterable[str]:
-    """Read the names within `PATIENCE` seconds. Raises TimeoutError."""
+async def _in_time(read: Awaitable[Iterable[str]]) -> Iterable[str]:
+    """Return what is read within `PATIENCE` seconds. Raises TimeoutError."""
     async with asyncio.timeout(PATIENCE):
-        return await _read(session, kind, about)
+        return await read
 
 
 async def _read(session: Session, kind: Named, about: tuple[str, str]) -> Iterable[str]:
