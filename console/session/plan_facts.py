@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
-from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.snapshot import Snapshot
 from console.model.topic_readers import TopicReaders
 from console.plan.risk_rules import (
@@ -40,7 +40,17 @@ async def read_for_risks(session: Session, staged: Iterable[Staged]) -> RiskFact
     if known is not None and known.staged == edits and time.monotonic() - known.at < GOOD_FOR:
         return known.facts
     needs = risk_needs(edits)
-    sizes = await _read_needs(session, needs, edits) if needs != NOTHING else {}
+    sizes: Mapping[str, int] = {}
+    if needs != NOTHING:
+        first = [session.read_cluster()]
+        if needs.every_topic or needs.topics:
+            first.append(session.read_topics(None if needs.every_topic else sorted(needs.topics)))
+        if needs.acls:
+            first.append(session.read_acls())
+        await asyncio.gather(*first)
+        topics = _topics(needs, edits, session.snapshot)
+        await session.read_configs(_resources(needs, topics, session.snapshot))
+        sizes = await _topic_sizes(session.client, session.snapshot, topics) if needs.sizes else {}
     facts = RiskFacts(sizes, session.context.kafka_principal, await _readers(session.client, needs.readers_of))
     session.risk_reading = RiskReading(edits, facts, time.monotonic())
     return facts
@@ -51,28 +61,25 @@ def facts_so_far(known: RiskReading | None, principal: str) -> RiskFacts:
     return known.facts if known is not None else RiskFacts(principal=principal)
 
 
-async def _read_needs(session: Session, needs: RiskNeeds, staged: Sequence[Staged]) -> Mapping[str, int]:
-    first = [session.read_cluster()]
-    if needs.every_topic:
-        first.append(session.read_topics())
-    elif needs.topics:
-        first.append(session.read_topics(sorted(needs.topics)))
-    if needs.acls:
-        first.append(session.read_acls())
-    await asyncio.gather(*first)
-    topics = list(dict.fromkeys(name for name in needs.topics if name in session.snapshot.topics))
+def _topics(needs: RiskNeeds, staged: Iterable[Staged], known: Snapshot) -> list[str]:
+    """Return the topics whose configs and sizes are needed."""
+    topics = list(dict.fromkeys(name for name in needs.topics if name in known.topics))
     if needs.every_topic:
         for each in staged:
             # A cluster-wide default changes only topics without a value of their own, which their configs show.
-            topics += may_inherit(each.edit, session.snapshot)
+            topics += may_inherit(each.edit, known)
         topics = list(dict.fromkeys(topics))[:READ_TOPICS]
+    return topics
+
+
+def _resources(needs: RiskNeeds, topics: Iterable[str], known: Snapshot) -> list[ConfigResource]:
+    """Return what is described: topics, and brokers."""
     resources = [topic_resource(name) for name in topics]
     if needs.a_broker:
-        resources += [broker_resource(broker.id) for broker in session.snapshot.cluster.brokers[:1]]
+        resources += [broker_resource(broker.id) for broker in known.cluster.brokers[:1]]
     if needs.every_broker:
-        resources += [CLUSTER_DEFAULT, *(broker_resource(broker.id) for broker in session.snapshot.cluster.brokers)]
-    await session.read_configs(resources)
-    return await _topic_sizes(session.client, session.snapshot, topics) if needs.sizes else {}
+        resources += [CLUSTER_DEFAULT, *(broker_resource(broker.id) for broker in known.cluster.brokers)]
+    return resources
 
 
 async def _topic_sizes(client: Client, snapshot: Snapshot, topics: Iterable[str]) -> dict[str, int]:

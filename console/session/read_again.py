@@ -1,15 +1,17 @@
-"""Reads into a session what edits touch: before they are staged, and after they were applied."""
+"""Reads into a session what edits touch: before they are staged, and after they were applied. Of topics, configs,
+quotas, ACLs and users more is read than what they touch; of other types what `describe_again` reads is kept."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from console.model.acl import Acl
 from console.model.changes import ScramUser, TopicTarget
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity, filter_for_entity
+from console.model.snapshot import Snapshot
 from console.plan.edits import Edit
 from console.session.describe_again import READERS, SINGLY, Home, touched
 from console.session.snapshot_reader import Refused
@@ -29,40 +31,33 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
         # First, so that nothing is read from another cluster that has taken over the addresses.
         await session.read_cluster()
         for type_, targets in touched(edits).items():
-            if type_ in WHOLE:
-                await _read_whole(session, type_, targets)
-            else:
+            if type_ is TopicTarget:
+                names = [target.name for target in targets]
+                await session.read_topics(names)
+                await session.read_configs([topic_resource(name) for name in names if name in session.snapshot.topics])
+            elif type_ is ConfigResource:
+                await session.read_configs(_with_heirs(targets, session.snapshot))
+            elif type_ is QuotaEntity:
+                # These alone if the others are known already: there may be a million.
+                if len(targets) <= SINGLY and "quotas" in session.snapshot.read_at:
+                    await session.read_quotas_of([filter_for_entity(entity) for entity in targets])
+                else:
+                    await session.read_quotas()
+            elif type_ is Acl:
+                await session.read_acls()
+            elif type_ is ScramUser:
+                await session.read_scram()
+            elif type_ is not Home:  # a topic that edits leave alone is not read
                 reader = READERS[type_]
                 session.learn(await reader.read(session.client, session.snapshot, targets), *reader.parts)
     except (AdminError, Refused) as error:
         log.warning("could not read again what was touched: %s", error.failure)
 
 
-async def _read_whole(session: Session, type_: type, targets: Sequence[Any]) -> None:
-    """Read targets of a type of `WHOLE` into the session."""
-    if type_ is TopicTarget:
-        names = [target.name for target in targets]
-        await session.read_topics(names)
-        await session.read_configs([topic_resource(name) for name in names if name in session.snapshot.topics])
-    elif type_ is ConfigResource:
-        wanted = dict.fromkeys(targets)
-        # Brokers without a value of their own inherit the default, and show it in their own configs.
-        if any(resource.is_cluster_default for resource in targets):
-            wanted |= dict.fromkeys(broker_resource(broker.id) for broker in session.snapshot.cluster.brokers)
-        await session.read_configs(list(wanted))
-    elif type_ is QuotaEntity:
-        # These alone if the others are known already: there may be a million.
-        if len(targets) <= SINGLY and "quotas" in session.snapshot.read_at:
-            await session.read_quotas_of([filter_for_entity(entity) for entity in targets])
-        else:
-            await session.read_quotas()
-    elif type_ is Acl:
-        await session.read_acls()
-    elif type_ is ScramUser:
-        await session.read_scram()
-
-
-WHOLE = frozenset({TopicTarget, Home, ConfigResource, QuotaEntity, Acl, ScramUser})
-"""Types of targets of which more is read than what edits touch: topics with their configs, the brokers with their
-default, lists as a whole. A topic that edits leave alone is not read. Of the other types, what `describe_again` reads
-is kept."""
+def _with_heirs(resources: Iterable[ConfigResource], known: Snapshot) -> list[ConfigResource]:
+    """Return resources, and with the cluster default the brokers: those without a value of their own inherit it, and
+    show it in their own configs."""
+    wanted = dict.fromkeys(resources)
+    if any(resource.is_cluster_default for resource in wanted):
+        wanted |= dict.fromkeys(broker_resource(broker.id) for broker in known.cluster.brokers)
+    return list(wanted)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from console.language.snapshot_parts import Needs, one_broker, one_topic
+from console.model import snapshot as refresh
 from console.model.codes import BROKER, BROKER_LOGGER, IN_RESOURCE_LISTS, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.nodes import is_broker
 from console.model.snapshot import Snapshot, TopicPartition
-from console.session.group_reads import read_held_offsets
+from console.session.group_reads import held_offsets
 
 if TYPE_CHECKING:
     from console.session.session import Session
@@ -47,9 +49,12 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
     reads: list[Awaitable[None]] = [session.read_offsets_at(sorted(mine), time) for time, mine in sorted(at.items())]
     if places:
         reads.append(session.read_log_ranges(sorted(places)))
-    if groups:
-        reads.append(read_held_offsets(session, sorted(groups)))
     await asyncio.gather(*reads)
+    if groups and (held := await held_offsets(session.client, sorted(groups))):
+        with_topic = partial(refresh.with_topics, listing=held.topic, whole=False, at=session.clock.now())
+        session.learn(with_topic, "topics")
+        if held.places:
+            await session.read_transactions(held.places)
     await session.read_replica_logs(_in_trouble(session.snapshot, need.replica_logs))
     if need.a_topic and TOPIC not in need.every and not session.snapshot.topics:
         await session.read_topics()

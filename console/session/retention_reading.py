@@ -55,11 +55,6 @@ async def read_deletions(session: Session) -> dict[Slot, Deletion]:
 
     Never raises AdminError: the deletions say what could not be read, and the plan can be applied without.
     """
-    await _read(session)
-    return deletions_so_far(session.retention, session.plan.staged, session.snapshot)
-
-
-async def _read(session: Session) -> None:
     from console.admin.errors import AdminError
 
     staged = session.plan.staged
@@ -71,22 +66,24 @@ async def _read(session: Session) -> None:
                 await session.read_topics()
             await session.read_configs(_inheriting(session.snapshot))
         cuts = await asyncio.to_thread(retention_cuts, staged, session.snapshot)
-        known = session.retention
-        fresh = known is not None and time.monotonic() - known.at < GOOD_FOR
-        if not (cuts or trims):
-            return
-        # Undo and redo bring back edits whose deletions were read already.
-        if fresh and known and all(cut in known.found for cut in cuts) and all(edit in known.records for edit in trims):
-            return
-        await _read_topics(session, cuts, trims[:MOST])
-        found = await _deletions(session.client, session.snapshot, cuts) if cuts else {}
-        records = await _freed(session.client, session.snapshot, trims) if trims else {}
+        if not _is_known(session.retention, cuts, trims):
+            await _read_topics(session, cuts, trims[:MOST])
+            found = await _deletions(session.client, session.snapshot, cuts) if cuts else {}
+            records = await _freed(session.client, session.snapshot, trims) if trims else {}
+            session.retention = RetentionReading(staged, found, time.monotonic(), records)
     except AdminError as error:
-        cuts = retention_cuts(staged, session.snapshot)
         # Shown as unknown, and kept for a while: a cluster that does not answer is not asked at each keystroke.
-        found = {cut: Deletion(unknown=1, why=error.failure) for cut in cuts}
-        records = {edit: Deletion(unknown=1, why=error.failure) for edit in trims}
-    session.retention = RetentionReading(staged, found, time.monotonic(), records)
+        unknown = Deletion(unknown=1, why=error.failure)
+        found = dict.fromkeys(retention_cuts(staged, session.snapshot), unknown)
+        session.retention = RetentionReading(staged, found, time.monotonic(), dict.fromkeys(trims, unknown))
+    return deletions_so_far(session.retention, session.plan.staged, session.snapshot)
+
+
+def _is_known(known: RetentionReading | None, cuts: Sequence[RetentionCut], trims: Sequence[TrimLog]) -> bool:
+    """Return whether nothing of these has to be read: undo and redo bring back edits whose deletions were read."""
+    if known is None or time.monotonic() - known.at >= GOOD_FOR:
+        return not cuts and not trims
+    return all(cut in known.found for cut in cuts) and all(edit in known.records for edit in trims)
 
 
 def _inheriting(snapshot: Snapshot) -> list[ConfigResource]:

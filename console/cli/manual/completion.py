@@ -30,6 +30,8 @@ from console.present.text import is_harmless
 from console.terminal import drawn_on
 
 if TYPE_CHECKING:
+    from console.model.config import ConfigResource
+    from console.model.snapshot import Snapshot
     from console.session.session import Session
 
 
@@ -168,6 +170,7 @@ async def _in_time(read: Awaitable[Iterable[str]]) -> Iterable[str]:
 
 async def _read(session: Session, kind: Named, about: tuple[str, str]) -> Iterable[str]:
     from console.model.codes import GROUP
+    from console.model.config import topic_resource
     from console.model.quota import CLIENT_ID, IP, USER
 
     match kind:
@@ -195,29 +198,30 @@ async def _read(session: Session, kind: Named, about: tuple[str, str]) -> Iterab
             await session.read_acls()
             return [acl.principal for acl in session.snapshot.acls]
         case Kind.KEY | Kind.ASSIGNMENT:
-            return await _keys(session, about)
+            await session.read_cluster()
+            resource = _resource(about, session.snapshot)
+            await session.read_configs([resource])
+            if about[0] == "topic" and resource not in session.snapshot.configs:  # one that is yet to be created
+                await session.read_topics()
+                resource = topic_resource(next(iter(session.snapshot.topics), ""))
+                await session.read_configs([resource])
+            return [entry.name for entry in session.snapshot.configs.get(resource, ())]
         case _:
             return []
 
 
-async def _keys(session: Session, about: tuple[str, str]) -> Iterable[str]:
+def _resource(about: tuple[str, str], known: Snapshot) -> ConfigResource:
+    """Return the resource whose keys are meant; any broker for a broker's."""
     from console.model.codes import GROUP, ResourceType
-    from console.model.config import ConfigResource, topic_resource
+    from console.model.config import ConfigResource
 
     kind, name = about
-    await session.read_cluster()
     number = next((each.number for each in ENTITY_TYPES if each.kafka_word == kind), None)
     type_ = GROUP if number is None else ResourceType(number)
     if type_.entity.at_broker:
-        first = min(broker.id for broker in session.snapshot.cluster.brokers)
+        first = min(broker.id for broker in known.cluster.brokers)
         name = str(int(name) if name.isdecimal() else first)
-    resource = ConfigResource(type_, name or "any")
-    await session.read_configs([resource])
-    if kind == "topic" and resource not in session.snapshot.configs:  # one that is yet to be created
-        await session.read_topics()
-        resource = topic_resource(next(iter(session.snapshot.topics), ""))
-        await session.read_configs([resource])
-    return [entry.name for entry in session.snapshot.configs.get(resource, ())]
+    return ConfigResource(type_, name or "any")
 
 
 FILES = ":files"
