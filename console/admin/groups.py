@@ -848,33 +848,7 @@ async def commit_offsets(link: Link, request: CommitOffsets, *, validate_only: b
 
     async def send(targets: Sequence[GroupOffsetTarget]) -> Mapping[GroupOffsetTarget, Answer]:
         def build(kio: ModuleType) -> Any:
-            from console.wire.schemas import for_version
-
-            def partition(target: GroupOffsetTarget) -> Any:
-                offset = request.offsets[target]
-                return for_version(
-                    kio.OffsetCommitRequestPartition,
-                    partition_index=target.number,
-                    committed_offset=offset.offset,
-                    committed_leader_epoch=offset.leader_epoch,
-                    committed_metadata=offset.metadata,
-                )
-
-            return for_version(
-                kio.OffsetCommitRequest,
-                group_id=request.group,
-                generation_id_or_member_epoch=-1,
-                member_id="",
-                topics=tuple(
-                    for_version(
-                        kio.OffsetCommitRequestTopic,
-                        name=topic,
-                        topic_id=ids[topic],
-                        partitions=tuple(map(partition, mine)),
-                    )
-                    for topic, mine in _targets_by_topic(targets).items()
-                ),
-            )
+            return _offset_commit(kio, request, ids, targets)
 
         names = {each: topic for topic, each in ids.items()}
         response = await _at_coordinator(link, "offset_commit", request.group, build, _partition_codes)
@@ -895,6 +869,39 @@ async def commit_offsets(link: Link, request: CommitOffsets, *, validate_only: b
     sound = [target for target in request.offsets if target not in outcomes]
     outcomes |= await deliver(link.settings, sound, send, describe_again, validate_only=False)
     return tuple(outcomes[target] for target in request.offsets)
+
+
+def _offset_commit(
+    kio: ModuleType, request: CommitOffsets, ids: Mapping[str, UUID | None], targets: Sequence[GroupOffsetTarget]
+) -> Any:
+    """Return the OffsetCommit of some targets, in the version of `kio`. ids: topic -> its id."""
+    from console.wire.schemas import for_version
+
+    def partition(target: GroupOffsetTarget) -> Any:
+        offset = request.offsets[target]
+        return for_version(
+            kio.OffsetCommitRequestPartition,
+            partition_index=target.number,
+            committed_offset=offset.offset,
+            committed_leader_epoch=offset.leader_epoch,
+            committed_metadata=offset.metadata,
+        )
+
+    return for_version(
+        kio.OffsetCommitRequest,
+        group_id=request.group,
+        generation_id_or_member_epoch=-1,
+        member_id="",
+        topics=tuple(
+            for_version(
+                kio.OffsetCommitRequestTopic,
+                name=topic,
+                topic_id=ids[topic],
+                partitions=tuple(map(partition, mine)),
+            )
+            for topic, mine in _targets_by_topic(targets).items()
+        ),
+    )
 
 
 async def delete_offsets(link: Link, request: DeleteOffsets, *, validate_only: bool) -> tuple[Outcome, ...]:

@@ -90,20 +90,10 @@ def next_step(operation: Operation, snapshot: Snapshot, now: datetime) -> Decisi
     placement = placement_of(snapshot)
     running = tuple(operation.running(snapshot).values())
     copying = operation.copying(snapshot)
-    waits: tuple[str, ...] = ()
-    try:
-        proposal = propose(operation.goal, placement)
-    except UnknownPlace as error:
-        # A topic or broker that went since the start is for the operator to judge: an open operation never fails by
-        # itself.
-        proposal, waits = Proposal(), (f"{error}: kac moves --cancel {operation.number} gives the goal up",)
+    proposal, waits = _proposed(operation, placement)
     guards = tuple(_below_min_isr(placement, proposal))
     under_way = len(running) + len(copying)
-    new = Proposal()
-    # In halves, not one by one: each step is a change in the journal, and throttles are set again for it.
-    if not guards and under_way <= PARTITIONS_AT_ONCE // 2:
-        room = PARTITIONS_AT_ONCE - under_way
-        new = Proposal(proposal.moves[:room], dirs=proposal.dirs[:room])
+    new = _beginning(proposal, under_way) if not guards else Proposal()
     # While moves go on and none begins, a finished one's throttle may stay: it is taken off with the next step.
     later = bool(under_way) and new.reached and operation.throttle is not None
     mine = operation.dir_moves()
@@ -129,6 +119,25 @@ def next_step(operation: Operation, snapshot: Snapshot, now: datetime) -> Decisi
     if not under_way and not waits and proposal.reached:
         return End(State.DONE)
     return Wait(bool(under_way), waits)
+
+
+def _proposed(operation: Operation, placement: Placement) -> tuple[Proposal, tuple[str, ...]]:
+    """Return the moves that are left for the goal, and why it can't be reached, a line each."""
+    try:
+        return propose(operation.goal, placement), ()
+    except UnknownPlace as error:
+        # A topic or broker that went since the start is for the operator to judge: an open operation never fails by
+        # itself.
+        return Proposal(), (f"{error}: kac moves --cancel {operation.number} gives the goal up",)
+
+
+def _beginning(proposal: Proposal, under_way: int) -> Proposal:
+    """Return the moves that begin now. under_way: how many are."""
+    # In halves, not one by one: each step is a change in the journal, and throttles are set again for it.
+    if under_way > PARTITIONS_AT_ONCE // 2:
+        return Proposal()
+    room = PARTITIONS_AT_ONCE - under_way
+    return Proposal(proposal.moves[:room], dirs=proposal.dirs[:room])
 
 
 def _edit(move: Relocation) -> MoveReplicas:

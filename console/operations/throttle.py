@@ -192,7 +192,6 @@ def throttle_change(
     unread: list[int] = []
     listed = {broker.id for broker in snapshot.cluster.brokers}
     for broker in sorted({broker for broker, _ in (*rated, *owned.rates)}):
-        resource = broker_resource(broker)
         if broker not in listed and snapshot.cluster.shows_fenced:
             continue  # it is not registered any more
         if broker not in listed or not _is_read(snapshot, broker):
@@ -201,21 +200,46 @@ def throttle_change(
             rates += sorted(carried)
             unread += [broker] if carried else []
             continue
-        for key in _RATES:
-            now, mine = _own(snapshot, resource, key), owned.rates.get((broker, key), frozenset())
-            is_wanted = (broker, key) in rated
-            # A rate that the operation never set was set by another client, who may need it.
-            if now is not None and now not in mine:
-                foreign += [broker] if is_wanted else []
-                continue
-            if is_wanted or now is not None:
-                rates.append((broker, key))
-            if is_wanted and now != str(rate):
-                edits.append(SetConfig(resource, key, str(rate)))
-            elif not is_wanted and now is not None and not later:
-                edits.append(UnsetConfig(resource, key))
+        wanted = {key: rate for key in _RATES if (broker, key) in rated}
+        of_broker = _rate_edits(snapshot, owned, broker, wanted, later=later)
+        edits += of_broker.edits
+        rates += of_broker.held
+        foreign += [broker] if of_broker.foreign else []
     sets = Throttles(rate or 0, tuple(rates), tuple(lists))
-    return ThrottleChange(tuple(edits), sets, tuple(dict.fromkeys(foreign)), tuple(unread))
+    return ThrottleChange(tuple(edits), sets, tuple(foreign), tuple(unread))
+
+
+class _RateEdits(NamedTuple):
+    """The edits of a broker's rates. held: the rates that the operation has then. foreign: whether another client set
+    one that is wanted."""
+
+    edits: list[SetConfig | UnsetConfig]
+    held: list[Rated]
+    foreign: bool
+
+
+def _rate_edits(
+    snapshot: Snapshot, owned: Owned, broker: int, wanted: Mapping[str, int | None], *, later: bool
+) -> _RateEdits:
+    """Return the edits that set the wanted rates of a broker, in bytes per second by their keys, and remove the others
+    of the operation's. later: leave these for another time."""
+    resource = broker_resource(broker)
+    edits: list[SetConfig | UnsetConfig] = []
+    held: list[Rated] = []
+    foreign = False
+    for key in _RATES:
+        now, mine = _own(snapshot, resource, key), owned.rates.get((broker, key), frozenset())
+        # A rate that the operation never set was set by another client, who may need it.
+        if now is not None and now not in mine:
+            foreign = foreign or key in wanted
+            continue
+        if key in wanted or now is not None:
+            held.append((broker, key))
+        if key in wanted and now != str(wanted[key]):
+            edits.append(SetConfig(resource, key, str(wanted[key])))
+        elif key not in wanted and now is not None and not later:
+            edits.append(UnsetConfig(resource, key))
+    return _RateEdits(edits, held, foreign)
 
 
 def _list_edit(
