@@ -137,7 +137,7 @@ async def _send_plan(session: Session, run: ApplyRun) -> ApplyRun:
         return run
     valid = _valid(session.plan)
     known = await read_for_risks(session, valid)
-    fresh = await describe_again(session, _edits(valid))
+    fresh = await describe_again(session.client, session.context, session.snapshot, _edits(valid))
     run = await _judge(run, valid, fresh, known)
     if run.report is not None:
         return run
@@ -410,7 +410,7 @@ async def _send_next(session: Session, run: ApplyRun) -> ApplyRun:
     if run.unrecorded is not None:
         return run.kept_back(run.unrecorded)
     try:
-        fresh = await describe_again(session, [staged.edit for staged in step.staged])
+        fresh = await describe_again(session.client, session.context, session.snapshot, _edits(step.staged))
     except (AdminError, Refused) as error:
         return run.kept_back(error.failure)
     # What is overtaken here stops the requests after it as well, unless the operator overwrites.

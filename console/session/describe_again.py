@@ -34,10 +34,10 @@ from console.model.snapshot import Snapshot, TopicPartition, with_scram
 from console.plan.edits import Edit
 from console.plan.kinds.registry import kind_of
 from console.session.replica_reading import replica_logs_of
-from console.session.snapshot_reader import Client
+from console.session.snapshot_reader import Client, describe_same_cluster
 
 if TYPE_CHECKING:
-    from console.session.session import Session
+    from console.contexts import Context
 
 log = logging.getLogger(__name__)
 
@@ -75,19 +75,18 @@ def touched(edits: Iterable[Edit]) -> Targets:
     return {type_: tuple(mine) for type_, mine in found.items() if mine}
 
 
-async def describe_again(session: Session, edits: Iterable[Edit]) -> Snapshot:
-    """Return the session's snapshot with everything that the edits touch as the cluster has it now.
+async def describe_again(client: Client, context: Context, known: Snapshot, edits: Iterable[Edit]) -> Snapshot:
+    """Return a snapshot with everything that the edits touch as the cluster has it now.
 
-    What could not be read is missing. The session must not keep it: parts count as read of which only this was read.
-    Raises AdminError if the cluster is lost, Refused where another one answers at its addresses.
+    What could not be read is missing. No session may keep it: parts count as read of which only this was read. Raises
+    AdminError if the cluster is lost, Refused where another one answers than the context's, or than is known.
     """
     what = touched(edits)
     # At once: the time between reading and sending is the gap in which another client's change goes unnoticed.
-    updates = await asyncio.gather(
-        *(READERS[type_].read(session.client, session.snapshot, targets) for type_, targets in what.items())
-    )
-    await session.read_cluster()  # last, so that what was read is of this cluster, too
-    snapshot = session.snapshot
+    updates = await asyncio.gather(*(READERS[type_].read(client, known, targets) for type_, targets in what.items()))
+    # Last, so that what was read is of this cluster, too.
+    cluster = await describe_same_cluster(client, context, known)
+    snapshot = refresh.with_cluster(known, cluster, datetime.now(UTC))
     for update in updates:
         snapshot = update(snapshot)
     return snapshot

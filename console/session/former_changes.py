@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from console.operations.operation import Operation
     from console.plan.edits import Edit
     from console.session.session import Session
+    from console.session.snapshot_reader import Client
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +100,7 @@ async def former_changes(session: Session) -> FormerChanges:
     past = history_of(contents)
     # Taken before settling: a change whose outcome is found right now is shown all the same.
     untold = past.untold()
-    found = await settle_unfinished(session, past)
+    found = await settle_unfinished(session.client, session.context, session.snapshot, journal, past)
     if any(Status.APPLIED in each.edits.values() for each in found):
         past = await read_open(journal)
     lines = list(past.problems)
@@ -176,10 +177,14 @@ class Found(Struct, frozen=True):
 async def settle_open(session: Session) -> tuple[Found, ...]:
     """Search the cluster for what former changes left unknown: it may still be on its way. Raises as `read_open` does,
     AdminError."""
-    return await settle_unfinished(session, await read_open(await session.journal()))
+    journal = await session.journal()
+    past = await read_open(journal)
+    return await settle_unfinished(session.client, session.context, session.snapshot, journal, past)
 
 
-async def settle_unfinished(session: Session, past: History) -> tuple[Found, ...]:
+async def settle_unfinished(
+    client: Client, context: Context, known: Snapshot, journal: JournalFile, past: History
+) -> tuple[Found, ...]:
     """Search the cluster for edits of unknown outcome, and record those that it has, if the journal can be written.
 
     What is not there stays unknown: its request may still be on its way. Requests that were sent right before are
@@ -198,7 +203,7 @@ async def settle_unfinished(session: Session, past: History) -> tuple[Found, ...
     # Most late requests arrive within a moment; a start must not be a second longer for them.
     waits = delays(0.05, 1.0)
     while True:
-        now = await describe_again(session, _unknown_edits(open_))
+        now = await describe_again(client, context, known, _unknown_edits(open_))
         seen = [seen_now(past, change, change.in_state(State.UNKNOWN), now) for change in open_]
         left = any(status is not Status.APPLIED for edits, _ in seen for status in edits.values())
         if not left or loop.time() >= deadline:
@@ -212,8 +217,8 @@ async def settle_unfinished(session: Session, past: History) -> tuple[Found, ...
             made = {place: topic_id for place, topic_id in topic_ids.items() if place in there}
             notes.append(Settled(change.number, _now(), there, made))
         found.append(Found(replace(change, found={**change.found, **there}), edits))
-    if notes and _is_written(session.context):
-        await _write_down(await session.journal(), notes)
+    if notes and _is_written(context):
+        await _write_down(journal, notes)
     return tuple(found)
 
 

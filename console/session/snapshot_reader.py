@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from console.model import snapshot as refresh
 from console.model.acl import AclFilter
-from console.model.cluster import Silence
+from console.model.cluster import ClusterInfo, Silence
 from console.model.config import ConfigListing, ConfigResource, topic_resource
 from console.model.coordinators import unlisted
 from console.model.failure import Failure
@@ -162,17 +162,8 @@ class SnapshotReader:
             Refused: it is not the cluster that the context expects, or not the one that answered before.
             AdminError: no broker answers.
         """
-        from console.admin import cluster
-
-        info = await self.client.run(cluster.describe_cluster)
-        wanted, known = self.context.cluster_id, self.snapshot.cluster.cluster_id
         # Before anything is kept: what another cluster answers must not be staged on.
-        other = not_expected(self.context.name, wanted, info.cluster_id) if wanted else None
-        # Without cluster_id in the context the first answer decides: addresses may lead elsewhere later.
-        if other is None and "cluster" in self.snapshot.read_at:
-            other = not_the_one_before(known, info.cluster_id)
-        if other is not None:
-            raise Refused(other)
+        info = await describe_same_cluster(self.client, self.context, self.snapshot)
         self._learn(refresh.with_cluster(self.snapshot, info, self.clock.now()), "cluster")
 
     async def read_quorum(self) -> None:
@@ -624,6 +615,28 @@ class SnapshotReader:
 
     def _fail(self, part: str, failures: list[tuple[str, Failure]]) -> None:
         self._learn(refresh.with_failures(self.snapshot, part, failures), part)
+
+
+async def describe_same_cluster(client: Client, context: Context, known: Snapshot) -> ClusterInfo:
+    """Return the brokers, the controller and the cluster id.
+
+    Args:
+        known: what was read before.
+
+    Raises:
+        Refused: it is not the cluster that the context expects, or not the one that answered before.
+        AdminError: no broker answers.
+    """
+    from console.admin import cluster
+
+    info = await client.run(cluster.describe_cluster)
+    other = not_expected(context.name, context.cluster_id, info.cluster_id) if context.cluster_id else None
+    # Without cluster_id in the context the first answer decides: addresses may lead elsewhere later.
+    if other is None and "cluster" in known.read_at:
+        other = not_the_one_before(known.cluster.cluster_id, info.cluster_id)
+    if other is not None:
+        raise Refused(other)
+    return info
 
 
 def _once(results: Iterable[object]) -> list[tuple[str, Failure]]:
