@@ -7,7 +7,7 @@ import asyncio
 import time
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from console.cli.opening import with_session
 from console.model.numbers import option
@@ -16,8 +16,6 @@ from console.terminal import complain, put, say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from console.session.event_feed import EventFeed
-    from console.session.reads_in_turn import ReadsInTurn
     from console.session.session import Session
     from console.triage.events import Event
 
@@ -57,15 +55,22 @@ def run_events(options: argparse.Namespace) -> int:
 
 async def _watch(session: Session, options: argparse.Namespace) -> int:
     from console.session.event_feed import EventFeed
-    from console.session.reads_in_turn import Paces, ReadsInTurn
+    from console.session.reads_in_turn import Paces, ReadsInTurn, gaps
 
     await session.read_cluster()  # raises where no broker answers at all
     feed = EventFeed(session, lambda made: _tell(made, options.output))
     reads = ReadsInTurn(session, Paces(cluster=2.0))
-    work = [
-        asyncio.create_task(each)
-        for each in (feed.run(), reads.run(), _tell_state(session, feed, reads, options.seconds))
-    ]
+    began = time.monotonic()
+
+    async def report() -> None:
+        told = _State()
+        while True:
+            missing = tuple(gaps(session.snapshot, datetime.now(UTC)))
+            now = _State(reads.problems.get("cluster", ""), feed.problem, missing)
+            told = _report(told, now, time.monotonic() - began, options.seconds)
+            await asyncio.sleep(STEP)
+
+    work = [asyncio.create_task(each) for each in (feed.run(), reads.run(), report())]
     try:
         done, _ = await asyncio.wait(work, timeout=options.seconds, return_when=asyncio.FIRST_EXCEPTION)
         for each in done:
@@ -87,25 +92,35 @@ def _tell(made: Sequence[Event], output: str) -> None:
         say("\n".join(map(line, made)))
 
 
-async def _tell_state(session: Session, feed: EventFeed, reads: ReadsInTurn, seconds: float | None) -> None:
-    """Report on standard error once everything is watched, what is not, and when brokers stop or begin to answer."""
+class _State(NamedTuple):
+    """What is reported on standard error. lost: why no broker answers; problem: why it is not known who made a change;
+    both ``""`` where all is well. missing: what is not watched, None before the first report."""
+
+    lost: str = ""
+    problem: str = ""
+    missing: tuple[str, ...] | None = None
+
+
+def _report(told: _State, now: _State, passed: float, seconds: float | None) -> _State:
+    """Report once everything is watched, what is not, and when brokers stop or begin to answer.
+
+    Args:
+        told: what was reported so far.
+        passed: seconds since it began.
+        seconds: for how long it watches, None for no end.
+
+    Returns:
+        What is reported now.
+    """
     from console.plan.amounts import duration
     from console.present.text import clean
-    from console.session.reads_in_turn import gaps
 
-    began = time.monotonic()
-    told: tuple[str, ...] | None = None
-    lost = problem = ""
-    while True:
-        now_lost = reads.problems.get("cluster", "")
-        if now_lost != lost:
-            complain(f"no broker answers: {clean(now_lost, 300)}" if now_lost else "brokers answer again")
-            lost = now_lost
-        if feed.problem != problem and (problem := feed.problem):
-            complain(f"who made a change is not known: {clean(problem, 300)}")
-        missing = tuple(gaps(session.snapshot, datetime.now(UTC)))
-        if missing != told and (not missing or time.monotonic() - began >= SAID_AFTER):
-            watched = "watching; Ctrl-C stops" if seconds is None else f"watching for {duration(round(seconds * 1000))}"
-            complain(f"not watched: {clean(', '.join(missing), 600)}" if missing else watched)
-            told = missing
-        await asyncio.sleep(STEP)
+    if now.lost != told.lost:
+        complain(f"no broker answers: {clean(now.lost, 300)}" if now.lost else "brokers answer again")
+    if now.problem and now.problem != told.problem:
+        complain(f"who made a change is not known: {clean(now.problem, 300)}")
+    if now.missing == told.missing or (now.missing and passed < SAID_AFTER):
+        return now._replace(missing=told.missing)
+    watched = "watching; Ctrl-C stops" if seconds is None else f"watching for {duration(round(seconds * 1000))}"
+    complain(f"not watched: {clean(', '.join(now.missing), 600)}" if now.missing else watched)
+    return now
