@@ -135,12 +135,14 @@ def tell_difference(
         return USAGE
     from console.answers.plan_results import plan_table
     from console.answers.results import Printer
-    from console.files.staging import stage_files
+    from console.files.staging import file_edits, staging_of
     from console.session.applying import check_plan
+    from console.session.reading import read_everything
     from console.session.retention_reading import read_deletions
 
     async def work(session: Session) -> int:
-        code = _left_out(await stage_files(session, found, prune))
+        wanted = file_edits(found.wanted, await read_everything(session), prune)
+        code = _left_out(staging_of(found, wanted, session.stage(wanted.edits), session.snapshot))
         if checks and session.plan and not session.context.read_only and not (await check_plan(session)).ok:
             code = code or FAILED
         deletions = await read_deletions(session)
@@ -222,7 +224,7 @@ def run_apply(options: argparse.Namespace) -> int:
     found = read(options.file) if kept is None and prune is not None else None
     if prune is None or (kept is None and found is None):
         return USAGE
-    from console.files.staging import stage_files
+    from console.files.staging import file_edits, staging_of
     from console.session.reading import read_everything
 
     async def work(session: Session) -> int:
@@ -235,7 +237,8 @@ def run_apply(options: argparse.Namespace) -> int:
                 session.replan(left)
             blocked = bool(code)
         elif found is not None:
-            staging = await stage_files(session, found, prune)
+            wanted = file_edits(found.wanted, await read_everything(session), prune)
+            staging = staging_of(found, wanted, session.stage(wanted.edits), session.snapshot)
             code, blocked = _left_out(staging), staging.blocked
         if blocked and not options.valid_only:
             complain("nothing was sent; --valid-only sends the rest")

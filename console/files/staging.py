@@ -34,8 +34,6 @@ from console.plan.plan import StageReport
 from console.plan.staged import subject
 from console.plan.values import as_compared
 from console.present.names import quota_entity
-from console.session.reading import read_everything
-from console.session.session import Session
 
 # What has to be edited for a cluster to be as a file wants it.
 
@@ -211,29 +209,24 @@ class Staging(Struct, frozen=True):
         return not (self.blocked or self.secrets)
 
 
-async def stage_files(session: Session, read: Read, prune: Iterable[Prune] = ()) -> Staging:
-    """Read the cluster and stage what makes it as the files want it. Nothing is sent.
+def staging_of(read: Read, found: FileEdits, report: StageReport, snapshot: Snapshot) -> Staging:
+    """Return what was staged of files, and what could not be.
 
     Args:
         read: the wanted state, from `reading.read_files`.
-        prune: what may be removed where no file lists it.
+        found: its edits, from `file_edits`.
+        report: what became of them.
+        snapshot: the cluster, read whole.
 
     Returns:
-        What was staged and what could not be. Where `Staging.blocked`, the caller asks before it applies the rest.
-
-    Raises:
-        AdminError: the cluster can't be reached.
-        Refused: it is another cluster than the context is meant for.
+        Where it is `Staging.blocked`, the caller asks before it applies the rest.
     """
-    await read_everything(session)
-    found = file_edits(read.wanted, session.snapshot, prune)
-    report = session.stage(found.edits)
     problems = [_problem(read, each.target, each.key, each.message) for each in found.obstacles if not each.secret]
     problems += [
         _problem(read, subject(each.edit.target), each.edit.key, each.reason, each.remedy) for each in report.refused
     ]
     unread = tuple(
-        f"{each.part} {each.entity}: {each.failure}".strip() for each in session.snapshot.failures if each.part in PARTS
+        f"{each.part} {each.entity}: {each.failure}".strip() for each in snapshot.failures if each.part in PARTS
     )
     secrets = tuple(_problem(read, each.target, each.key, each.message) for each in found.obstacles if each.secret)
     return Staging(report, tuple(problems), secrets, unread)

@@ -293,9 +293,9 @@ async def test_the_throttle_of_a_broker_that_does_not_come_back_is_given_up(worl
     assert (await work_on(world.session, number, pace=world.pace)).state is State.DONE
     assert {broker for broker, _ in world.throttles()} == {"3"}
     await world.cluster.broker_up(3)
-    found, _, owners, _ = await read_leftovers(world.session)
-    assert {each.edit.key for each in found} == set(RATES)
-    assert {owners[each].number for each in found} == {number}
+    left = await read_leftovers(world.session)
+    assert {each.edit.key for each in left.throttles} == set(RATES)
+    assert {left.owners[each].number for each in left.throttles} == {number}
 
 
 # -- between the directories of a broker -----------------------------------------------------------------------------
