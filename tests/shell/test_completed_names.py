@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -78,20 +81,24 @@ SETUP = {
 KAC = """\
 #!/bin/sh
 cd '{here}'
-if [ "$1" = __complete ]; then exec '{python}' answer.py "$@"; fi
+if [ "$1" = __complete ]; then printf '%s\\0' "$@" > asked; exec cat answered; fi
 echo >> ran
 printf '%s\\0' "$@" > got
 echo "ended:$(wc -l < ran)."
 """
 ANSWER = """\
-import json, sys
+import json, os, sys
 sys.path.insert(0, {root!r})
 from console.cli.manual.completion import candidates
-with open("names.json") as file:
-    names = json.load(file)
-_, _, shell, line, word = (*sys.argv, "")[:5]
-print("\\n".join(candidates(shell, line, word, lambda *_: names)))
+while True:
+    with open("asked", "rb") as asked:
+        _, shell, line, word, *_ = (*map(os.fsdecode, asked.read().split(b"\\0")), "")
+    with open("names.json") as file:
+        names = json.load(file)
+    with open("answered", "w") as answered:
+        print("\\n".join(candidates(shell, line, word, lambda *_: names)), file=answered)
 """
+"""Answers every TAB, in one process: most of what an answer takes is to start Python and to import kac."""
 
 
 class Shell:
@@ -102,9 +109,10 @@ class Shell:
         self.work.mkdir()
         (where / "bin").mkdir()
         program = where / "bin" / "kac"
-        program.write_text(KAC.format(python=sys.executable, here=str(where)), encoding="utf-8")
-        (where / "answer.py").write_text(ANSWER.format(root=str(ROOT)), encoding="utf-8")
+        program.write_text(KAC.format(here=str(where)), encoding="utf-8")
         program.chmod(0o755)
+        for name in ("asked", "answered"):
+            os.mkfifo(where / name)
         (self.work / f"kac.{shell}").write_text(SCRIPTS[shell], encoding="utf-8")
         environment = {
             "PATH": f"{where / 'bin'}:/usr/bin:/bin",
@@ -122,6 +130,19 @@ class Shell:
         (self.work / f"kac.{shell}").unlink()
         self._ran = 0
 
+    @contextmanager
+    def running(self) -> Iterator[Self]:
+        """Run the shell, and what answers it, for the context."""
+        with self.terminal:
+            answer = [sys.executable, "-c", ANSWER.format(root=str(ROOT))]
+            environment = {"HOME": str(self.where), "LANG": "C.UTF-8"}
+            process = subprocess.Popen(answer, cwd=self.where, env=environment)
+            try:
+                yield self
+            finally:
+                process.kill()
+                process.wait()
+
     def got(self, typed: str, names: Sequence[str]) -> list[str]:
         """What kac gets after TAB and Enter, in a cluster with these names."""
         (self.where / "names.json").write_text(json.dumps(list(names)), encoding="utf-8")
@@ -138,8 +159,7 @@ def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shell]:
     if shutil.which(request.param) is None:
         assert not os.environ.get("KAC_REQUIRE_BROKERS"), f"{request.param} is not installed"
         pytest.skip(f"{request.param} is not installed")
-    found = Shell(request.param, tmp_path)
-    with found.terminal:
+    with Shell(request.param, tmp_path).running() as found:
         yield found
 
 
@@ -197,7 +217,6 @@ def test_zsh_loads_it_from_fpath(tmp_path: Path) -> None:
     (tmp_path / "functions").mkdir()
     (tmp_path / "functions" / "_kac").write_text(SCRIPTS["zsh"])
     setup = "PS1='rea''dy>'; fpath=($HOME/functions $fpath); autoload -Uz compinit; compinit -u -D"
-    shell = Shell("zsh", tmp_path, setup)
-    with shell.terminal:
+    with Shell("zsh", tmp_path, setup).running() as shell:
         for name in HOSTILE[:3]:
             assert shell.got("groups --group=", [name]) == ["groups", f"--group={name}"]
