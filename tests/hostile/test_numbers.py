@@ -17,6 +17,7 @@ from console.admin.client import AdminClient
 from console.admin.configs import describe_configs
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
+from console.cli.main import run
 from console.contexts.console_settings import ConsoleSettings
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.tables import Partition, Topic
@@ -149,7 +150,9 @@ def test_no_command_fails_at_a_value(hostile: HostileCluster, value: str) -> Non
 
 
 @pytest.mark.parametrize("limit", [math.inf, math.nan, 1e308])
-def test_a_snapshot_is_json_whatever_a_limit_is(hostile: HostileCluster, limit: float) -> None:
+def test_a_snapshot_is_json_whatever_a_limit_is(
+    hostile: HostileCluster, limit: float, capsys: pytest.CaptureFixture[str]
+) -> None:
     entity = QuotaEntity.of({"user": "alice"})
     hostile.embedded.call(lambda cluster: cluster.state.alter_quota(entity, {"request_percentage": limit}))
 
@@ -166,17 +169,16 @@ def test_a_snapshot_is_json_whatever_a_limit_is(hostile: HostileCluster, limit: 
         ("configs", "--describe", "--entity-type", "users", "--entity-name", "alice", "--output", "json"),
         ("run", "--output", "json", "-e", "unset user alice request_percentage; plan"),
     ):
-        result = run_kac(command[0], "-b", hostile.bootstrap, *command[1:])
-        assert result.returncode in (0, 3), (command, result.stderr)
+        code, said = run([command[0], "-b", hostile.bootstrap, *command[1:]]), capsys.readouterr()
+        assert code in (0, 3), (command, said.err)
         decoder = json.JSONDecoder(parse_constant=refuse)
-        rest, texts = result.stdout.strip(), ""
+        rest, texts = said.out.strip(), ""
         while rest:
             document, end = decoder.raw_decode(rest)
             texts += json.dumps(document, allow_nan=False)
             rest = rest[end:].lstrip()
         assert math.isfinite(limit) or f'"{limit}"' in texts or '"Infinity"' in texts or '"NaN"' in texts, command
-    listed = run_kac("quotas", "-b", hostile.bootstrap, "--list")
-    assert listed.returncode == 0, listed.stderr
+    assert run(["quotas", "-b", hostile.bootstrap, "--list"]) == 0, capsys.readouterr().err
 
 
 @pytest.mark.parametrize("value", [LONG, LONGER, "nan"])
