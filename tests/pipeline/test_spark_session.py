@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -81,6 +81,13 @@ def plan_of(spark: SparkSession) -> str:
     """A small plan; stages that are compiled have stars in it."""
     frame = spark.range(10).selectExpr("id + 1 AS more").where("more > 3")
     return str(frame._jdf.queryExecution().executedPlan().toString())
+
+
+def test_compiled_code_has_room(spark: SparkSession) -> None:
+    """Java's own limit is 48 MB where it has one compiler, and a session has more after some batches."""
+    java: Any = spark._jvm
+    pools = java.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+    assert sum(each.getUsage().getMax() for each in pools if "Code" in each.getName()) >= 240 << 20
 
 
 # -- sessions of processes of their own ------------------------------------------------------------------------------
