@@ -67,7 +67,28 @@ def test_no_second_engine_makes_rows() -> None:
 
 
 @pytest.fixture(scope="module")
-def updated(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def event_log(spark: SparkSession, spark_folder: Path) -> Iterator[Path]:
+    """The folder of Spark's event log, which is written for these tests alone: it has each plan as text."""
+    java: Any = spark._jvm
+    context = java.org.apache.spark.SparkContext.getOrCreate()
+    folder = spark_folder / "events"
+    folder.mkdir()
+    written = java.org.apache.spark.scheduler.EventLoggingListener(
+        context.applicationId(),
+        context.applicationAttemptId(),
+        java.java.net.URI(folder.as_uri()),
+        context.getConf().set("spark.eventLog.compress", "false"),
+        context.hadoopConfiguration(),
+    )
+    written.start()
+    context.addSparkListener(written)
+    yield folder
+    context.removeSparkListener(written)
+    written.stop()
+
+
+@pytest.fixture(scope="module")
+def updated(spark: SparkSession, event_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """A lake after two updates: of a new lake, and of five changes."""
     folder = tmp_path_factory.mktemp("plans")
     site, lake = Site(folder / "site"), new_lake(folder / "watched-lake")
@@ -80,11 +101,11 @@ def updated(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> La
 
 
 @pytest.fixture(scope="module")
-def events(updated: Lake, spark: SparkSession, spark_folder: Path) -> list[Json]:
-    """What Spark has told until then."""
+def events(updated: Lake, spark: SparkSession, event_log: Path) -> list[Json]:
+    """What Spark has told of the updates."""
     java: Any = spark.sparkContext._jsc
     java.sc().listenerBus().waitUntilEmpty()
-    files = (spark_folder / "events").rglob("events_*")
+    files = event_log.rglob("events_*")
     return [json.loads(line) for path in sorted(files) for line in path.read_bytes().splitlines() if line]
 
 
