@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,8 +41,7 @@ class Running:
 
     def _run(self) -> None:
         try:
-            plan = replace(self.site.plan(self.lake), every=0.2)
-            run(plan, lambda: nullcontext(self._spark), self.told.append, self._stop)
+            run(self.site.plan(self.lake), lambda: nullcontext(self._spark), self.told.append, self._stop)
         except BaseException as wrong:  # noqa: BLE001 - raised where it is waited for
             self._failed.append(wrong)
 
