@@ -6,14 +6,19 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 
+from console.pipeline.app import update
 from console.pipeline.inputs import Inputs, MetadataLog, RequestLog
 from console.pipeline.java import Group, find_java, spark_jars
 from console.pipeline.lake import Lake
+from console.pipeline.runs import Plan
 from console.pipeline.schema import TABLES
 from console.pipeline.spark_session import write_package
 from tests.pipeline.known_requests import BEFORE, noise
@@ -21,6 +26,9 @@ from tests.pipeline.request_lines import log_of
 from tests.support.lake_reading import rows_in
 from tests.support.metadata_log import batch, value
 from tests.support.spark_cluster import spark_cluster
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.timeout(2000), pytest.mark.slow]
 TOPIC_ID = "A" * 22
@@ -45,8 +53,9 @@ def metadata_log(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.takes(120)
-def test_a_cluster_makes_the_same_rows_as_this_machine(tmp_path: Path, metadata_log: Path) -> None:
+@pytest.mark.xdist_group("spark-two")
+@pytest.mark.takes(60)
+def test_a_cluster_makes_the_same_rows_as_this_machine(spark: SparkSession, tmp_path: Path, metadata_log: Path) -> None:
     middle = len(BEFORE) // 2
     (tmp_path / "request.log").write_bytes(log_of(BEFORE[:middle]) + noise() + log_of(BEFORE[middle:]))
     inputs = Inputs((MetadataLog(str(metadata_log)),), (RequestLog((str(tmp_path / "request.log"),), "", 1),))
@@ -54,25 +63,21 @@ def test_a_cluster_makes_the_same_rows_as_this_machine(tmp_path: Path, metadata_
     jars = spark_jars(os.environ, [Group.DELTA], find_java(os.environ).program)
     cluster_folder = tmp_path / "cluster"
     cluster_folder.mkdir()
-    lakes = {}
+    there, here = (str(tmp_path / name) for name in ("there", "here"))
     with spark_cluster(cluster_folder) as cluster:
         alone = subprocess.run(
             [cluster.environ["PYSPARK_PYTHON"], "-c", "import console"], capture_output=True, check=False, cwd=tmp_path
         )
         assert b"ModuleNotFoundError" in alone.stderr
-        there, url = cluster.url, "local[2]"
-        for name in ("there", "here"):
-            given = ["update", str(tmp_path / name), msgspec.json.encode(inputs).decode(), "--max-bad-ratio=0.5"]
-            done = cluster.submit(script, given, zips=package, jars=jars)
-            assert done.returncode == 0, done.stderr[-4000:]
-            report = json.loads(done.stdout.splitlines()[-1])
-            assert report["status"] == "done"
-            assert report["rows"]["history"] >= 40
-            lakes[name] = Lake.open(str(tmp_path / name))
-            if name == "there":
-                assert all(count > 0 for count in cluster.executors), "a worker had nothing to do"
-            cluster.url = url
-        cluster.url = there
+        given = ["update", there, msgspec.json.encode(inputs).decode(), "--max-bad-ratio=0.5"]
+        done = cluster.submit(script, given, zips=package, jars=jars)
+        assert done.returncode == 0, done.stderr[-4000:]
+        report = json.loads(done.stdout.splitlines()[-1])
+        assert all(count > 0 for count in cluster.executors), "a worker had nothing to do"
+    for each in (report, asdict(update(Plan(Lake.create(here), inputs, 0.5), lambda: nullcontext(spark)))):
+        assert each["status"] == "done"
+        assert each["rows"]["history"] >= 40
+    lakes = {"there": Lake.open(there), "here": Lake.open(here)}
     for table in TABLES.values():
         names = ", ".join(table.names)
         assert sorted(map(repr, rows_in(lakes["there"], table, names))) == sorted(
