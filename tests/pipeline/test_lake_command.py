@@ -11,9 +11,10 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from io import StringIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,12 +22,17 @@ from console.cli.lake import JOBS, TAKES
 from console.cli.main import run
 from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
+from console.pipeline.app import update
 from console.pipeline.errors import LakeError, SparkFailed
+from console.pipeline.inputs import Inputs
 from console.pipeline.lake import Lake
 from console.pipeline.landing import Landed, deliver
 from console.pipeline.progress import Lines, fraction, shown
-from console.pipeline.runs import Progress
+from console.pipeline.runs import Plan, Progress
 from console.pipeline.schema import HISTORY, SNAPSHOT
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
 
@@ -235,12 +241,34 @@ class Typed:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("moment", ["starting Spark", "update 1/3 polls"])
-@pytest.mark.takes(45)
-def test_ctrl_c_ends_it_all_and_the_next_goes_on(tmp_path: Path, moment: str) -> None:
+@pytest.mark.takes(30)
+def test_ctrl_c_while_spark_starts_ends_it_and_the_next_does_it_all(tmp_path: Path) -> None:
     lake = polled_lake(tmp_path / "lake")
-    argv = ["update", "--lake", lake.where, "--master", "local[1]", "--output", "json"]
-    typed = Typed(argv, tmp_path / "state")
+    interrupted_at("starting Spark", lake, tmp_path / "state")
+    again = Typed(argv_of(lake), tmp_path / "state")
+    out, err = again.process.communicate(timeout=600)
+    assert again.process.returncode == 0, err
+    assert (lake.table(SNAPSHOT).rows, lake.table(HISTORY).rows) == (50, 50)
+    told_and_left_no_java(again, out, err, tmp_path / "state")
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.takes(30)
+def test_ctrl_c_while_spark_works_ends_it_and_the_next_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+    lake = polled_lake(tmp_path / "lake")
+    interrupted_at("update 1/3 polls", lake, tmp_path / "state")
+    # As the command does it, in a session that is there.
+    assert update(Plan(lake, Inputs()), lambda: nullcontext(spark)).status == "done"
+    assert (lake.table(SNAPSHOT).rows, lake.table(HISTORY).rows) == (50, 50)
+
+
+def argv_of(lake: Lake) -> list[str]:
+    return ["update", "--lake", lake.where, "--master", "local[1]", "--output", "json"]
+
+
+def interrupted_at(moment: str, lake: Lake, state: Path) -> None:
+    """An update that is interrupted once it says that ends with all its processes, and lets the lake go."""
+    typed = Typed(argv_of(lake), state)
     assert typed.process.stderr is not None
     for line in typed.process.stderr:
         if moment in line:
@@ -255,12 +283,6 @@ def test_ctrl_c_ends_it_all_and_the_next_goes_on(tmp_path: Path, moment: str) ->
     assert typed.marked() == []
     with lake.alone("20261121T101500Z-3f9a1c", "test"):
         pass  # nobody holds the lock
-    again = Typed(argv, tmp_path / "state")
-    out, err = again.process.communicate(timeout=600)
-    assert again.process.returncode == 0, err
-    assert (lake.table(SNAPSHOT).rows, lake.table(HISTORY).rows) == (50, 50)
-    if moment == "starting Spark":
-        told_and_left_no_java(again, out, err, tmp_path / "state")
 
 
 def told_and_left_no_java(built: Typed, out: str, err: str, state: Path) -> None:
