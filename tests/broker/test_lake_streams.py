@@ -120,6 +120,7 @@ async def test_a_topic_is_read_as_its_context_says(
 
 
 @pytest.mark.timeout(3600)
+@pytest.mark.takes(80)
 async def test_what_was_deleted_before_it_was_read_is_said(
     plain_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

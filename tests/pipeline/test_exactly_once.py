@@ -98,7 +98,7 @@ def two(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Two:
     return Two(tmp_path_factory.mktemp("two"), spark)
 
 
-@pytest.mark.takes(150)
+@pytest.mark.takes(70)
 def test_killed_three_times_a_lake_has_everything_once(two: Two) -> None:
     two.go_on(3)
     for number, moment in enumerate(CHOSEN):
@@ -187,7 +187,7 @@ def died_in_spark() -> Iterator[None]:
         raise
 
 
-@pytest.mark.takes(80)
+@pytest.mark.takes(50)
 def test_lost_checkpoints_take_nothing_in_twice(two: Two) -> None:
     """Sources go on where bronze's commits say that they ended; gold is made again."""
     two.go_on()
@@ -240,7 +240,7 @@ def mount(*options: str) -> int:
     return subprocess.run(["mount", *options], check=False, stderr=subprocess.DEVNULL).returncode
 
 
-@pytest.mark.takes(70)
+@pytest.mark.takes(55)
 def test_a_full_disk_is_said_and_the_next_update_is_whole(two: Two, small_disk: Callable[[int], None]) -> None:
     two.go_on()
     for number in range(1000):

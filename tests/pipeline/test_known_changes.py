@@ -59,7 +59,7 @@ def of(history: list[Row], *entity: str) -> list[Row]:
     return [row for row in history if (row["entity_type"], row["entity_key"], row["attr"]) == entity]
 
 
-@pytest.mark.takes(40)
+@pytest.mark.takes(50)
 def test_gold_is_what_was_kept(lake: Lake, history: list[Row]) -> None:
     assert history
     assert different(known_changes(), lake) == ""

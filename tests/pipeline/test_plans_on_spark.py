@@ -117,7 +117,7 @@ def plans(events: list[Json], lake: Lake) -> dict[int, str]:
     return {number: plan for number, plan in found.items() if f"{lake.where}/data/" in plan}
 
 
-@pytest.mark.takes(60)
+@pytest.mark.takes(45)
 def test_the_rows_of_every_table_are_written_by_tasks(updated: Lake, events: list[Json]) -> None:
     """Tasks of the lake's streams have written as many rows as Delta's log has of them."""
     streams = {json.loads(path.read_text())["id"] for path in Path(updated.where).glob("checkpoints/*/metadata")}
