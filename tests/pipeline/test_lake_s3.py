@@ -76,6 +76,10 @@ def environ(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> di
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     made = store.environ(tmp_path)
+    cache = Path(made["XDG_CACHE_HOME"], "kac")
+    cache.mkdir(parents=True)
+    # No class archive can be made there: of a cache for one test there is no second start that would use it.
+    (cache / "spark-classes").touch()
     for name, value in made.items():
         monkeypatch.setenv(name, value)
     return made
