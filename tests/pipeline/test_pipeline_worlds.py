@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +12,7 @@ from console.pipeline.app import Application
 from console.pipeline.lake import Lake
 from console.pipeline.runs import GOLD
 from console.pipeline.schema import REQUEST, TABLES
+from console.pipeline.spark import for_few_rows
 from console.pipeline.tables import MANY_FILES, maintain
 from tests.pipeline import golden
 from tests.pipeline.golden import worlds
@@ -25,11 +26,7 @@ pytestmark = pytest.mark.timeout(3600)
 WORLDS = {world.name: world for world in worlds()}
 
 
-def names(*short: str) -> list[Any]:
-    """All worlds; but these they are for the long run."""
-    return [pytest.param(name, marks=() if name in short else pytest.mark.long) for name in WORLDS]
-
-
+ALL = [pytest.param(name, marks=pytest.mark.long) for name in WORLDS]
 _IN_FUTURE = -36_500.0
 """Days to keep, by which all of bronze is too old."""
 
@@ -46,16 +43,25 @@ def cut(app: Application) -> None:
 
 
 # Of world 15, rows of the cluster itself decide what drift says.
-@pytest.mark.parametrize("name", names("world-15"))
-def test_a_history_makes_the_gold_that_was_kept(spark: SparkSession, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "is_short"), [("world-15", True), *(pytest.param(name, False, marks=pytest.mark.long) for name in WORLDS)]
+)
+@pytest.mark.takes(65)
+def test_a_history_makes_the_gold_that_was_kept(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_short: bool
+) -> None:
+    """Gold is made after each step; in the short form after each second one, by plans that are not compiled."""
+    if is_short:
+        monkeypatch.setattr("console.pipeline.app.for_many_rows", for_few_rows)
     app = application(spark, tmp_path / "lake", WORLDS[name].files)
     for number, step in enumerate(WORLDS[name].steps, 1):
         take_in(app, step, number)
-        make_gold(app)
+        if not is_short or number % 2 == 0:
+            make_gold(app)
     assert different(WORLDS[name], Lake.open(str(tmp_path / "lake"))) == ""
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", ALL)
 def test_gold_is_the_same_however_often_it_is_made(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """Each batch twice; then all of gold again, of bronze alone; then the same once bronze was cut."""
     world = WORLDS[name]
@@ -84,7 +90,7 @@ def test_gold_is_the_same_however_often_it_is_made(spark: SparkSession, tmp_path
     assert different(world, lake) == ""
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", ALL)
 def test_what_was_cut_is_not_missed_by_what_comes_later(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """Usage apart, whose minutes are closed once their requests have gone."""
     world = WORLDS[name]
