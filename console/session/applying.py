@@ -20,7 +20,6 @@ from console.journal.records import Answered, Ended, Entry, Intent, Note, this_o
 from console.journal.segments import JournalError
 from console.language.sensitive import looks_sensitive
 from console.model.changes import AlterConfigs, ChangeRequest, Outcome, Status
-from console.model.config import ConfigResource, ConfigSet
 from console.model.failure import Failure
 from console.model.journal_lines import Request, Sending
 from console.model.snapshot import Snapshot
@@ -30,7 +29,6 @@ from console.plan.diff import diff
 from console.plan.edits import Edit, Slot
 from console.plan.effective_values import DiffGroup
 from console.plan.kinds.registry import kind_of
-from console.plan.kinds.topic_creation import default_partitions
 from console.plan.plan import Plan, with_outcomes
 from console.plan.requests import Facts, Step
 from console.plan.reversal import reversal
@@ -46,14 +44,15 @@ from console.plan.settle import (
 )
 from console.plan.staged import Staged
 from console.session.apply_run import ApplyRun, Recorded
+from console.session.checking import checked
 from console.session.describe_again import describe_again
 from console.session.plan_facts import read_for_risks
 from console.session.read_again import read_again
+from console.session.request_facts import read_facts
 from console.session.session import Applied, Session
 from console.session.snapshot_reader import Client, Refused
 
 if TYPE_CHECKING:
-    from console.admin.link import Link
     from console.contexts import Context
     from console.journal.file import JournalFile
     from console.model.journal_lines import Origin
@@ -180,13 +179,8 @@ async def _check(session: Session, run: ApplyRun) -> ApplyRun:
         Refused: another cluster answers.
         AdminError: the cluster is lost.
     """
-    plan = session.plan
     await session.read_cluster()  # what another cluster would say of the plan says nothing
-    snapshot = session.snapshot
-    steps = compile_plan(plan, await read_facts(session.client, plan, snapshot, snapshot.configs))
-    # A validation changes nothing, so their order is free, and all go out at once.
-    outcomes = await asyncio.gather(*(_validated(session.client, session.progress, step) for step in steps))
-    run = replace(run, checked=tuple(map(StepResult, steps, outcomes)))
+    run = replace(run, checked=await checked(session.client, session.plan, session.snapshot))
     session.replan(record_check(session.plan, [(each.step, each.outcomes) for each in run.checked]))
     report = ApplyReport(run.checked, sent=False)
     return run if report.ok or run.options.valid_only else run.ended(report)
@@ -233,47 +227,6 @@ async def _compile(client: Client, snapshot: Snapshot, run: ApplyRun) -> ApplyRu
     """
     facts = await read_facts(client, run.plan, snapshot, run.fresh.configs)
     return replace(run, facts=facts, requests=compile_plan(run.plan, facts), before=diff(run.plan, run.fresh))
-
-
-async def read_facts(
-    client: Client, plan: Plan, snapshot: Snapshot, configs: Mapping[ConfigResource, ConfigSet]
-) -> Facts:
-    """Return the facts on which requests depend: which of the named brokers answer, whether they have
-    IncrementalAlterConfigs.
-
-    Args:
-        configs: as they were described last; AlterConfigs has to repeat all of them.
-
-    Raises:
-        AdminError: no broker answers.
-    """
-    named = {
-        int(resource.name)
-        for staged in plan.staged
-        if isinstance(resource := staged.edit.target, ConfigResource)
-        and resource.type.entity.at_broker
-        and resource.name.isdecimal()
-    }
-    reachable, incremental = await client.run(_probe, frozenset(named))
-    return Facts(reachable, incremental, configs, len(snapshot.acls), default_partitions(snapshot))
-
-
-async def _probe(link: Link, named: frozenset[int]) -> tuple[frozenset[int], bool]:
-    from console.admin.errors import AdminError
-    from console.admin.link import ANY, broker
-
-    api = "incremental_alter_configs"
-
-    async def version_at(broker_id: int) -> tuple[int, int | None] | None:
-        try:
-            return broker_id, await link.version(api, broker(broker_id))
-        except AdminError:
-            return None
-
-    found = [answer for answer in await asyncio.gather(*map(version_at, named)) if answer is not None]
-    # One broker without IncrementalAlterConfigs (KIP-339) decides for the whole plan: it is compiled in one way.
-    versions = [version for _, version in found] or [await link.version(api, ANY)]
-    return frozenset(broker_id for broker_id, _ in found), all(version is not None for version in versions)
 
 
 # -- the journal: all of a change before anything is sent, each request as it goes out and is answered -----------------
@@ -423,22 +376,14 @@ async def _send_next(session: Session, run: ApplyRun) -> ApplyRun:
     # Up to here a stop keeps the request back; from here it waits for the answer.
     session.in_flight = InFlight(run.change, api_name(step.request, run.facts), len(step.staged), _now())
     try:
-        outcomes = await _send(session.client, session.progress, step, validate_only=False)
+        outcomes = await _send(session.client, session.progress, step)
     finally:
         session.in_flight = None
     return replace(run.with_result(outcomes), sent=run.sent + 1)
 
 
-async def _validated(client: Client, progress: Callable[[str, int, int], None], step: Step) -> tuple[Outcome, ...]:
-    if step.unchecked:
-        return tuple(Outcome(target, Status.UNCHECKED) for target in dict.fromkeys(s.edit.target for s in step.staged))
-    return await _send(client, progress, step, validate_only=True)
-
-
-async def _send(
-    client: Client, progress: Callable[[str, int, int], None], step: Step, *, validate_only: bool
-) -> tuple[Outcome, ...]:
-    """Send a request, or its validation. Never raises for what a cluster does.
+async def _send(client: Client, progress: Callable[[str, int, int], None], step: Step) -> tuple[Outcome, ...]:
+    """Send a request. Never raises for what a cluster does.
 
     Returns:
         An outcome for each target.
@@ -453,7 +398,7 @@ async def _send(
         loop.call_soon_threadsafe(progress, "waiting for leaders", done, total)
 
     try:
-        return await client.run(changes.send, step.request, validate_only=validate_only, on_progress=waiting)
+        return await client.run(changes.send, step.request, validate_only=False, on_progress=waiting)
     except AdminError as error:
         # The request was not sent: for one that was, an unknown outcome is returned.
         log.warning("%s not sent: %s", type(step.request).__name__, error.failure)

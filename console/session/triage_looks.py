@@ -20,7 +20,7 @@ from console.model.cluster import Silence
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
-from console.session.former_changes import any_journal
+from console.session.former_changes import any_journal, in_journal
 from console.session.own_throttles import OwnThrottles
 from console.session.slow_looks import SlowLooks
 from console.session.snapshot_reader import Refused
@@ -314,12 +314,15 @@ class Looker:
         session = self._session
         if session.door == "replay" or not session.context.journal or not any_journal(os.environ):
             return
-        from console.session.operating import read_operations
+        from console.journal.file import JournalFile
+        from console.journal.operations import operations
 
         try:
-            self._own.take((await read_operations(session)).open)
+            contents = await in_journal(await session.journal(), JournalFile.open)
         except Refused as error:
             log.warning("operations are not known: %s", error.failure)
+            return
+        self._own.take(each for each in operations(contents.records).values() if each.ended is None)
 
     def _with_failures(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the failures of parts that could not be read. The session's own snapshot stays

@@ -221,6 +221,8 @@ async def test_an_apply_goes_down_and_never_back_up(client: AdminClient, own_hom
         "session/plan_facts.py",
         "session/retention_reading.py",
         "session/applying.py",
+        "session/checking.py",
+        "session/request_facts.py",
         "session/describe_again.py",
         "session/read_again.py",
     ]

@@ -1,0 +1,49 @@
+"""Lets brokers check a plan: each request in its validate-only form, if it has one. Nothing here changes a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from console.model.changes import Outcome, Status
+from console.model.snapshot import Snapshot
+from console.plan.compile import compile_plan
+from console.plan.plan import Plan
+from console.plan.requests import Step
+from console.plan.settle import StepResult, not_sent
+from console.session.request_facts import read_facts
+from console.session.snapshot_reader import Client
+
+log = logging.getLogger(__name__)
+
+
+async def checked(client: Client, plan: Plan, snapshot: Snapshot) -> tuple[StepResult, ...]:
+    """Return what the brokers say of each request of a plan.
+
+    Args:
+        snapshot: the cluster that the plan was staged on.
+
+    Returns:
+        The requests with an outcome for each target; those without a validate-only form are UNCHECKED.
+
+    Raises:
+        AdminError: no broker answers.
+    """
+    steps = compile_plan(plan, await read_facts(client, plan, snapshot, snapshot.configs))
+    # A validation changes nothing, so their order is free, and all go out at once.
+    outcomes = await asyncio.gather(*(_checked(client, step) for step in steps))
+    return tuple(map(StepResult, steps, outcomes))
+
+
+async def _checked(client: Client, step: Step) -> tuple[Outcome, ...]:
+    """Return the outcomes of a request's validation. Never raises for what a cluster does."""
+    from console.admin import changes
+    from console.admin.errors import AdminError
+
+    if step.unchecked:
+        return tuple(Outcome(target, Status.UNCHECKED) for target in dict.fromkeys(s.edit.target for s in step.staged))
+    try:
+        return await client.run(changes.send, step.request, validate_only=True)
+    except AdminError as error:
+        log.warning("%s not sent: %s", type(step.request).__name__, error.failure)
+        return not_sent(step, error.failure, Status.FAILED)

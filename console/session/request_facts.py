@@ -1,0 +1,58 @@
+"""The facts on which the requests of a plan depend, asked of its brokers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from console.model.config import ConfigResource, ConfigSet
+from console.model.snapshot import Snapshot
+from console.plan.kinds.topic_creation import default_partitions
+from console.plan.plan import Plan
+from console.plan.requests import Facts
+from console.session.snapshot_reader import Client
+
+if TYPE_CHECKING:
+    from console.admin.link import Link
+
+
+async def read_facts(
+    client: Client, plan: Plan, snapshot: Snapshot, configs: Mapping[ConfigResource, ConfigSet]
+) -> Facts:
+    """Return the facts on which requests depend: which of the named brokers answer, whether they have
+    IncrementalAlterConfigs.
+
+    Args:
+        configs: as they were described last; AlterConfigs has to repeat all of them.
+
+    Raises:
+        AdminError: no broker answers.
+    """
+    named = {
+        int(resource.name)
+        for staged in plan.staged
+        if isinstance(resource := staged.edit.target, ConfigResource)
+        and resource.type.entity.at_broker
+        and resource.name.isdecimal()
+    }
+    reachable, incremental = await client.run(_probe, frozenset(named))
+    return Facts(reachable, incremental, configs, len(snapshot.acls), default_partitions(snapshot))
+
+
+async def _probe(link: Link, named: frozenset[int]) -> tuple[frozenset[int], bool]:
+    from console.admin.errors import AdminError
+    from console.admin.link import ANY, broker
+
+    api = "incremental_alter_configs"
+
+    async def version_at(broker_id: int) -> tuple[int, int | None] | None:
+        try:
+            return broker_id, await link.version(api, broker(broker_id))
+        except AdminError:
+            return None
+
+    found = [answer for answer in await asyncio.gather(*map(version_at, named)) if answer is not None]
+    # One broker without IncrementalAlterConfigs (KIP-339) decides for the whole plan: it is compiled in one way.
+    versions = [version for _, version in found] or [await link.version(api, ANY)]
+    return frozenset(broker_id for broker_id, _ in found), all(version is not None for version in versions)
