@@ -104,6 +104,7 @@ COMMANDS = (
         "record", "console.cli.record", "record_options", "keep what brokers answer in a file, to look at it later"
     ),
     Command("events", "console.cli.events", "events_options", "print what changes in a cluster, as it happens"),
+    Command("mcp", "console.cli.mcp.command", "mcp_options", "let an agent look and propose; a person applies"),
     Command("replay", "console.cli.replay", "replay_options", "open the console on a flight record", connects=False),
     Command("due", "console.cli.scheduled", "due_options", "list what was set for a time, and take back what is due"),
     Command(

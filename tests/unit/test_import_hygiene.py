@@ -38,6 +38,11 @@ def test_a_noun_loads_no_other_nouns_options() -> None:
     assert tools == {"console.cli.kafka_tools.consumer_groups"}
 
 
+def test_what_agents_are_served_with_is_loaded_for_them_alone() -> None:
+    for argv in (("mcp", "--help"), ("contexts",)):
+        assert loaded_by(*argv).any_of("mcp", "mcp_types", "pydantic", "console.cli.mcp.serving", *CLIENT) == set()
+
+
 def test_help_is_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     widest = {}
     for columns in (60, 120):

@@ -1,0 +1,131 @@
+"""What of an answer is given: as many rows and characters as were asked for, no secrets, nothing invisible. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Final, NamedTuple
+
+from console.language.sensitive import looks_sensitive, without_secrets
+from console.model.numbers import Data, json_text
+from console.present.text import clean
+
+ROWS, MOST_ROWS = 100, 1_000
+"""Rows of each list of an answer where nothing else is asked for, and the most that can be asked for."""
+LONGEST_TEXT = 2_000
+"""Characters of one text of an answer."""
+LARGEST = 200_000
+"""Characters of an answer as JSON. With more, its rows and then its texts are shortened until it fits."""
+SEARCHED = 1 << 15
+"""Characters of a text that are searched for secrets: a config's value has no more."""
+FIELDS = 64
+"""Entries of a mapping that are kept in any case: a row's fields are fewer, values by broker may be more."""
+HIDDEN: Final = "[hidden]"
+"""Stands for a value that is or may be a secret."""
+_NAMES = ("key", "name")
+_BESIDE = ("source", "hidden", "known")
+"""What stands beside the value of one side of a change."""
+_VALUES = frozenset({"value", "values", "left", "right", "was", "became", "old", "new", "theirs", "mine"})
+
+
+class LeftOut(NamedTuple):
+    """A list of an answer of which not all is shown. where: its fields, as ``topics`` or ``configs.synonyms``."""
+
+    where: str
+    shown: int
+    of: int
+
+
+class Fitted(NamedTuple):
+    """An answer as it is given. left_out: the lists that were shortened, each place once: the longest of its lists."""
+
+    data: Data
+    left_out: tuple[LeftOut, ...]
+
+
+def fitted(data: Data, rows: int = ROWS) -> Fitted:
+    """Return an answer within its bounds: secrets hidden, texts visible and cut, lists of at most so many rows."""
+    left_out: dict[str, LeftOut] = {}
+    kept = _shown(data, "", rows, left_out)
+    longest = LONGEST_TEXT
+    found = Fitted(kept, tuple(left_out.values()))
+    while len(json_text(found.data)) > LARGEST and (rows > 1 or longest > 1):
+        if rows > 1:
+            rows //= 2
+        else:
+            longest //= 2
+        left = dict(left_out)
+        found = Fitted(_shortened(kept, "", rows, longest, left), tuple(left.values()))
+    return found
+
+
+def _note(where: str, rows: int, of: int, left_out: dict[str, LeftOut]) -> None:
+    of = max(of, left_out[where].of if where in left_out else 0)
+    if rows < of:
+        left_out[where] = LeftOut(clean(where, 200), rows, of)
+
+
+def _shown(data: Data, where: str, rows: int, left_out: dict[str, LeftOut]) -> Data:
+    """Return what is shown of an answer. Only that is searched for secrets, which takes time by its length."""
+    if isinstance(data, str):
+        # Before it is cut: half a secret is one, too.
+        return _cut(without_secrets(data[:SEARCHED], HIDDEN), LONGEST_TEXT, max(0, len(data) - SEARCHED))
+    if isinstance(data, Mapping):
+        most = max(rows, FIELDS)
+        _note(where, most, len(data), left_out)
+        secret = any(isinstance(name := data.get(each), str) and looks_sensitive(name) for each in _NAMES)
+        return {
+            _cut(key, LONGEST_TEXT): _masked(value)
+            if looks_sensitive(key) or (secret and key in _VALUES)
+            else _shown(value, _inner(where, key), rows, left_out)
+            for key, value in islice(data.items(), most)
+        }
+    if isinstance(data, Sequence):
+        _note(where, rows, len(data), left_out)
+        return [_shown(each, where, rows, left_out) for each in data[:rows]]
+    return data
+
+
+def _shortened(data: Data, where: str, rows: int, longest: int, left_out: dict[str, LeftOut]) -> Data:
+    """Return less of what is shown."""
+    if isinstance(data, str):
+        return data if len(data) <= longest else f"{data[:longest]}…"
+    if isinstance(data, Mapping):
+        most = max(rows, FIELDS)
+        _note(where, most, len(data), left_out)
+        return {
+            key: _shortened(value, _inner(where, key), rows, longest, left_out)
+            for key, value in islice(data.items(), most)
+        }
+    if isinstance(data, Sequence):
+        _note(where, rows, len(data), left_out)
+        return [_shortened(each, where, rows, longest, left_out) for each in data[:rows]]
+    return data
+
+
+def _inner(where: str, key: str) -> str:
+    return f"{where}.{key}" if where else key
+
+
+def _cut(text: str, longest: int, beyond: int = 0) -> str:
+    """Return a text with everything invisible as escapes, of at most so many characters of its own.
+
+    Args:
+        beyond: characters that it has besides.
+    """
+    more = max(0, len(text) - longest) + beyond
+    return clean(text[:longest]) + (f"… ({more:,} more characters)" if more else "")
+
+
+# -- secrets: brokers hide those that they know; a plug-in's, and what was typed into another key, they do not ---------
+
+
+def _masked(data: Data) -> Data:
+    """Return a value, or both sides of it, without what is set: that nothing is set may be known."""
+    if isinstance(data, Mapping):
+        sides = data if "value" not in data else {"value": data["value"]}
+        masked = {key: _masked(value) for key, value in islice(sides.items(), MOST_ROWS)}
+        return {**{key: value for key, value in data.items() if key in _BESIDE}, **masked}
+    if isinstance(data, Sequence) and not isinstance(data, str):
+        return [_masked(each) for each in data[:MOST_ROWS]]
+    return None if data is None else HIDDEN

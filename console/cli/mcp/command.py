@@ -1,0 +1,110 @@
+"""``kac mcp``: an agent may look at a cluster and propose changes of it; a person applies them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from console.cli.opening import DONE, FAILED, USAGE, client_of, context_of, open_log_file
+from console.terminal import complain, say
+
+if TYPE_CHECKING:
+    from console.admin.client import AdminClient
+    from console.contexts import Context
+
+INSTALL = "pip install 'kafka-admin-console[mcp]'"
+ABOUT = """\
+kac mcp is for agents: a program that speaks the Model Context Protocol starts it, and asks it through standard input.
+It looks at one cluster, and writes proposals as plan files, which a person applies: kac apply -f FILE. It changes none.
+
+In the client's configuration:
+
+  {"mcpServers": {"kafka": {"command": "kac", "args": ["mcp", "--context", "prod"]}}}
+
+docs/mcp.md says more: what is offered, what is never given, and with which rights of its own an agent should look."""
+
+
+def mcp_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``kac mcp``."""
+    parser.set_defaults(run=run_mcp)
+    parser.description = "Let an agent look at a cluster and propose changes, by the Model Context Protocol on stdio."
+    parser.add_argument(
+        "--plans",
+        metavar="FOLDER",
+        type=Path,
+        help="where plan files of proposals are written (default: the folder proposals in that of kac's state)",
+    )
+
+
+def run_mcp(options: argparse.Namespace) -> int:
+    """Serve an agent until standard input ends.
+
+    Returns:
+        The exit code: 0 served, 1 the package is missing, 2 no context, or standard input is a terminal.
+    """
+    if sys.stdin is not None and sys.stdin.isatty():
+        say(ABOUT)
+        return USAGE
+    try:
+        from console.cli.mcp.serving import serve
+    except ModuleNotFoundError as missing:
+        if missing.name is None or missing.name.split(".")[0] in ("console", "widgets"):
+            raise
+        complain(f"{missing.name} is not installed: {INSTALL}, then run this again")
+        return FAILED
+    context = context_of(options)
+    if context is None:
+        return USAGE
+    if options.plans is not None and not options.plans.is_dir():
+        complain(f"--plans {options.plans}: there is no such folder")
+        return USAGE
+    import asyncio
+
+    from console.cli.mcp.looks import Looks
+    from console.cli.mcp.proposing import Proposals
+    from console.cli.mcp.tools import Offer
+
+    open_log_file()
+    _quiet()
+    client = looking_client(context)
+    try:
+        looks = Looks(client, context)
+        proposals = Proposals(looks, options.plans and options.plans.absolute(), connection_of(options, context))
+        asyncio.run(serve(Offer(looks, proposals)))
+        return DONE
+    finally:
+        client.close()
+
+
+def looking_client(context: Context) -> AdminClient:
+    """Return a client whose link refuses to send a change, whatever the context allows; the caller closes it."""
+    from msgspec.structs import replace
+
+    return client_of(replace(context, read_only=True), ask=False)
+
+
+def _quiet() -> None:
+    """Keep what the protocol's package logs of each message out of the log."""
+    import logging
+
+    logging.getLogger("mcp").setLevel(logging.WARNING)
+
+
+def connection_of(options: argparse.Namespace, context: Context) -> tuple[str, ...]:
+    """Return the options of kac that name the same cluster in a person's shell."""
+    from console.contexts.context import COMMAND_LINE, format_bootstrap
+
+    given: list[str] = []
+    for name, flag in (("bootstrap_server", "-b"), ("context", "-c"), ("via", "--via")):
+        if (value := getattr(options, name, None)) is not None:
+            given += [flag, value]
+    if (file := getattr(options, "command_config", None)) is not None:
+        given += ["--command-config", str(Path(os.path.abspath(file)))]  # noqa: PTH100 - a link stays a link
+    if given:
+        return tuple(given)
+    if context.tool == COMMAND_LINE:
+        return ("-b", format_bootstrap(context.settings.bootstrap))
+    return ("-c", context.name)

@@ -1,0 +1,251 @@
+"""What an agent is shown of the cluster: the answers of kac's own commands, in the JSON that these print.
+
+Each look reads what it needs again, in a session of its own, and holds no plan.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from console.answers.results import Detail, Result, Table, to_data
+from console.language.errors import CommandError
+from console.language.grammar import parse
+from console.language.needs import needs_of_script
+from console.language.quoting import quote
+from console.language.statements import QueryStatement, Statement
+from console.language.verbs.effective import EffectiveQuota
+from console.language.verbs.explain import Explain
+from console.language.verbs.listing import List
+from console.language.verbs.show import Show
+from console.model.config import ConfigResource, broker_resource
+from console.model.numbers import Data
+from console.session.reading import read_needs
+from console.session.session import Session
+
+if TYPE_CHECKING:
+    from console.contexts import Context
+    from console.language.statements import Entity
+    from console.session.snapshot_reader import Client
+    from console.triage.events import Event
+
+FRONT_END = "mcp"
+
+
+class Answered(NamedTuple):
+    """An answer: its JSON as kac's commands print it, and remarks that the JSON does not have."""
+
+    data: Mapping[str, Data]
+    notes: tuple[str, ...] = ()
+
+
+class Looks:
+    """Looks at one cluster. pinned: the id that it gave first; what answers with another one is refused from then on.
+
+    Methods raise LanguageError for a question that is not understood, Refused for another cluster, AdminError where
+    the cluster is lost.
+    """
+
+    def __init__(self, client: Client, context: Context) -> None:
+        """client: one whose link refuses to send changes."""
+        self.client = client
+        self.context = context
+        self.pinned = context.cluster_id
+
+    def session(self) -> Session:
+        """Return a session that knows nothing yet but which cluster is meant."""
+        return Session(self.client, replace(self.context, cluster_id=self.pinned), FRONT_END)
+
+    def pin(self, found: str | None) -> None:
+        """Keep the id that a session has read, if it is the first one."""
+        self.pinned = self.pinned or found
+
+    async def list_(self, kind: str, filters: str) -> Answered:
+        """Return the entities of a kind. filters: as in the command `list`."""
+        return await self._queried(f"list {kind} {filters}", List)
+
+    async def describe(self, entity: str, keys: Sequence[str]) -> Answered:
+        """Return everything about an entity, or about some of its keys. entity: as in the command `describe`."""
+        return await self._queried(" ".join(["describe", entity, *map(quote, keys)]), Show)
+
+    async def effective_quota(self, user: str, client: str, key: str | None) -> Answered:
+        """Return the quota that applies to a user and a client id."""
+        named = quote(key) if key is not None else ""
+        return await self._queried(f"effective user {quote(user)} client {quote(client)} {named}", EffectiveQuota)
+
+    async def explain(self, principal: str, operations: str, resource: str, host: str | None) -> Answered:
+        """Return what ACLs allow. operations, resource: as in the command `explain`."""
+        origin = f"from {quote(host)}" if host is not None else ""
+        return await self._queried(f"explain {quote(principal)} {operations} on {resource} {origin}", Explain)
+
+    async def _queried(self, text: str, kind: type[QueryStatement]) -> Answered:
+        """Return the answer to a query.
+
+        Args:
+            text: of the language; what an agent gave is in it.
+            kind: the query that it has to be. Whatever else the text says is refused before anything is read.
+        """
+        from console.answers.queries import answer
+
+        query = one_statement(text, kind)
+        session = self.session()
+        await read_needs(session, needs_of_script([query]))
+        self.pin(session.snapshot.cluster.cluster_id)
+        result = answer(query, session.snapshot)
+        return Answered(to_data(result), notes_of(result))
+
+    async def verdict(self, seconds: float, expected: Sequence[int]) -> Answered:
+        """Return what is wrong, and why, after watching for so many seconds. expected: brokers that are announced to be
+        down."""
+        from console.admin.errors import AdminError
+        from console.answers.triage import verdict_data
+        from console.session.triage_looks import Looker
+        from console.triage.course import after, begin
+        from console.triage.diagnosis import diagnose
+        from console.triage.symptoms import Subject
+
+        began = time.monotonic()
+        session = self.session()
+        async with Looker(session) as looker:
+            course = begin(await looker.look(whole=seconds == 0))
+            self.pin(session.snapshot.cluster.cluster_id)
+            while time.monotonic() - began < seconds:
+                await looker.rest()
+                try:
+                    course = after(course, await looker.look())
+                except AdminError:
+                    # Brokers may answer again within the time.
+                    if time.monotonic() - began >= seconds:
+                        raise
+        verdict = await asyncio.to_thread(diagnose, course, [Subject(broker=number) for number in expected])
+        return Answered(verdict_data(verdict))
+
+    async def events(self, seconds: float) -> Answered:
+        """Return what changes in the cluster within so many seconds, and what is not watched."""
+        from console.present.events import data
+        from console.session.event_feed import EventFeed
+        from console.session.reads_in_turn import Paces, ReadsInTurn, gaps
+
+        session = self.session()
+        await session.read_cluster()  # raises where no broker answers at all
+        self.pin(session.snapshot.cluster.cluster_id)
+        found: list[Event] = []
+        feed, reads = EventFeed(session, found.extend), ReadsInTurn(session, Paces(cluster=2.0))
+        work = [asyncio.create_task(each) for each in (feed.run(), reads.run())]
+        try:
+            done, _ = await asyncio.wait(work, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+            for each in done:
+                each.result()
+        finally:
+            for each in work:
+                each.cancel()
+            await asyncio.gather(*work, return_exceptions=True)
+        unwatched = [f"not watched: {each}" for each in gaps(session.snapshot, datetime.now(UTC))]
+        unknown = [f"who made a change is not known: {feed.problem}"] if feed.problem else []
+        return Answered({"events": [data(each) for each in found]}, (*unwatched, *unknown))
+
+    async def history(self, entity: str | None, text: str, since: str | None, until: str | None) -> Answered:
+        """Return what was changed from this host, by its journal, the latest first.
+
+        Args:
+            entity: only changes of this one, as in the command `describe`.
+            text: only changes with this text.
+            since: from then on, as ``2h``, ``14:05`` or ``2026-11-20T14:05``.
+            until: before then, likewise.
+        """
+        from console.plan.amounts import moment
+        from console.session.journal_changes import read_history_table
+
+        now = datetime.now(UTC)
+        try:
+            from_, to = (None if each is None else moment(each, now) for each in (since, until))
+        except ValueError as error:
+            raise CommandError(str(error)) from None
+        of = named_entity(entity) if entity is not None else None
+        session = self.session()
+        journal = await session.journal()
+        self.pin(session.snapshot.cluster.cluster_id)
+        table = await read_history_table(journal, of, text, between=(from_, to))
+        return Answered(to_data(table), table.notes)
+
+    async def compare_entities(self, left: str, right: str) -> Answered:
+        """Return the keys in which two entities with configs differ. left, right: as in the command `describe`."""
+        from console.files.compare import entity_table
+
+        resources = [_with_configs(left), _with_configs(right)]
+        session = self.session()
+        await session.read_cluster()
+        self.pin(session.snapshot.cluster.cluster_id)
+        await session.read_configs(resources)
+        known = session.snapshot.configs
+        for resource, name in zip(resources, (left, right), strict=True):
+            if resource not in known:
+                why = [str(each.failure) for each in session.snapshot.failures if each.part == "configs"]
+                raise CommandError(f"{name} can't be compared: {'; '.join(why) or 'it is not there'}")
+        table = entity_table(known[resources[0]], known[resources[1]], left, right)
+        return Answered(to_data(table), table.notes)
+
+    async def compare_brokers(self, every: bool) -> Answered:
+        """Return the keys in which brokers differ, and the odd ones. every: those too that are each broker's own."""
+        from console.files.compare import broker_table
+        from console.model.broker_matrix import broker_matrix
+
+        session = self.session()
+        await session.read_cluster()
+        self.pin(session.snapshot.cluster.cluster_id)
+        ids = sorted(broker.id for broker in session.snapshot.cluster.brokers)
+        await session.read_configs([broker_resource(number) for number in ids])
+        known = session.snapshot.configs
+        sets = {number: known[broker_resource(number)] for number in ids if broker_resource(number) in known}
+        table = broker_table(broker_matrix(sets, every=every), sorted(sets))
+        unread = tuple(f"broker {number} could not be read" for number in ids if number not in sets)
+        return Answered(to_data(table), (*table.notes, *unread))
+
+
+def one_statement(text: str, kind: type[QueryStatement]) -> QueryStatement:
+    """Return the one query of a text.
+
+    Raises:
+        LanguageError: it is not understood, or is another statement, or several.
+    """
+    found: tuple[Statement, ...] = parse(text)
+    if len(found) == 1 and isinstance(only := found[0], kind):
+        return only
+    hint = "give the names and filters alone; a name with blanks or ; stands in quotes"
+    raise CommandError("one question at a time: this reads as another command, or several", hint)
+
+
+def named_entity(text: str) -> Entity:
+    """Return the entity of a text, as ``topic orders``.
+
+    Raises:
+        LanguageError: it names none.
+    """
+    query = one_statement(f"describe {text}", Show)
+    assert isinstance(query, Show)
+    if query.entity is None or query.keys:
+        raise CommandError(f"'{text}' is no entity", "they look like topic orders, broker 2, user alice client app")
+    return query.entity
+
+
+def _with_configs(text: str) -> ConfigResource:
+    found = named_entity(text).subject
+    if not isinstance(found, ConfigResource):
+        raise CommandError(f"'{text}' has quotas, not configs", "compare topics, groups, or brokers")
+    return found
+
+
+def notes_of(result: Result) -> tuple[str, ...]:
+    """Return the remarks of an answer that stand below its rows, and not in its JSON."""
+    if isinstance(result, Table):
+        return result.notes
+    return tuple(note for part in (result.parts or {}).values() for each in _parts(part) for note in notes_of(each))
+
+
+def _parts(part: Table | tuple[Detail, ...]) -> Sequence[Result]:
+    return (part,) if isinstance(part, Table) else part

@@ -1,0 +1,280 @@
+"""What an agent proposes: statements, staged and forecast in a throw-away session, and kept as a plan file, which a
+person applies, or not.
+
+The brokers check the plan as `kac plan` has it checked, by requests in their validate-only form, which change nothing;
+the client's link refuses every other request that would change something.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from console.cli.mcp.looks import Answered, Looks
+from console.language.errors import CommandError
+from console.language.grammar import parse
+from console.language.statements import EditStatement, QueryStatement, Statement
+from console.language.verbs import kind_of
+from console.language.verbs.reset import ResetOffsets
+from console.model.changes import Outcome
+from console.model.failure import Failure, sentences
+from console.model.numbers import Data
+
+if TYPE_CHECKING:
+    from console.answers.plan_results import Deletions
+    from console.contexts import Context
+    from console.model.snapshot import Snapshot
+    from console.plan.plan import Plan
+    from console.plan.risk_rules import Risk
+    from console.plan.settle import StepResult
+    from console.plan.staged import Refused
+
+LONGEST, MOST_STATEMENTS, MOST_EDITS = 20_000, 200, 2_000
+"""Characters and statements of a proposal, and the edits that these may stage: a person has to read it."""
+MOST_FILES = 200
+"""Plan files that one server writes."""
+
+
+class NotProposed(Exception):
+    """Why a proposal was not kept. data: what the brokers said of it, if they were asked."""
+
+    def __init__(self, failure: Failure, data: Mapping[str, Data] | None = None) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+        self.data = data
+
+
+class Proposals:
+    """Makes plan files of statements, in one folder, which is chosen when the server starts."""
+
+    def __init__(self, looks: Looks, folder: Path | None, connection: Sequence[str]) -> None:
+        """folder: None for one of kac's own. connection: the options of kac that name this cluster."""
+        self._looks = looks
+        self._named = folder
+        self._connection = tuple(connection)
+        self._numbers = count(1)
+
+    async def propose(self, text: str) -> Answered:
+        """Return what statements would change, with the plan file that was written.
+
+        Raises:
+            NotProposed: the brokers refuse it, it stages nothing, or no file can be written.
+            LanguageError: it is not understood, or is something that is not proposed.
+            Refused, AdminError: as reads raise them.
+        """
+        from console.language.needs import needs_of_script
+        from console.session.checking import checked
+        from console.session.plan_facts import judge
+        from console.session.reading import read_needs
+        from console.session.retention_reading import read_deletions
+
+        statements = edits_of(text)
+        session = self._looks.session()
+        await read_needs(session, needs_of_script(statements))
+        self._looks.pin(session.snapshot.cluster.cluster_id)
+        plan, not_needed = await asyncio.to_thread(_staged, statements, session.snapshot)
+        if not plan:
+            why = "; ".join(not_needed) or "it stages nothing"
+            raise NotProposed(Failure("NO_CHANGE", why, "Nothing has to be changed."))
+        session.replan(plan)
+        found = await judge(session, plan.staged)
+        deletions = await read_deletions(session)
+        forecast = await asyncio.to_thread(_forecast, plan, session.snapshot, found, deletions)
+        results = await checked(session.client, plan, session.snapshot)
+        said: dict[str, Data] = {**forecast, "checks": _checks(results), "not_needed": not_needed}
+        if refused := _refusals(results):
+            what = f"the brokers refuse it: {refused[0]}" + (f" (and {len(refused) - 1} more)" if refused[1:] else "")
+            raise NotProposed(Failure("REFUSED", what, "Propose it again without what they refuse."), said)
+        path = await asyncio.to_thread(self._keep, plan, session.snapshot.cluster.cluster_id or "")
+        return Answered(
+            {
+                "file": str(path),
+                "command": shlex.join(["kac", "apply", *self._connection, "-f", str(path)]),
+                "edits": len(plan),
+                "statements": [_text_of(each) for each in statements],
+                **said,
+            },
+            (_next(session.context),),
+        )
+
+    def _keep(self, plan: Plan, cluster_id: str) -> Path:
+        """Write the plan file, and return its path. Raises NotProposed."""
+        from console.files.plan_file import write_plan
+        from console.log_file import state_directory
+        from console.safe_files import PRIVATE, private_folder, write_whole
+
+        number = next(self._numbers)
+        if number > MOST_FILES:
+            what = f"{MOST_FILES} proposals were written already"
+            raise NotProposed(Failure("TOO_MANY", what, "A person looks at those first, and starts kac mcp again."))
+        folder = self._named or state_directory(os.environ) / "proposals"
+        path = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{os.getpid()}-{number}.json"
+        try:
+            if self._named is None:
+                private_folder(folder)
+            write_whole(path, write_plan(plan, cluster_id), PRIVATE)
+        except OSError as error:
+            raise NotProposed(
+                Failure("NOT_WRITTEN", f"can't write {path}: {error.strerror or error}", "A person mends that.")
+            ) from error
+        except ValueError as error:  # it holds a secret after all
+            raise NotProposed(Failure("SECRET", str(error), "A person sets it.")) from error
+        return path
+
+
+def edits_of(text: str) -> tuple[EditStatement, ...]:
+    """Return the statements of a proposal. Nothing is read for it, no file either.
+
+    Raises:
+        LanguageError: the text is not understood or too long, or has a statement that stages nothing, needs a secret,
+            reads a file, or holds for a time alone.
+    """
+    if len(text) > LONGEST:
+        long = f"it has {len(text):,} characters; a proposal has at most {LONGEST:,}"
+        raise CommandError(long, "propose it in parts")
+    found = parse(text)
+    if len(found) > MOST_STATEMENTS:
+        many = f"it has {len(found):,} statements; a proposal has at most {MOST_STATEMENTS}"
+        raise CommandError(many, "propose it in parts")
+    return tuple(_edit(each) for each in found)
+
+
+def _edit(statement: Statement) -> EditStatement:
+    """Return a statement that can be proposed. Raises CommandError for any other one."""
+    text = _text_of(statement)
+    if isinstance(statement, QueryStatement):
+        raise CommandError(f"'{text}' only looks", "ask with the tools that look", statement.span)
+    if not isinstance(statement, EditStatement):
+        hint = "propose the changes alone; applying, checking and taking back is what a person does"
+        raise CommandError(f"'{text}' can't be proposed: it stages no edits", hint, statement.span)
+    if slots := kind_of(statement).secrets(statement):
+        keys = ", ".join(slot.key for slot in slots)
+        raise CommandError(f"'{text}' needs a secret ({keys})", "a person sets it, in kac", statement.span)
+    if isinstance(statement, ResetOffsets) and statement.to.how == "file":
+        raise CommandError(f"'{text}' reads a file of this host", "name the offsets or a time", statement.span)
+    if statement.holds_ms is not None:
+        hint = "leave out `for …`: a person may set the time"
+        raise CommandError(f"'{text}' holds for a time, which a plan file does not keep", hint, statement.span)
+    return statement
+
+
+def _text_of(statement: Statement) -> str:
+    from console.language.unparse import unparse
+
+    return unparse(statement)
+
+
+def _staged(statements: Iterable[EditStatement], snapshot: Snapshot) -> tuple[Plan, list[str]]:
+    """Return the plan of statements, and what of them is not needed.
+
+    Args:
+        snapshot: with what the statements need.
+
+    Raises:
+        LanguageError: a statement names what the cluster does not have or take.
+        NotProposed: an edit is refused, or there are too many.
+    """
+    from console.answers.plan_results import dropped_lines
+    from console.language.interpret import to_edits
+    from console.plan.plan import EMPTY, Staging
+
+    staging = Staging(EMPTY, snapshot)
+    not_needed: list[str] = []
+    refused: list[Refused] = []
+    for statement in statements:
+        report = staging.stage(to_edits(statement, snapshot, plan=staging))
+        not_needed += dropped_lines(report.dropped)
+        refused += report.refused
+        if len(staging.draft.staged) > MOST_EDITS:
+            what = f"it stages more than {MOST_EDITS:,} edits"
+            raise NotProposed(Failure("TOO_MANY", what, "Propose it in parts."))
+    if refused:
+        raise NotProposed(_refusal(refused))
+    return staging.plan(), not_needed
+
+
+def _refusal(refused: Sequence[Refused]) -> Failure:
+    from console.present import names
+
+    first = refused[0]
+    what = f"{names.target(first.edit.target)} {first.edit.key}".rstrip()
+    more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
+    return Failure("REFUSED", f"{what}: {sentences(first.reason, first.remedy)}{more}", "Propose it otherwise.")
+
+
+def _forecast(plan: Plan, snapshot: Snapshot, found: Iterable[Risk], deletions: Deletions) -> dict[str, Data]:
+    """Return what a plan would do, in the fields of `kac plan --output json` and beside them.
+
+    Args:
+        found: its risks.
+        deletions: what its edits delete.
+    """
+    from console.answers.plan_results import effect_lines, loss_lines, plan_table
+    from console.answers.results import to_data
+    from console.plan.risks import effects
+
+    return {
+        **to_data(plan_table(plan, snapshot, deletions)),
+        "risks": [_risk(each) for each in found],
+        "also_changes": effect_lines(effects(plan.staged, snapshot)),
+        "no_way_back": loss_lines(plan.staged),
+    }
+
+
+def _risk(risk: Risk) -> dict[str, Data]:
+    from console.present import names
+
+    slot = risk.slot
+    return {
+        "name": risk.name,
+        "entity": names.target(slot.target),
+        "of_key": slot.key,
+        "text": risk.text,
+        "accepted_as": risk.accepted_as,
+    }
+
+
+def _checks(results: Iterable[StepResult]) -> list[Data]:
+    from console.present import names
+
+    return [
+        {
+            "entity": names.target(outcome.target),
+            "state": outcome.status.value,
+            "error": outcome.failure.name if outcome.failure else None,
+            "message": outcome.failure.message if outcome.failure else None,
+        }
+        for result in results
+        for outcome in result.outcomes
+    ]
+
+
+def _refusals(results: Iterable[StepResult]) -> list[str]:
+    """Return what brokers refuse, a line each. That this principal may not change something is no reason: a person who
+    may applies it."""
+    from console.present import names
+
+    return [
+        f"{names.target(outcome.target)}: {outcome.failure}"
+        for result in results
+        for outcome in result.outcomes
+        if _is_refused(outcome)
+    ]
+
+
+def _is_refused(outcome: Outcome) -> bool:
+    failure = outcome.failure
+    return not outcome.ok and (failure is None or not failure.name.endswith("_AUTHORIZATION_FAILED"))
+
+
+def _next(context: Context) -> str:
+    told = "nothing was changed: a person reads the plan file and applies it with the command, or not"
+    if context.read_only:
+        told += f"; context {context.name} is read-only, so that takes one that is not"
+    return told

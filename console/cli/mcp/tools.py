@@ -1,0 +1,259 @@
+"""The tools that an agent is offered: their arguments with types and bounds, what they say of themselves, and how each
+is carried out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from console.cli.mcp.bounds import MOST_ROWS, ROWS
+from console.cli.mcp.looks import Answered, Looks
+from console.cli.mcp.proposing import LONGEST, MOST_STATEMENTS, Proposals
+from console.language.errors import CommandError
+from console.language.statements import EditStatement
+from console.language.verbs import VERBS
+from console.language.verbs.listing import KINDS
+
+READ_SECONDS = 60.0
+"""Seconds that a tool may read, besides those for which it watches."""
+
+_ENTITY = (
+    "an entity as TYPE NAME: topic orders, broker 2, broker <default>, group app, user alice, user alice client app"
+)
+_NAME = 500
+Text = Annotated[str, Field(max_length=_NAME)]
+
+
+class Arguments(BaseModel):
+    """What every tool takes. rows: of each list of the answer."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    rows: int = Field(
+        ROWS, ge=1, le=MOST_ROWS, description="rows of each list of the answer; left_out says what is cut"
+    )
+
+    @property
+    def watches(self) -> float:
+        """Seconds for which the tool watches the cluster before it answers."""
+        return 0.0
+
+
+class Watching(Arguments):
+    """What a tool takes that watches the cluster for a time."""
+
+    @property
+    def watches(self) -> float:
+        """Seconds for which the tool watches the cluster before it answers."""
+        return float(getattr(self, "seconds", 0.0))
+
+
+class VerdictArguments(Watching):
+    """Of `verdict`."""
+
+    seconds: float = Field(
+        10.0, ge=0, le=60, strict=False, description="how long to watch first; 0 looks once, without trends"
+    )
+    expected_down: list[int] = Field(
+        default_factory=list, max_length=100, description="ids of brokers that are announced to be down"
+    )
+
+
+class ListArguments(Arguments):
+    """Of `list`."""
+
+    kind: str = Field(max_length=50, description="what to list", json_schema_extra={"enum": list(KINDS)})
+    filter: Text = Field(
+        "",
+        description="a GLOB of names, and KEY=VALUE, KEY!=VALUE, KEY>N of columns or configs, with blanks between: "
+        "svc-* under_replicated>0 retention.ms>=7d",
+    )
+
+
+class DescribeArguments(Arguments):
+    """Of `describe`."""
+
+    entity: Text = Field(description=_ENTITY)
+    keys: list[Text] = Field(
+        default_factory=list, max_length=50, description="these configs alone, each with its documentation"
+    )
+
+
+class QuotaArguments(Arguments):
+    """Of `effective_quota`."""
+
+    user: Text = Field(description="the name of a user")
+    client: Text = Field("", description="a client id; empty: a client without one")
+    key: Text | None = Field(None, description="one quota, as producer_byte_rate; without it all")
+
+
+class ExplainArguments(Arguments):
+    """Of `explain`."""
+
+    principal: Text = Field(description="as User:alice")
+    operations: Text = Field(description="as READ or READ,DESCRIBE or ALL")
+    resource: Text = Field(description="as topic orders, group app, transactional-id t, cluster")
+    host: Text | None = Field(None, description="the client's address; without it, any")
+
+
+class EventsArguments(Watching):
+    """Of `events`."""
+
+    seconds: float = Field(20.0, ge=1, le=120, strict=False, description="how long to watch")
+
+
+class HistoryArguments(Arguments):
+    """Of `history`."""
+
+    entity: Text | None = Field(None, description=f"only changes of {_ENTITY}")
+    text: Text = Field("", description="only changes with this text in them")
+    since: Text | None = Field(None, description="from then on: 2h or 7d (ago), 14:05, 2026-11-20T14:05")
+    until: Text | None = Field(None, description="before then, likewise")
+
+
+class CompareArguments(Arguments):
+    """Of `compare`."""
+
+    left: Text | None = Field(None, description="an entity with configs, as topic orders; without both: all brokers")
+    right: Text | None = Field(None, description="the other one")
+    every: bool = Field(False, description="of brokers: those keys too that are each broker's own by nature")
+
+
+class ProposeArguments(Arguments):
+    """Of `propose`."""
+
+    statements: str = Field(
+        min_length=1,
+        max_length=LONGEST,
+        description=f"statements of kac's language, at most {MOST_STATEMENTS}, parted by ; or line ends",
+    )
+
+
+class Offer(NamedTuple):
+    """What the tools work with."""
+
+    looks: Looks
+    proposals: Proposals
+
+
+class AgentTool(NamedTuple):
+    """A tool. writes: whether it writes a file on this host; none changes a cluster. carried: carries it out.
+    narrow: how an answer that was cut is asked for in full."""
+
+    name: str
+    title: str
+    description: str
+    arguments: type[Arguments]
+    carried: Callable[[Offer, Any], Awaitable[Answered]]
+    narrow: str = "ask for more rows"
+    writes: bool = False
+
+
+def _compared(offer: Offer, given: CompareArguments) -> Awaitable[Answered]:
+    if given.left is None and given.right is None:
+        return offer.looks.compare_brokers(given.every)
+    if given.left is None or given.right is None:
+        raise CommandError("two entities are compared, or, without any, all brokers", "name left and right")
+    return offer.looks.compare_entities(given.left, given.right)
+
+
+def _language() -> str:
+    """Return the statements that can be proposed, a line each."""
+    lines = (
+        usage.replace("[ENTITY]", "ENTITY").replace(" [for DURATION]", "")
+        for verb in VERBS.values()
+        if any(issubclass(kind.statement, EditStatement) for kind in verb.statements)
+        for usage in verb.usage
+        # What sets a secret, and what begins an operation, is done by a person alone.
+        if "password=" not in usage and "[throttle" not in usage
+    )
+    return "\n".join(f"  {line}" for line in lines)
+
+
+TOOLS = (
+    AgentTool(
+        "verdict",
+        "What is wrong, and why",
+        "What is wrong with the cluster and why: the fewest causes that explain all symptoms, each with its evidence, "
+        "what was ruled out, what can't be known, and next steps with kac's commands. Begin an incident here.",
+        VerdictArguments,
+        lambda offer, given: offer.looks.verdict(given.seconds, given.expected_down),
+    ),
+    AgentTool(
+        "list",
+        "List entities",
+        "All entities of a kind, one row each, filtered by name, by columns, or by configs of topics and brokers.",
+        ListArguments,
+        lambda offer, given: offer.looks.list_(given.kind, given.filter),
+        "ask with a filter, or for more rows",
+    ),
+    AgentTool(
+        "describe",
+        "Describe an entity",
+        "Everything about one entity: a topic with partitions and configs, a broker with its role and configs, a group "
+        "with members and lag, a user with quotas and credentials (never a password). Each config with the source of "
+        "its value and the chain that it overrides. Values that may be secrets are hidden.",
+        DescribeArguments,
+        lambda offer, given: offer.looks.describe(given.entity, given.keys),
+        "name the keys, or ask for more rows",
+    ),
+    AgentTool(
+        "effective_quota",
+        "Which quota applies",
+        "The quota that applies to a user and a client id, for each key, and the levels that it overrides. A limit "
+        "holds on each broker by itself.",
+        QuotaArguments,
+        lambda offer, given: offer.looks.effective_quota(given.user, given.client, given.key),
+    ),
+    AgentTool(
+        "explain",
+        "Whether ACLs allow it",
+        "Whether ACLs allow a principal operations on a resource, which ACL decides, and what brokers do not say.",
+        ExplainArguments,
+        lambda offer, given: offer.looks.explain(given.principal, given.operations, given.resource, given.host),
+    ),
+    AgentTool(
+        "events",
+        "What changes right now",
+        "What changes in the cluster while it is watched: configs, quotas, ACLs, topics, leaders, ISRs, brokers, "
+        "groups. It answers when the time is over.",
+        EventsArguments,
+        lambda offer, given: offer.looks.events(given.seconds),
+        "watch for a shorter time, or ask for more rows",
+    ),
+    AgentTool(
+        "history",
+        "What was changed from this host",
+        "Changes that kac made from this host, the latest first, by its journal: who, when, the value before and "
+        "after, the outcome. Changes by others are not in it.",
+        HistoryArguments,
+        lambda offer, given: offer.looks.history(given.entity, given.text, given.since, given.until),
+        "narrow it by entity, text, since and until, or ask for more rows",
+    ),
+    AgentTool(
+        "compare",
+        "What differs",
+        "The configs in which two entities differ, with the sources of both values; without entities, the configs in "
+        "which the brokers differ, and which of them are the odd ones.",
+        CompareArguments,
+        _compared,
+    ),
+    AgentTool(
+        "propose",
+        "Propose changes to a person",
+        "Stages statements, forecasts what they would do, has the brokers check them without changing anything, and "
+        "writes a plan file that a person reads and applies, or not. It changes no cluster. The answer has the lines "
+        "of the plan (old and new values), its risks by name, what can't be taken back, and the command for a person: "
+        "give them that, and say why you propose it. Nothing is written if the brokers refuse it. Secrets can't be "
+        "proposed. The statements (names with blanks stand in quotes; values may have units, as 7d, 10MB/s):\n"
+        + _language(),
+        ProposeArguments,
+        lambda offer, given: offer.proposals.propose(given.statements),
+        "propose it in parts",
+        writes=True,
+    ),
+)
+BY_NAME = {each.name: each for each in TOOLS}
