@@ -19,12 +19,15 @@ def given(data: Any, rows: int = 100) -> Any:
 
 
 def test_what_is_small_and_harmless_is_given_as_it_is() -> None:
-    data = {"topics": [{"name": "a", "partitions": 3, "internal": False, "rack": None, "rate": 1.5}], "errors": []}
+    data: dict[str, Any] = {
+        "topics": [{"name": "a", "partitions": 3, "internal": False, "rack": None, "rate": 1.5}],
+        "errors": [],
+    }
     assert fitted(data) == (data, ())
 
 
 def test_lists_are_cut_and_each_place_is_named_once() -> None:
-    data = {"topics": [{"name": str(each), "replicas": list(range(each))} for each in range(9)]}
+    data: dict[str, Any] = {"topics": [{"name": str(each), "replicas": list(range(each))} for each in range(9)]}
     found = fitted(data, 5)
     assert found.left_out == (LeftOut("topics", 5, 9),)
     assert fitted(data, 2).left_out == (LeftOut("topics", 2, 9),)

@@ -26,8 +26,9 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from console.cli.mcp.bounds import fitted
+from console.cli.mcp.looks import Answered
 from console.cli.mcp.proposing import NotProposed
-from console.cli.mcp.tools import BY_NAME, READ_SECONDS, TOOLS, AgentTool, Answered, Arguments, Offer
+from console.cli.mcp.tools import BY_NAME, READ_SECONDS, TOOLS, AgentTool, Arguments, Offer
 from console.language.errors import LanguageError
 from console.log_file import INTERNAL
 from console.model.failure import Failure
