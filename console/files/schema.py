@@ -131,7 +131,8 @@ def schema_problems(error: ValidationError, document: Document) -> Iterator[File
         if path in told:
             continue  # one of several things that might have stood there was told already
         told.add(path)
-        message, hint = _words(each["type"], each["msg"], path, _at(document.data, path), str(each["loc"][-1]))
+        missing = str(each["loc"][-1]) if each["loc"] else ""
+        message, hint = _words(each["type"], each["msg"], path, _at(document.data, path), missing)
         yield FileProblem(document.source, document.line(path), message, hint)
 
 

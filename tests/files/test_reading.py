@@ -25,6 +25,8 @@ def problems(folder: Path, *texts: str) -> list[str]:
     ("text", "said"),
     [
         ("", "a.yaml:1: the file is empty; kac export shows what one looks like"),
+        ("- topics", "a.yaml:1: a file says its version; write version: 1 at its top"),
+        ("topics", "a.yaml:1: a file says its version; write version: 1 at its top"),
         ("topics: {}", "a.yaml:1: a file says its version; write version: 1 at its top"),
         ("version: 2", "a.yaml:1: a file says its version; write version: 1 at its top"),
         ("version: 1\ntopics: [", "a.yaml:3: invalid YAML: did not find expected node content"),
