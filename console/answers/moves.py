@@ -36,13 +36,21 @@ def moves_tables(
     held = Table("held", (), tuple(map(_held_row, proposal.held)), notes=tuple(held_lines(proposal)))
     waiting = (held,) if proposal.held else ()
     notes = (*_notes(said), *(f"! {line}" for line in proposal.waits))
-    if within_a_broker(goal):
-        moves = table_of("dir_moves", DIR_MOVES, proposal.dirs, str(goal), UNMOVED)
-        after = table_of("dirs", DIRS_AFTER, said.dirs, "directories before → after")
-    else:
-        moves = table_of("moves", RELOCATIONS, proposal.moves, str(goal), UNMOVED)
-        after = table_of("brokers", BROKERS_AFTER, said.brokers, "brokers before → after")
-    return (replace(moves, notes=notes, problems=problems), *waiting, after)
+    within = within_a_broker(goal)
+    found: list[Table] = []
+    if proposal.moves or not within:
+        found.append(table_of("moves", RELOCATIONS, proposal.moves, str(goal), UNMOVED))
+    if proposal.dirs or within:
+        # A list of replicas may have moves of both sorts; the first table has what is said of all.
+        title, empty = ("", "") if found else (str(goal), UNMOVED)
+        found.append(table_of("dir_moves", DIR_MOVES, proposal.dirs, title, empty))
+    found[0] = replace(found[0], notes=notes, problems=problems)
+    found += waiting
+    if proposal.moves or not within:
+        found.append(table_of("brokers", BROKERS_AFTER, said.brokers, "brokers before → after"))
+    if proposal.dirs or within:
+        found.append(table_of("dirs", DIRS_AFTER, said.dirs, "directories before → after"))
+    return tuple(found)
 
 
 def _held_row(held: tuple[str, int, str]) -> Row:
@@ -77,8 +85,9 @@ def _notes(said: Forecast) -> Iterator[str]:
 
 
 def moved_text(said: Forecast) -> str:
-    """Return ``3 partitions``, or ``3 replicas`` where they stay on their broker."""
-    return plural(said.replicas, "replica") if said.replicas else plural(said.partitions, "partition")
+    """Return ``3 partitions``, or ``3 replicas`` where they stay on their broker, or both."""
+    counts = [plural(said.partitions, "partition")] if said.partitions or not said.replicas else []
+    return " and ".join([*counts, *([plural(said.replicas, "replica")] if said.replicas else [])])
 
 
 MOST_LINES = 8
@@ -94,7 +103,7 @@ def forecast_lines(proposal: Proposal, said: Forecast, throttle: int | None) -> 
     lines += ["no throttle: copies take what disks and network give"] if throttle is None and said.bytes else []
     if said.dirs:
         lines += _lines_of(DIRS_AFTER.without({"broker"}), said.dirs, "directories")
-    else:
+    if said.partitions or not said.dirs:
         changed = [each for each in said.brokers if _changes(each)]
         lines += _lines_of(BROKERS_AFTER.without({"bytes", "read"}), changed, "brokers")
     return [*lines, *held_lines(proposal)]

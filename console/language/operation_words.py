@@ -8,18 +8,28 @@ from console.language.reader import Candidate, Expected, Reader, Role, What
 from console.language.statements import BarStatement, joined, partition_text
 from console.language.verb import StatementKind
 from console.model.numbers import commas
-from console.operations.goals import Balance, Drain, DrainDir, Goal, MoveIntoDir, MoveTopic, Replace, Replicate, Restore
+from console.operations.goals import (
+    Balance,
+    Drain,
+    DrainDir,
+    MoveIntoDir,
+    MoveTopic,
+    Replace,
+    Replicate,
+    Restore,
+    Worded,
+)
 
 
 class BeginOperation(BarStatement, frozen=True):
     """``drain``, ``replace``, ``balance``, ``replication``, ``back``, and ``move`` of a whole topic or with a throttle.
     throttle: bytes per second that each broker copies, and is read, at most; None for no throttle."""
 
-    goal: Goal
+    goal: Worded
     throttle: int | None = None
 
 
-def begun(reader: Reader, goal: Goal) -> BeginOperation:
+def begun(reader: Reader, goal: Worded) -> BeginOperation:
     """Read ``[throttle RATE]``, and return the statement that begins an operation for a goal."""
     return BeginOperation(goal, optional_throttle(reader) or None)
 
@@ -71,7 +81,7 @@ def _text(statement: BeginOperation) -> str:
     return joined(_goal(goal), f"throttle {throttle}" if throttle is not None else "")
 
 
-def _goal(goal: Goal) -> str:
+def _goal(goal: Worded) -> str:
     match goal:
         case Drain(brokers=numbers):
             return f"drain broker {commas(numbers)}"

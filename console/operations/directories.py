@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from console.model.cluster import LogDir, ReplicaSize
 from console.model.snapshot import DirCopy, ReplicaPlace, dir_copies
-from console.operations.goals import DrainDir, MoveIntoDir, Restore
+from console.operations.goals import DrainDir, MoveIntoDir, Reassign, Restore
 from console.operations.placement import Placed, Placement
 from console.operations.proposal import DirMove, Held, Proposal, UnknownPlace
 
@@ -28,7 +28,7 @@ def free_bytes(dirs: Sequence[LogDir], copies: Mapping[ReplicaPlace, DirCopy], b
     return {each.path: max(0, each.usable_bytes - owed[each.path]) if each.usable_bytes >= 0 else -1 for each in dirs}
 
 
-def propose_dirs(goal: DrainDir | MoveIntoDir | Restore, placement: Placement) -> Proposal:
+def propose_dirs(goal: DrainDir | MoveIntoDir | Restore | Reassign, placement: Placement) -> Proposal:
     """Return the moves that bring replicas into the directories of a goal.
 
     Raises:
@@ -50,8 +50,8 @@ class _Sorting:
         self._waiting: list[Held] = []
         self._waits: list[str] = []
 
-    def proposal(self, goal: DrainDir | MoveIntoDir | Restore) -> Proposal:
-        if isinstance(goal, Restore):
+    def proposal(self, goal: DrainDir | MoveIntoDir | Restore | Reassign) -> Proposal:
+        if isinstance(goal, Restore | Reassign):
             self._restore(goal)
         else:
             self._within(goal)
@@ -153,14 +153,25 @@ class _Sorting:
             return f"broker {broker} copies it into {copy.after} already"
         return "a move of it between brokers is under way" if known is not None and known.moving else ""
 
-    def _restore(self, goal: Restore) -> None:
-        """Propose moves that put the replicas that brokers still have back into their former directories."""
+    def _restore(self, goal: Restore | Reassign) -> None:
+        """Propose moves that put the replicas that brokers have into the directories of a list, such as their former
+        ones.
+
+        Raises:
+            UnknownPlace: a file names a directory that its broker does not have.
+        """
         wanted: dict[int, dict[tuple[str, int], str]] = {}
         for topic, number, broker, path in goal.dirs:
             wanted.setdefault(broker, {})[topic, number] = path
         for broker, mine in wanted.items():
             dirs = self._dirs(broker) if broker in self._placement.hosts else ()
             paths = {each.path: each for each in dirs}
+            if (
+                isinstance(goal, Reassign)
+                and dirs
+                and (unknown := [each for each in mine.values() if each not in paths])
+            ):
+                raise UnknownPlace(f"broker {broker} has no log directory {unknown[0]}; it has {_paths(dirs)}")
             for there, replica in ((each, one) for each in dirs for one in each.replicas):
                 wanted_in = mine.get((replica.topic, replica.partition), there.path)
                 # A copy under way is no replica yet.

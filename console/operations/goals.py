@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from console.model.numbers import commas, natural_number
+from console.model.numbers import commas, natural_number, plural
 
 
 class Drain(Struct, frozen=True, tag="drain"):
@@ -92,7 +92,23 @@ class Restore(Struct, frozen=True, tag="back"):
         return f"back {self.operation}"
 
 
-Goal = Drain | Replace | Balance | MoveTopic | Replicate | DrainDir | MoveIntoDir | Restore
+class Reassign(Struct, frozen=True, tag="reassign"):
+    """Each partition of a list has these replicas, in their order, and each replica of another list is in its
+    directory: what a file of kafka-reassign-partitions says. replicas, dirs: as of `Restore`.
+    """
+
+    replicas: tuple[tuple[str, int, tuple[int, ...]], ...]
+    dirs: tuple[tuple[str, int, int, str], ...] = ()
+
+    def __str__(self) -> str:
+        topics = sorted({topic for topic, _, _ in self.replicas})
+        more = f" and {plural(len(topics) - 1, 'other topic')}" if len(topics) > 1 else ""
+        return f"reassign {plural(len(self.replicas), 'partition')} of {topics[0] if topics else 'no topic'}{more}"
+
+
+Worded = Drain | Replace | Balance | MoveTopic | Replicate | DrainDir | MoveIntoDir | Restore
+"""Goals that have words in the language; a list of replicas comes from a file."""
+Goal = Worded | Reassign
 
 
 def within_a_broker(goal: Goal) -> bool:
@@ -113,7 +129,7 @@ FORMS = (
 """The written forms of goals."""
 
 
-def goal_of(words: Sequence[str]) -> Goal:
+def goal_of(words: Sequence[str]) -> Worded:
     """Parse the words of a goal, in one of `FORMS`. The way back comes without its replicas, which the journal has.
 
     Raises:

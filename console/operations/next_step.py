@@ -12,7 +12,7 @@ from console.model.elections import needs_preferred, partition_in, why_not_prefe
 from console.model.numbers import commas
 from console.model.snapshot import ReplicaPlace, Snapshot
 from console.operations.forecast import forecast
-from console.operations.goals import Drain, MoveTopic, Replace, Replicate, Restore, within_a_broker
+from console.operations.goals import Drain, MoveTopic, Reassign, Replace, Replicate, Restore, within_a_broker
 from console.operations.operation import Operation, State, Step
 from console.operations.placement import Placement, placement_of, read_log_dirs
 from console.operations.planner import propose
@@ -267,7 +267,9 @@ def _waits(
     for place, move in moves_in(snapshot).items():
         if place not in own and _concerns(operation, place[0], move.replicas):
             yield f"{place[0]}/{place[1]}: another tool moves it; it has to end, or to be cancelled there"
-    said = {(topic, number) for topic, number, _ in copying} if within_a_broker(operation.goal) else moves_in(snapshot)
+    said = {(topic, number) for topic, number, _ in copying}
+    if not within_a_broker(operation.goal):
+        said |= moves_in(snapshot).keys()
     for held in proposal.held:
         if (held.topic, held.number) not in said:
             yield f"{held.topic}/{held.number}: {held.why}"
@@ -300,7 +302,7 @@ def _concerns(operation: Operation, topic: str, replicas: Sequence[int]) -> bool
             return broker in replicas
         case MoveTopic(topic=name) | Replicate(topic=name):
             return name == topic
-        case Restore(replicas=wanted):
+        case Restore(replicas=wanted) | Reassign(replicas=wanted):
             return any(name == topic for name, _, _ in wanted)
         case goal:
             return not within_a_broker(goal)  # what is held says it there

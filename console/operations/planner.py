@@ -13,7 +13,18 @@ from typing import NamedTuple
 
 from console.operations.balance import balanced
 from console.operations.directories import propose_dirs
-from console.operations.goals import Balance, Drain, DrainDir, Goal, MoveIntoDir, MoveTopic, Replace, Replicate, Restore
+from console.operations.goals import (
+    Balance,
+    Drain,
+    DrainDir,
+    Goal,
+    MoveIntoDir,
+    MoveTopic,
+    Reassign,
+    Replace,
+    Replicate,
+    Restore,
+)
 from console.operations.placement import Placed, Placement, replica_counts
 from console.operations.proposal import Held, Proposal, Relocation, UnknownPlace
 
@@ -36,8 +47,8 @@ def propose(goal: Goal, placement: Placement) -> Proposal:
     if isinstance(goal, DrainDir | MoveIntoDir):
         return propose_dirs(goal, placement)
     found = _balance(placement) if isinstance(goal, Balance) else _Filling(placement).proposal(goal)
-    # The way back alone can have both: replicas that left their broker, and others that changed their directory.
-    if not isinstance(goal, Restore) or not goal.dirs:
+    # Lists alone can have both: replicas that leave their broker, and others that change their directory.
+    if not isinstance(goal, Restore | Reassign) or not goal.dirs:
         return Proposal(tuple(found.moves), tuple(found.held))
     within = propose_dirs(goal, placement)
     return Proposal(tuple(found.moves), (*found.held, *within.held), within.dirs, within.waits)
@@ -50,7 +61,18 @@ def check(goal: Goal, placement: Placement) -> None:
         UnknownPlace: it names a broker or topic that the cluster does not have, or contradicts itself. The message is
             for the operator.
     """
-    named = {*goal.brokers} if isinstance(goal, MoveTopic) else {goal.by} if isinstance(goal, Replace) else set()
+    match goal:
+        case MoveTopic(brokers=brokers):
+            named = {*brokers}
+        case Replace(by=by):
+            named = {by}
+        case Reassign(replicas=wanted):
+            named = {broker for _, _, brokers in wanted for broker in brokers}
+            there = {(each.topic, each.number) for each in placement.partitions}
+            if unknown := next(((topic, number) for topic, number, _ in wanted if (topic, number) not in there), None):
+                raise UnknownPlace(f"there is no partition {unknown[0]}/{unknown[1]}")
+        case _:
+            named = set()
     for broker in sorted(named - placement.hosts.keys()):
         raise UnknownPlace(f"broker {broker} is not in the cluster")
     if isinstance(goal, Replace) and goal.by == goal.broker:
@@ -116,12 +138,12 @@ class _Filling:
             for broker in each.replicas:
                 self.held[broker] += each.size
         self.free = {each.id: each.free for each in placement.hosts.values()}
-        self.before: dict[tuple[str, int], tuple[int, ...]] = {}
+        self.listed: dict[tuple[str, int], tuple[int, ...]] = {}
 
     def proposal(self, goal: Goal) -> _Found:
         found = _Found([], [])
-        if isinstance(goal, Restore):
-            self.before = {(topic, number): replicas for topic, number, replicas in goal.replicas}
+        if isinstance(goal, Restore | Reassign):
+            self.listed = {(topic, number): replicas for topic, number, replicas in goal.replicas}
         for each in self.placement.partitions:
             try:
                 after = self._after(goal, each)
@@ -180,8 +202,8 @@ class _Filling:
                 # Negative ids stand for replicas to be added: no broker has one.
                 places = range(-more, 0)
                 return self._filled(each, (*each.replicas, *places), places, self.taking, self.taking)
-            case Restore():
-                return self._restored(each)
+            case Restore() | Reassign():
+                return self._as_listed(each)
             case _:
                 return each.replicas
 
@@ -231,21 +253,21 @@ class _Filling:
         leads = self.leads if place == 0 else Counter[int]()
         return min(roomy, key=lambda b: (rack(b) in racks, leads[b], count[b], held[b], b))
 
-    def _restored(self, each: Placed) -> tuple[int, ...]:
-        """Return the replicas that the partition had.
+    def _as_listed(self, each: Placed) -> tuple[int, ...]:
+        """Return the replicas that the goal lists of the partition, such as those that it had before.
 
         Raises:
             _NoPlace: one of their brokers is not alive, or has no room.
         """
-        before = self.before.get((each.topic, each.number), each.replicas)
-        for broker in before:
+        wanted = self.listed.get((each.topic, each.number), each.replicas)
+        for broker in wanted:
             if broker in each.replicas:
                 continue
             if broker not in self.taking:
                 raise _NoPlace(f"broker {broker} is not alive, or takes no replicas")
             if 0 <= self.free[broker] < each.size:
                 raise _NoPlace(f"broker {broker} has no {each.size:,} bytes left")
-        return before
+        return wanted
 
     def _fewer(self, each: Placed, gone: int) -> tuple[int, ...]:
         """Return the partition's replicas without `gone` of them: those out of sync go first, then those without which

@@ -20,7 +20,7 @@ from console.embedded.replicas import is_moving, new_topic, start_move
 from console.embedded.spec import ClusterSpec
 from console.model.config import broker_resource, topic_resource
 from console.operations.forecast import forecast
-from console.operations.goals import Drain, DrainDir, Goal, MoveIntoDir, MoveTopic, Replicate
+from console.operations.goals import Drain, DrainDir, Goal, MoveIntoDir, MoveTopic, Reassign, Replicate
 from console.operations.operation import Progress, State
 from console.operations.placement import placement_of
 from console.operations.planner import propose
@@ -334,6 +334,24 @@ async def test_a_directory_is_drained_and_nothing_is_left(disks: World) -> None:
     back = await way_back(await disks.session.journal(), number)
     assert await disks.reached(back) is State.DONE
     assert disks.dirs(1) == [DIRS[0], DIRS[0], DIRS[1], DIRS[1]]
+
+
+async def test_a_list_of_replicas_and_directories_is_reached(disks: World) -> None:
+    """What has to change its broker does so first; then it changes its directory. The way back is of both."""
+    wanted = ((4, 2, 1), *LAYOUT[1:])
+    into = (("orders", 0, 4, DIRS[2]), ("orders", 1, 1, DIRS[2]))
+    goal = Reassign(tuple(("orders", number, replicas) for number, replicas in enumerate(wanted)), into)
+    before = disks.replicas(), disks.dirs(1)
+    number = await begin(disks.session, goal, RATE)
+    assert (await work_on(disks.session, number, pace=disks.pace)).state is State.DONE
+    assert disks.replicas() == list(wanted)
+    assert {dir_of(disks.cluster, disks.cluster.state.topics["orders"], *place[1:3]) for place in into} == {DIRS[2]}
+    assert disks.throttles() == {}
+    (ended,) = (await read_operations(disks.session, ended=5)).ended
+    assert str(ended.goal) == f"reassign {len(LAYOUT)} partitions of orders"
+    back = await way_back(await disks.session.journal(), number)
+    assert await disks.reached(back) is State.DONE
+    assert (disks.replicas(), disks.dirs(1)) == before
 
 
 async def test_a_copy_between_directories_is_cancelled(disks: World) -> None:

@@ -12,7 +12,7 @@ from console.model.cluster import LogDir, ReplicaSize, ReplicaSizes
 from console.model.failure import Failure
 from console.model.snapshot import dir_copies
 from console.operations.forecast import forecast
-from console.operations.goals import DrainDir, Goal, MoveIntoDir, Restore
+from console.operations.goals import DrainDir, Goal, MoveIntoDir, Reassign, Restore
 from console.operations.placement import Host, Placed, Placement
 from console.operations.planner import propose
 from console.operations.proposal import DirMove, Proposal, UnknownPlace
@@ -180,6 +180,7 @@ def test_what_it_waits_for_is_said(dirs: tuple[LogDir, ...], why: str) -> None:
         (DrainDir(1, "/x"), "broker 1 has no log directory /x; it has /a"),
         (MoveIntoDir("v", 1, "/a"), "broker 1 has no replica of topic v"),
         (MoveIntoDir("t", 1, "/a", 7), "broker 1 has no replica of t/7"),
+        (Reassign((), (("t", 0, 1, "/x"),)), "broker 1 has no log directory /x; it has /a"),
     ],
 )
 def test_a_goal_of_another_cluster_is_refused(goal: Goal, why: str) -> None:

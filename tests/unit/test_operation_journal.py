@@ -19,6 +19,7 @@ from console.operations.goals import (
     Goal,
     MoveIntoDir,
     MoveTopic,
+    Reassign,
     Replace,
     Replicate,
     Restore,
@@ -42,6 +43,7 @@ GOALS: list[Goal] = [
     MoveIntoDir("orders", 3, "/data2"),
     MoveIntoDir("orders", 3, "/data2", 0),
     Restore(7, (("orders", 0, (1, 2, 3)),), (("orders", 0, 1, "/data2"),)),
+    Reassign((("orders", 0, (1, 2, 3)), ("returns", 1, (2,))), (("orders", 0, 1, "/data2"),)),
 ]
 
 

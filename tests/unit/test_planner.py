@@ -25,7 +25,7 @@ from console.model.cluster import (
 from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigSet, topic_resource
 from console.model.snapshot import Snapshot
-from console.operations.goals import Balance, Drain, Goal, MoveTopic, Replace, Replicate
+from console.operations.goals import Balance, Drain, Goal, MoveTopic, Reassign, Replace, Replicate
 from console.operations.placement import Host, Placed, Placement, placement_of, replica_counts
 from console.operations.planner import propose
 from console.operations.proposal import Proposal, UnknownPlace
@@ -258,6 +258,35 @@ def test_a_proposal_copies_hardly_more_than_the_cheapest(seed: int, goal: Goal) 
 # -- each goal -----------------------------------------------------------------------------------------------------
 
 
+@st.composite
+def listed(draw: st.DrawFn) -> tuple[Placement, Reassign]:
+    """Partitions, and for some of them the replicas that a file lists."""
+    placement = draw(placements())
+    some = draw(st.sets(st.sampled_from(placement.partitions), min_size=1)) if placement.partitions else set()
+    brokers = st.lists(st.sampled_from(sorted(placement.hosts)), min_size=1, max_size=3, unique=True).map(tuple)
+    return placement, Reassign(tuple((each.topic, each.number, draw(brokers)) for each in some))
+
+
+@given(listed())
+def test_a_list_is_reached_where_it_is_not_held(case: tuple[Placement, Reassign]) -> None:
+    placement, goal = case
+    proposal = propose(goal, placement)
+    wanted = {(topic, number): replicas for topic, number, replicas in goal.replicas}
+    held = {(each.topic, each.number) for each in proposal.held}
+    copied: Counter[int] = Counter()
+    for each in after(placement, proposal).partitions:
+        if (each.topic, each.number) in wanted.keys() - held:
+            assert each.replicas == wanted[each.topic, each.number]
+    for move in proposal.moves:
+        assert move.after == wanted[move.topic, move.number] != move.before
+        for broker in move.added:
+            assert placement.hosts[broker].takes
+            copied[broker] += move.size
+    for broker, size in copied.items():
+        assert placement.hosts[broker].free < 0 or size <= placement.hosts[broker].free
+    assert propose(goal, after(placement, proposal)).moves == ()
+
+
 def test_a_drained_replica_goes_where_its_rack_is_free() -> None:
     """The same place of the order, another broker of the same rack; of equal ones the one that leads fewest."""
     placement = Placement(hosts(1, 2, 3, 4, 5, 6), (partition(0, 3, 1, 2), partition(1, 1, 3, 2), partition(2, 1, 2)))
@@ -307,7 +336,16 @@ def test_what_can_not_be_moved_says_what_it_waits_for(case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "goal", [Replace(1, 9), Replace(1, 1), MoveTopic("t", (1, 9)), MoveTopic("u", (1,)), Replicate("t", 0)]
+    "goal",
+    [
+        Replace(1, 9),
+        Replace(1, 1),
+        MoveTopic("t", (1, 9)),
+        MoveTopic("u", (1,)),
+        Replicate("t", 0),
+        Reassign((("t", 0, (1, 9)),)),
+        Reassign((("t", 1, (1, 2)),)),
+    ],
 )
 def test_a_goal_of_another_cluster_is_refused(goal: Goal) -> None:
     with pytest.raises(UnknownPlace):
