@@ -104,6 +104,9 @@ def _side(text: str, options: argparse.Namespace) -> _Side | int:
         from console.cli.files import read
 
         found = read([text])
+        if found is not None and found.reassign is not None:
+            complain(f"{text}: kac plan -f says what a reassignment moves; it is no state to compare")
+            return USAGE
         return USAGE if found is None else _Side(found.wanted)
     named = argparse.Namespace(**{**vars(options), "context": text})
     context = context_of(named)

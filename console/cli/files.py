@@ -6,18 +6,20 @@ import argparse
 import gc
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from console.cli.opening import DONE, FAILED, USAGE, with_session
+from console.model.numbers import option
 from console.safe_files import PRIVATE
 from console.terminal import complain, put, stdout
 
 if TYPE_CHECKING:
     from console.files.plan_file import PlanFile
-    from console.files.reading import Read
+    from console.files.read import Read
     from console.files.staging import Prune, Staging
+    from console.files.wanted import Wanted
     from console.model.snapshot import Snapshot
     from console.plan.plan import Plan, StageReport
     from console.session.session import Session
@@ -33,10 +35,22 @@ PRUNE_HELP = (
 
 def add_file_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for the files, and for what may be removed beside them."""
-    files = "a file, a directory of *.yaml, or - for standard input; may be given several times"
+    files = (
+        "a file, a directory of *.yaml, or - for standard input; may be given several times. Other tools' files are "
+        "read too: Strimzi's resources, topicctl's topics, kafka-reassign-partitions' JSON, what kafka-acls --list and "
+        "kafka-configs --describe print"
+    )
     parser.add_argument("-f", "--file", metavar="FILE", action="append", required=True, help=files)
     parser.add_argument("--prune", metavar="KIND[=GLOB]", action="append", default=[], help=PRUNE_HELP)
+    throttle = "of a reassignment: bytes per second that each broker copies, and is read, at most; 0 for none"
+    parser.add_argument("--throttle", metavar="RATE", type=option(_rate), help=throttle)
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
+
+
+def _rate(text: str) -> int:
+    from console.operations.throttle import rate_of
+
+    return rate_of(text)
 
 
 def prunes(options: argparse.Namespace) -> tuple[Prune, ...] | None:
@@ -53,19 +67,64 @@ def prunes(options: argparse.Namespace) -> tuple[Prune, ...] | None:
     return tuple(found)
 
 
-def read(names: list[str]) -> Read | None:
-    """Read the files; None after printing all that is wrong with them."""
+def read(names: list[str], context: str | None = None) -> Read | None:
+    """Read the files of one cluster; None after printing all that is wrong with them.
+
+    Args:
+        context: that the operator names. Of files for several clusters, those for this one are taken.
+    """
+    from console.files.read import for_cluster
     from console.files.reading import read_files
     from console.model.yaml_places import FileProblems
 
     # Everything that is made here stays until the end: the collector would walk it again and again.
     gc.disable()
     try:
-        return read_files(names)
+        found = for_cluster(read_files(names), context)
     except FileProblems as problems:
         for problem in problems.problems:
             complain(str(problem))
         return None
+    for note in found.notes:
+        complain(f"note: {note}")
+    return found
+
+
+def meant(options: argparse.Namespace, found: Read) -> argparse.Namespace:
+    """Return the options with the context that the files name, where the operator names no cluster; say which it is."""
+    given = {name: getattr(options, name, None) for name in ("context", "bootstrap_server", "command_config")}
+    if not found.cluster or given["context"] == found.cluster:
+        return options
+    if all(each is None for each in given.values()):
+        complain(f"note: the files are for cluster {found.cluster}: the context with this name is taken")
+        return argparse.Namespace(**{**vars(options), "context": found.cluster})
+    complain(f"note: the files are for cluster {found.cluster}; the one that you named is taken")
+    return options
+
+
+def no_plan(options: argparse.Namespace, found: Read) -> str:
+    """Return why a reassignment and the options don't go together; ``""`` if they do, or the files have none."""
+    if found.reassign is None:
+        return "" if options.throttle is None else "--throttle goes with a file of kafka-reassign-partitions"
+    _, source, line = found.reassign
+    if not found.is_empty:
+        return f"{source}:{line}: a reassignment is an operation of its own; give its file alone"
+    if options.prune or getattr(options, "out", None) is not None:
+        return (
+            f"{source}:{line}: a reassignment takes neither --prune nor --out: apply plans it again from what is there"
+        )
+    return ""
+
+
+def _reassign(options: argparse.Namespace, door: str, found: Read, *, begins: bool, moves: int = DONE) -> int:
+    """Plan the reassignment of a file, and begin its operation. Returns the exit code."""
+    assert found.reassign is not None
+    from console.cli.moves import run_goal
+
+    goal, source, _ = found.reassign
+    rest = {"script": False, "begins": begins, "yes": getattr(options, "yes", False)}
+    begin = f"kac apply -f {source}"
+    return run_goal(argparse.Namespace(**{**vars(options), **rest}), door, goal, begin, moves)
 
 
 def written(path: Path, text: str, mode: int) -> bool:
@@ -130,9 +189,15 @@ def tell_difference(
         The exit code, see `run_diff`.
     """
     prune = prunes(options)
-    found = read(options.file) if prune is not None else None
+    found = read(options.file, getattr(options, "context", None)) if prune is not None else None
     if found is None or prune is None:
         return USAGE
+    if wrong := no_plan(options, found):
+        complain(wrong)
+        return USAGE
+    options = meant(options, found)
+    if found.reassign is not None:
+        return _reassign(options, door, found, begins=False, moves=CHANGES if options.exit_code else DONE)
     from console.answers.plan_results import plan_table
     from console.answers.results import Printer
     from console.files.staging import file_edits, staging_of
@@ -213,17 +278,26 @@ def run_apply(options: argparse.Namespace) -> int:
 
     Returns:
         The exit code: 0 applied, or nothing to apply; 1 something failed or was refused; 2 the files or the context are
-        invalid.
+        invalid; 4 a reassignment has to wait.
     """
+    from console.files.read import Read
+
     try:
         kept = _plan_file(options.file)
     except ValueError as problem:
         complain(str(problem))
         return USAGE
     prune = prunes(options)
-    found = read(options.file) if kept is None and prune is not None else None
+    found = read(options.file, getattr(options, "context", None)) if kept is None and prune is not None else None
     if prune is None or (kept is None and found is None):
         return USAGE
+    if wrong := no_plan(options, found or Read()):
+        complain(wrong)
+        return USAGE
+    if found is not None:
+        options = meant(options, found)
+        if found.reassign is not None:
+            return _reassign(options, "apply", found, begins=True)
     from console.files.staging import file_edits, staging_of
     from console.session.reading import read_everything
 
@@ -349,6 +423,10 @@ def export_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac export``."""
     parser.set_defaults(run=run_export)
     parser.add_argument("--output", type=Path, metavar="FILE", help="write it there (default: standard output)")
+    forms = "form of the file: our own, or Strimzi's KafkaTopic and KafkaUser"
+    parser.add_argument("--as", dest="form", choices=("kac", "strimzi"), default="kac", help=forms)
+    label = "with --as strimzi: the cluster's name in Kubernetes (default: the context's)"
+    parser.add_argument("--label", metavar="NAME", help=label)
 
 
 def run_export(options: argparse.Namespace) -> int:
@@ -361,16 +439,21 @@ def run_export(options: argparse.Namespace) -> int:
     from console.files.writing import yaml_text
 
     gc.disable()
-    known = with_session(options, "export", _read_state)
-    if isinstance(known, int):
-        return known
+    state = with_session(options, "export", _read_state)
+    if isinstance(state, int):
+        return state
+    known, context = state
     failures = [each for each in known.failures if each.part in PARTS]
     missing = [f"{each.part} {each.entity}: {each.failure}".strip() for each in failures]
     for line in missing:
         complain(f"could not be read: {line}")
     title = f"cluster {known.cluster.cluster_id}" + (f"; {len(missing)} parts could not be read" if missing else "")
     unread = [each.part for each in failures if not each.entity]
-    text = yaml_text(wanted_of(known), title, unread, by_levels(known))
+    wanted = wanted_of(known)
+    if options.form == "strimzi":
+        text = _as_strimzi(wanted, title, unread, options.label or context)
+    else:
+        text = yaml_text(wanted, title, unread, by_levels(known))
     if options.output is None:
         put(text)
     elif not written(options.output, text, PRIVATE):
@@ -378,7 +461,14 @@ def run_export(options: argparse.Namespace) -> int:
     return FAILED if missing else DONE
 
 
-async def _read_state(session: Session) -> Snapshot:
+class _State(NamedTuple):
+    """What is exported, and the context that it was read by."""
+
+    snapshot: Snapshot
+    context: str
+
+
+async def _read_state(session: Session) -> _State:
     """Read everything that a file can want. What can't be read is in the snapshot's failures, but features, which are
     printed."""
     from console.admin.errors import AdminError
@@ -389,7 +479,21 @@ async def _read_state(session: Session) -> Snapshot:
         await session.read_features()
     except AdminError as error:
         complain(f"could not be read: features: {error.failure}")
-    return session.snapshot
+    return _State(session.snapshot, session.context.name)
+
+
+def _as_strimzi(wanted: Wanted, title: str, unread: list[str], label: str) -> str:
+    """Return a wanted state as Strimzi's resources, and print what they can't say."""
+    from console.files.foreign.strimzi import CLUSTER_LABEL, is_label, strimzi_text
+
+    if not is_label(label):
+        complain(
+            f"note: {label} can't be a label in Kubernetes: without {CLUSTER_LABEL} no operator takes them; --label"
+        )
+    written = strimzi_text(wanted, title, label if is_label(label) else None, unread)
+    for line in written.left_out:
+        complain(f"note: left out: {line}")
+    return written.text
 
 
 # ``kac snapshot``: the whole state of a cluster as JSON.

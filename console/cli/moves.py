@@ -123,14 +123,30 @@ def misused(options: argparse.Namespace) -> str:
 
 
 def _with_goal(options: argparse.Namespace) -> int:
-    from console.operations.goals import Restore, goal_of
-    from console.operations.proposal import UnknownPlace
+    from console.operations.goals import goal_of
 
     try:
         goal = goal_of(options.goal)
     except ValueError as error:
         complain(f"{error}")
         return USAGE
+    return run_goal(options, "moves", goal, "the same with --run; or as commands: with --script | kac run -f -")
+
+
+def run_goal(options: argparse.Namespace, door: str, goal: Goal, begin: str, moves: int = DONE) -> int:
+    """Plan a goal and print the moves, and begin an operation where the options ask for it.
+
+    Args:
+        options: throttle, script, output, begins and yes of them count.
+        door: the command, for the journal.
+        begin: what the operator gives to begin it.
+        moves: the exit code where replicas would move.
+
+    Returns:
+        The exit code, see `run_moves`.
+    """
+    from console.operations.goals import Restore
+    from console.operations.proposal import UnknownPlace
 
     async def work(session: Session) -> int:
         from console.session.operating import NEEDS, way_back
@@ -145,12 +161,12 @@ def _with_goal(options: argparse.Namespace) -> int:
             if options.begins:
                 _show(planned, options.output)
                 return await _run(session, planned, yes=options.yes)
-            return _show_or_write(planned, options)
+            return _show_or_write(planned, options, begin, moves)
         except UnknownPlace as error:
             complain(f"{error}. kac brokers --list and kac topics --list show what there is.")
             return FAILED
 
-    return with_session(options, "moves", work)
+    return with_session(options, door, work)
 
 
 class _Planned(NamedTuple):
@@ -187,8 +203,8 @@ def _show(planned: _Planned, output: str) -> None:
         tell(table)
 
 
-def _show_or_write(planned: _Planned, options: argparse.Namespace) -> int:
-    """Print the moves in the form of the options, and return the exit code."""
+def _show_or_write(planned: _Planned, options: argparse.Namespace, begin: str, moves: int) -> int:
+    """Print the moves in the form of the options, and return the exit code. begin, moves: see `run_goal`."""
     from console.answers.moves import held_lines, moves_json, moves_script
 
     proposal = planned.proposal
@@ -204,8 +220,10 @@ def _show_or_write(planned: _Planned, options: argparse.Namespace) -> int:
     else:
         _show(planned, options.output)
         if (proposal.moves or proposal.dirs) and options.output == "text":
-            put("\nto move them: the same with --run; or as commands: with --script | kac run -f -\n")
-    return WAITING if proposal.held or proposal.waits else DONE
+            put(f"\nto move them: {begin}\n")
+    if proposal.held or proposal.waits:
+        return WAITING
+    return DONE if proposal.reached or options.script or options.output == "kafka" else moves
 
 
 async def _run(session: Session, planned: _Planned, *, yes: bool) -> int:

@@ -35,8 +35,16 @@ THERE = "there"
 
 
 def compare(left: Wanted, right: Wanted) -> tuple[Difference, ...]:
-    """Return every difference, topics first. Two secrets can't be compared and count as equal."""
-    return tuple(_all(left, right))
+    """Return every difference, topics first. Two secrets can't be compared and count as equal; nor can keys that one
+    side does not name of an entity that it names in part.
+    """
+    return tuple(each for each in _all(left, right) if not _is_open(each, left, right))
+
+
+def _is_open(each: Difference, left: Wanted, right: Wanted) -> bool:
+    if not each.key:
+        return False
+    return (each.left is None and each.entity in left.partial) or (each.right is None and each.entity in right.partial)
 
 
 def _all(left: Wanted, right: Wanted) -> Iterator[Difference]:

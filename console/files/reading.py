@@ -1,14 +1,17 @@
-"""Reads files into a wanted state. All errors are reported at once, each with its file and line."""
+"""Reads files, in our own form and in those of other tools, into a wanted state. All errors are reported at once, each
+with its file and line.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path as FilePath
 
 from pydantic import ValidationError
 
+from console.files.foreign import DOCUMENT_FORMS, TEXT_FORMS
+from console.files.read import Read
 from console.files.schema import (
     AclPart,
     AsIs,
@@ -20,7 +23,7 @@ from console.files.schema import (
     TopicPart,
     schema_problems,
 )
-from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
+from console.files.wanted import HIDDEN, Value, WantedTopic
 from console.files.writing import DEFAULT
 from console.model.acl import CLUSTER_NAME, Acl
 from console.model.changes import Target
@@ -29,7 +32,14 @@ from console.model.config import ConfigResource, topic_resource
 from console.model.entity_types import in_sections
 from console.model.numbers import has_number_form
 from console.model.quota import QuotaEntity
-from console.model.yaml_places import Document, FileProblem, FileProblems, Path, read_yaml
+from console.model.yaml_places import (
+    SECOND_DOCUMENT,
+    Document,
+    FileProblem,
+    FileProblems,
+    Path,
+    read_documents,
+)
 from console.plan.values import parse_quota
 from console.safe_files import read_stdin, read_text
 
@@ -37,29 +47,9 @@ SUFFIXES = (".yaml", ".yml")
 STDIN = "-"
 LARGEST = 128 << 20
 """The largest file that is read, in bytes."""
+LONGEST_HEAD = 64 << 10
+"""Characters at most by which a form of lines is recognized."""
 _ACL_TYPES = ("topic", "group", "cluster", "transactional-id", "delegation-token", "user")
-
-
-@dataclass
-class Read:
-    """What files want. places: file and line of entities (key ``""``) and of their keys."""
-
-    topics: dict[str, WantedTopic] = field(default_factory=dict)
-    configs: dict[ConfigResource, Mapping[str, Value]] = field(default_factory=dict)
-    quotas: dict[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
-    acls: dict[Acl, None] = field(default_factory=dict)
-    places: dict[tuple[Target, str], tuple[str, int]] = field(default_factory=dict)
-
-    @property
-    def wanted(self) -> Wanted:
-        """The wanted state."""
-        return Wanted(self.topics, self.configs, self.quotas, frozenset(self.acls))
-
-    def place(self, target: Target, key: str = "") -> tuple[str, int | None]:
-        """Return the file and line (from 1) of an entity's key, or of the entity; ``("", None)`` for what no file
-        holds.
-        """
-        return self.places.get((target, key)) or self.places.get((target, "")) or ("", None)
 
 
 def read_files(names: Iterable[str]) -> Read:
@@ -78,7 +68,7 @@ def read_files(names: Iterable[str]) -> Read:
     read, problems = Read(), list[FileProblem]()
     for source, text in _texts(names, problems):
         try:
-            problems += take(read_yaml(text, source), read)
+            problems += take_text(text, source, read)
         except FileProblem as problem:
             problems.append(problem)
     if problems:
@@ -108,8 +98,31 @@ def _texts(names: Iterable[str], problems: list[FileProblem]) -> Iterator[tuple[
                 problems.append(FileProblem(str(each), None, f"it can't be read: {why}"))
 
 
+def take_text(text: str, source: str, read: Read) -> list[FileProblem]:
+    """Add what a file wants to `read`, whatever form it has. Returns what is wrong. Raises FileProblem."""
+    beginning = text[:LONGEST_HEAD].lstrip()
+    of_text = next((form for form in TEXT_FORMS if form.owns(beginning)), None)
+    if of_text is not None:
+        return list(of_text.take(text, source, read))
+    documents = read_documents(text, source) or (Document(source, None),)
+    forms = [next((form for form in DOCUMENT_FORMS if form.owns(each.data)), None) for each in documents]
+    if not any(forms):
+        if len(documents) > 1:
+            return [FileProblem(source, documents[1].begins, SECOND_DOCUMENT)]
+        return take(documents[0], read)
+    problems = list[FileProblem]()
+    for document, form in zip(documents, forms, strict=True):
+        if form is not None:
+            problems += form.take(document, read)
+        elif document.data is not None:
+            known = ", ".join(each.name for each in DOCUMENT_FORMS)
+            hint = f"the others of the file are: {known} are known. Keep it in a file of its own"
+            problems.append(FileProblem(source, document.line(()), "this document is in no form of another tool", hint))
+    return problems
+
+
 def take(document: Document, read: Read) -> list[FileProblem]:
-    """Add what a document wants to `read`.
+    """Add what a document of our own form wants to `read`.
 
     Returns:
         What is wrong with it, each with its line. A document that does not match the schema adds nothing; of others all
@@ -131,7 +144,7 @@ def _entities(part: FilePart, document: Document, read: Read) -> Iterator[FilePr
     for name, topic in part.topics.items():
         line = document.line(("topics", name))
         resource = topic_resource(name)
-        yield from _new(read, resource, f"topic {name}", document, line)
+        yield from read.begin(resource, f"topic {name}", document.source, line)
         given = topic or TopicPart()
         configs = None if given.configs is None else _values(given.configs)
         read.topics[name] = WantedTopic(given.partitions, given.replication, configs)
@@ -146,7 +159,7 @@ def _entities(part: FilePart, document: Document, read: Read) -> Iterator[FilePr
                 yield FileProblem(document.source, document.line(place), problem, hint)
                 continue
             resource = ConfigResource(ResourceType(type_.number or 0), "" if is_default else name)
-            yield from _new(read, resource, f"{type_.section} {name}", document, document.line(place))
+            yield from read.begin(resource, f"{type_.section} {name}", document.source, document.line(place))
             read.configs[resource] = _values(given_configs or {})
             _remember_keys(read, resource, document, place, given_configs or {})
     for number, quota in enumerate(part.quotas):
@@ -155,16 +168,8 @@ def _entities(part: FilePart, document: Document, read: Read) -> Iterator[FilePr
         yield from _acls(acl, number, document, read)
 
 
-def _new(read: Read, target: Target, name: str, document: Document, line: int) -> Iterator[FileProblem]:
-    before = read.places.get((target, ""))
-    if before is not None:
-        yield FileProblem(document.source, line, f"{name} stands in {before[0]}:{before[1]} too", "let it stand once")
-    read.places[target, ""] = (document.source, line)
-
-
 def _remember_keys(read: Read, target: Target, document: Document, path: Path, keys: Iterable[str]) -> None:
-    for key in keys:
-        read.places[target, key] = (document.source, document.line((*path, key)))
+    read.remember(target, document.source, ((key, document.line((*path, key))) for key in keys))
 
 
 def _values(configs: Configs) -> Mapping[str, Value]:
@@ -184,7 +189,7 @@ def _quota(part: QuotaPart, number: int, document: Document, read: Read) -> Iter
         yield FileProblem(document.source, line, "a quota is of a user, a client-id, both, or an ip")
         return
     entity = QuotaEntity.of(given)
-    yield from _new(read, entity, f"the quota of {entity.as_dict()}", document, document.line(path))
+    yield from read.begin(entity, f"the quota of {entity.as_dict()}", document.source, document.line(path))
     limits: dict[str, float] = {}
     for key, text in part.limits.items():
         line = document.line((*path, "limits", key))

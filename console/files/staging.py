@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from msgspec import Struct
 
-from console.files.reading import Read
+from console.files.read import Read
 from console.files.wanted import HIDDEN, PARTS, Value, Wanted, WantedTopic, wanted_of
 from console.files.writing import DEFAULT
 from console.language.quoting import quote_beside_equals
@@ -71,8 +72,8 @@ def file_edits(wanted: Wanted, snapshot: Snapshot, prune: Iterable[Prune] = ()) 
     """Return the edits that make all that a wanted state lists as it wants it.
 
     Of each broker, group, metrics subscription or quota entity that is listed, and of each topic with listed configs,
-    all overrides and limits are set as listed and all others removed; what is not listed stays, unless `prune` names
-    it.
+    all overrides and limits are set as listed and all others removed, unless the file names some of them only
+    (`Wanted.partial`); what is not listed stays, unless `prune` names it.
 
     Args:
         snapshot: in which `wanted.PARTS` were read.
@@ -85,22 +86,25 @@ def file_edits(wanted: Wanted, snapshot: Snapshot, prune: Iterable[Prune] = ()) 
     edits: list[Edit] = []
     obstacles: list[Obstacle] = []
     for name, topic in wanted.topics.items():
-        for each in _topic(name, topic, snapshot):
+        for each in _topic(name, topic, snapshot, wanted.partial):
             (obstacles if isinstance(each, Obstacle) else edits).append(each)  # type: ignore[arg-type]
     for resource, values in wanted.configs.items():
-        for each in _configs(resource, values, snapshot):
+        for each in _configs(resource, values, snapshot, wanted.partial):
             (obstacles if isinstance(each, Obstacle) else edits).append(each)  # type: ignore[arg-type]
     for entity, limits in wanted.quotas.items():
         there = snapshot.quotas.get(entity, {})
         edits += [SetQuota(entity, key, value) for key, value in limits.items() if not _is_limit(there.get(key), value)]
-        edits += [UnsetQuota(entity, key) for key in there if key not in limits]
+        if entity not in wanted.partial:
+            edits += [UnsetQuota(entity, key) for key in there if key not in limits]
     edits += [AddAcl(acl) for acl in sorted(wanted.acls.difference(snapshot.acls))]
     for one in prune:
         edits += _pruned(one, wanted, snapshot)
     return FileEdits(tuple(edits), tuple(obstacles))
 
 
-def _topic(name: str, wanted: WantedTopic, snapshot: Snapshot) -> Iterator[Edit | Obstacle]:
+def _topic(
+    name: str, wanted: WantedTopic, snapshot: Snapshot, partial: AbstractSet[Target]
+) -> Iterator[Edit | Obstacle]:
     resource = topic_resource(name)
     there = snapshot.topics.get(name)
     if there is None:
@@ -120,10 +124,12 @@ def _topic(name: str, wanted: WantedTopic, snapshot: Snapshot) -> Iterator[Edit 
     if wanted.replication not in (None, replication):
         yield Obstacle(resource, "", f"it has {replication} replicas; kafka-reassign-partitions moves replicas")
     if wanted.configs is not None:
-        yield from _configs(resource, wanted.configs, snapshot)
+        yield from _configs(resource, wanted.configs, snapshot, partial)
 
 
-def _configs(resource: ConfigResource, values: Mapping[str, Value], snapshot: Snapshot) -> Iterator[Edit | Obstacle]:
+def _configs(
+    resource: ConfigResource, values: Mapping[str, Value], snapshot: Snapshot, partial: AbstractSet[Target]
+) -> Iterator[Edit | Obstacle]:
     entries = snapshot.configs.get(resource)
     own = {} if entries is None else {entry.name: entry for entry in entries.overrides(resource)}
     for key, value in values.items():
@@ -133,7 +139,7 @@ def _configs(resource: ConfigResource, values: Mapping[str, Value], snapshot: Sn
         elif not _is_that(own.get(key), str(value)):
             yield SetConfig(resource, key, _sent(key, str(value), own.get(key)))
     for key in own:
-        if key not in values:
+        if key not in values and resource not in partial:
             yield UnsetConfig(resource, key)
 
 

@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from console.model.acl import Acl
+from console.model.changes import Target
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, topic_resource
 from console.model.entity_types import FileForm
 from console.model.feature_levels import ELR_VERSION, MIN_ISR
@@ -50,13 +51,15 @@ class WantedTopic(Struct, frozen=True):
 
 class Wanted(Struct, frozen=True):
     """A wanted state. configs: brokers, groups and other resources with a section, with all overrides of each that is
-    listed; quotas: all limits of each entity that is listed.
+    listed; quotas: all limits of each entity that is listed. partial: entities of which only some keys are listed: the
+    others may be anything.
     """
 
     topics: Mapping[str, WantedTopic] = field(default_factory=dict)
     configs: Mapping[ConfigResource, Mapping[str, Value]] = field(default_factory=dict)
     quotas: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
     acls: frozenset[Acl] = frozenset()
+    partial: frozenset[Target] = frozenset()
 
 
 def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
@@ -66,6 +69,7 @@ def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
         {} if parts & {"configs", "resources"} else wanted.configs,
         {} if "quotas" in parts else wanted.quotas,
         frozenset() if "acls" in parts else wanted.acls,
+        wanted.partial,
     )
 
 

@@ -56,7 +56,7 @@ def _topics(topics: Mapping[str, WantedTopic]) -> Iterator[str]:
     blocks: dict[int, list[str]] = {}
     for name in sorted(topics):
         topic = topics[name]
-        yield f"  {_word(name)}:"
+        yield f"  {key_text(name)}:"
         if topic.partitions is not None:
             yield f"    partitions: {topic.partitions}"
         if topic.replication is not None:
@@ -76,7 +76,7 @@ def _configs(configs: Mapping[ConfigResource, Mapping[str, Value]], notes: Notes
             for resource in resources:
                 name = DEFAULT if resource.is_cluster_default else resource.name
                 beside = {key: text for (noted, key), text in notes.items() if noted == resource}
-                lines += _block(_word(name), configs[resource], "  ", beside)
+                lines += _block(key_text(name), configs[resource], "  ", beside)
             yield lines
 
 
@@ -94,7 +94,7 @@ def _block(
     for key in sorted(values):
         if key in notes:
             yield f"{indent}  # {clean(notes[key])}"
-        yield f"{indent}  {_word(key)}: {_value(key, values[key])}"
+        yield f"{indent}  {key_text(key)}: {_value(key, values[key])}"
 
 
 def _value(key: str, value: Value) -> str:
@@ -102,7 +102,7 @@ def _value(key: str, value: Value) -> str:
         return "{secret: set}"
     assert isinstance(value, str)
     amount = config_value(key, value)
-    return f"{_quoted(value)}  # {clean(amount)}" if amount else _quoted(value)
+    return f"{quoted(value)}  # {clean(amount)}" if amount else quoted(value)
 
 
 def _quotas(quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> Iterator[str]:
@@ -111,18 +111,20 @@ def _quotas(quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> Iterator[str]:
     for entity in sorted(quotas, key=_entity_order):
         start = "  - "
         for part in entity:
-            yield f"{start}{_word(part.type)}: {_part(part.name)}"
+            yield f"{start}{key_text(part.type)}: {_part(part.name)}"
             start = "    "
         yield "    limits:"
         for key in sorted(quotas[entity]):
             amount = quota(key, quotas[entity][key])
-            yield f"      {_word(key)}: {_limit(key, quotas[entity][key])}" + (f"  # {clean(amount)}" if amount else "")
+            yield f"      {key_text(key)}: {_limit(key, quotas[entity][key])}" + (
+                f"  # {clean(amount)}" if amount else ""
+            )
 
 
 def _part(name: str | None) -> str:
     if name is None:
         return DEFAULT
-    return f"{{name: {_quoted(name)}}}" if name == DEFAULT else _quoted(name)
+    return f"{{name: {quoted(name)}}}" if name == DEFAULT else quoted(name)
 
 
 def _entity_order(entity: QuotaEntity) -> list[tuple[str, bool, str]]:
@@ -131,7 +133,7 @@ def _entity_order(entity: QuotaEntity) -> list[tuple[str, bool, str]]:
 
 def _limit(key: str, value: float) -> str:
     """Return a limit as a new quota may be written, else in the as-is form."""
-    text = _number(value)
+    text = number_text(value)
     try:
         is_plain = parse_quota(key, text) == value
     except ValueError:
@@ -139,7 +141,8 @@ def _limit(key: str, value: float) -> str:
     return text if is_plain else f"{{as-is: {text}}}"
 
 
-def _number(value: float) -> str:
+def number_text(value: float) -> str:
+    """Return a limit in digits, without a fraction where it has none."""
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
@@ -149,20 +152,20 @@ def _acls(acls: Iterable[Acl]) -> Iterator[str]:
         yield "acls:"
     for (permission, principal, host, type_, name, pattern), group in groupby(ordered, key=_subject):
         if Permission.parse(permission).known:
-            yield f"  - {permission.lower()}: {_quoted(principal)}"
+            yield f"  - {permission.lower()}: {quoted(principal)}"
         else:
             yield f"  - permission: {permission}"
-            yield f"    principal: {_quoted(principal)}"
+            yield f"    principal: {quoted(principal)}"
         yield f"    operations: [{', '.join(acl.operation.name for acl in group)}]"
         if AclResourceType.parse(type_).known:
-            yield f"    {type_.lower().replace('_', '-')}: {_quoted(name)}"
+            yield f"    {type_.lower().replace('_', '-')}: {quoted(name)}"
         else:
             yield f"    type: {type_}"
-            yield f"    name: {_quoted(name)}"
+            yield f"    name: {quoted(name)}"
         if pattern != "LITERAL":
             yield f"    pattern: {pattern.lower()}"
         if host != "*":
-            yield f"    host: {_quoted(host)}"
+            yield f"    host: {quoted(host)}"
 
 
 def _subject(acl: Acl) -> tuple[str, str, str, str, str, str]:
@@ -181,12 +184,12 @@ def _acl_order(acl: Acl) -> tuple[str, ...]:
     return (principal, type_, name, pattern, permission, host, acl.operation.name)
 
 
-def _word(text: str) -> str:
+def key_text(text: str) -> str:
     """Return a key of a mapping: bare where YAML reads it as the same text, else quoted."""
-    return text if (_PLAIN.fullmatch(text) and text.lower() not in _WORDS) or text == DEFAULT else _quoted(text)
+    return text if (_PLAIN.fullmatch(text) and text.lower() not in _WORDS) or text == DEFAULT else quoted(text)
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """Return a text in double quotes, on one line; characters that end lines or control terminals are escaped."""
     quoted = json_text(text, ensure_ascii=False)
     # A text with anything in it that does not show itself is ASCII here, as it is in `kac … --output yaml`.

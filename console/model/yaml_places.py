@@ -26,6 +26,7 @@ MOST_VALUES = 5_000_000
 """Values in a file: an export of 100,000 topics with eight overrides each has about two million."""
 MOST_EXPANDED = 100_000
 """Values of a file of another tool, with every alias in its place."""
+SECOND_DOCUMENT = "a second document begins here: one file is one document"
 MERGE = "<<"
 Path = tuple[str | int, ...]
 """The way to a value: keys and indexes."""
@@ -73,11 +74,12 @@ def unknown_key(key: str, legal: Collection[str]) -> tuple[str, str]:
 # -- bounds ----------------------------------------------------------------------------------------------------------
 
 
-def events(text: str | bytes, *, anchors: bool = False) -> Iterator[yaml.Event]:
+def events(text: str | bytes, *, anchors: bool = False, several: bool = False) -> Iterator[yaml.Event]:
     """Yield the events of a file's one document.
 
     Args:
         anchors: whether anchors, aliases and tags are accepted.
+        several: whether further documents are accepted; the bounds are of all of them together.
 
     Raises:
         UnsafeYaml: too many characters, too deep, too many values; anchors, aliases or tags; a second document.
@@ -107,8 +109,8 @@ def events(text: str | bytes, *, anchors: bool = False) -> Iterator[yaml.Event]:
             depth -= 1
         elif isinstance(event, yaml.DocumentStartEvent):
             documents += 1
-            if documents > 1:
-                raise UnsafeYaml("a second document begins here: one file is one document", _line_of(event))
+            if documents > 1 and not several:
+                raise UnsafeYaml(SECOND_DOCUMENT, _line_of(event))
         yield event
 
 
@@ -160,12 +162,13 @@ class Plain(str):
 
 @dataclass(frozen=True)
 class Document:
-    """A file's content. data: mappings, lists and texts; scalars are as they stand in the file, whatever type YAML has
-    for them (`Plain` if unquoted), a null is None. lines: path -> line, from 1."""
+    """A document of a file. data: mappings, lists and texts; scalars are as they stand in the file, whatever type YAML
+    has for them (`Plain` if unquoted), a null is None. lines: path -> line, from 1. begins: its first line."""
 
     source: str
     data: Any
     lines: dict[Path, int] = field(default_factory=dict)
+    begins: int = 1
 
     def line(self, path: Path) -> int:
         """Return the line of a value; where that is unknown, of the nearest value that contains it."""
@@ -180,19 +183,32 @@ class Document:
 
 
 def read_yaml(text: str, source: str) -> Document:
-    """Read a file.
+    """Read a file of one document.
 
     Raises:
         FileProblem: it is not YAML; a key stands twice; anchors, aliases, tags and merges; more than `events` takes;
             PyYAML is missing.
     """
+    found = _read(text, source, several=False)
+    return found[0] if found else Document(source, None)
+
+
+def read_documents(text: str, source: str) -> tuple[Document, ...]:
+    """Read a file of any number of documents, as other tools have them, in the bounds of `read_yaml`.
+
+    Raises:
+        FileProblem: as of `read_yaml`.
+    """
+    return _read(text, source, several=True)
+
+
+def _read(text: str, source: str, *, several: bool) -> tuple[Document, ...]:
     try:
         import yaml
     except ImportError as error:
         raise FileProblem(source, None, "it can't be read without PyYAML", "pip install pyyaml") from error
-    lines: dict[Path, int] = {}
     try:
-        data = _data(events(text), lines, source)
+        return tuple(_documents(events(text, several=several), source))
     except UnsafeYaml as problem:
         raise FileProblem(source, problem.line, str(problem)) from None
     except yaml.MarkedYAMLError as error:
@@ -200,7 +216,6 @@ def read_yaml(text: str, source: str) -> Document:
         raise FileProblem(source, line, f"invalid YAML: {error.problem or error}") from None
     except yaml.YAMLError as error:
         raise FileProblem(source, 1, f"invalid YAML: {error}") from None
-    return Document(source, data, lines)
 
 
 @dataclass(slots=True)
@@ -212,13 +227,20 @@ class _Open:
     key: str | None = None
 
 
-def _data(found: Iterator[yaml.Event], lines: dict[Path, int], source: str) -> Any:
+def _documents(found: Iterator[yaml.Event], source: str) -> Iterator[Document]:
     import yaml
 
     top: list[Any] = []
-    stack = [_Open((), top)]
+    lines: dict[Path, int] = {}
+    stack: list[_Open] = []
+    begins = 1
     for event in found:
-        if isinstance(event, yaml.CollectionEndEvent):
+        if isinstance(event, yaml.DocumentStartEvent):
+            top, lines, begins = [], {}, _line_of(event)
+            stack = [_Open((), top)]
+        elif isinstance(event, yaml.DocumentEndEvent):
+            yield Document(source, top[0] if top else None, lines, begins)
+        elif isinstance(event, yaml.CollectionEndEvent):
             stack.pop()
         if not isinstance(event, yaml.NodeEvent):
             continue
@@ -243,7 +265,6 @@ def _data(found: Iterator[yaml.Event], lines: dict[Path, int], source: str) -> A
             lines[path] = line
         if not isinstance(event, yaml.ScalarEvent):
             stack.append(_Open(path, value))
-    return top[0] if top else None
 
 
 def _key(event: yaml.NodeEvent, inner: _Open, lines: dict[Path, int], source: str, line: int) -> str:

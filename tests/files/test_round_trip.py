@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.files.compare import compare
-from console.files.reading import Read, take
+from console.files.read import Read
+from console.files.reading import take
 from console.files.wanted import HIDDEN, Wanted, WantedTopic
 from console.files.writing import yaml_text
 from console.model.acl import CLUSTER_NAME, Acl

@@ -1,0 +1,8 @@
+"""The forms of other tools' files that are read, a module each."""
+
+from __future__ import annotations
+
+from console.files.foreign import kafka_acls, kafka_configs, reassignment, strimzi, topicctl
+
+DOCUMENT_FORMS = (strimzi.FORM, topicctl.FORM, reassignment.FORM)
+TEXT_FORMS = (kafka_acls.FORM, kafka_configs.FORM, reassignment.GENERATED)

@@ -1,0 +1,124 @@
+"""What kafka-configs --describe prints (ConfigCommand), with --bootstrap-server, which it has since 2.5.
+
+What it lists of an entity is all that is set on it. Of --all, entries that another source gives are no part of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from console.files.foreign_form import TextForm
+from console.files.read import Read
+from console.files.wanted import HIDDEN, Value, WantedTopic
+from console.model.codes import DYNAMIC_DEFAULT_BROKER_CONFIG, ResourceType
+from console.model.config import ConfigResource
+from console.model.entity_types import ENTITY_TYPES, EntityType, FileForm
+from console.model.numbers import has_number_form
+from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
+from console.model.yaml_places import FileProblem
+
+_BY_WORD = {each.kafka_type[:-1]: each for each in ENTITY_TYPES if each.number is not None}
+"""Types by the singular that the tool forms: ``client-metric``."""
+_WORDS = "|".join(_BY_WORD)
+_OF_ONE = re.compile(rf"(Dynamic|All) configs for ({_WORDS}) (.+) are:")
+_OF_ALL = re.compile(r"Default configs for brokers in the cluster are:")
+_ENTRY = re.compile(r"  ([^=\s]+)=(.*) sensitive=(true|false) synonyms=\{(.*)\}")
+_QUOTAS = re.compile(r"Quota configs for (.+) are (.*)")
+_SCRAM = re.compile(r"SCRAM credential configs for user-principal '(.*)' are (.*)")
+_ABSENT = re.compile(r"The .+ '.*' doesn't exist and doesn't have dynamic config\.")
+_OLD = re.compile(r"Configs for .+ are ?.*")
+_PART = re.compile(r"the default (user-principal|client-id|ip)|(user-principal|client-id|ip) '([^']*)'")
+_PARTS = re.compile(rf"(?:{_PART.pattern})(?:, (?:{_PART.pattern}))?")
+_QUOTA_TYPES = {"user-principal": USER, "client-id": CLIENT_ID, "ip": IP}
+_HEADS = (_OF_ONE, _OF_ALL, _QUOTAS, _SCRAM, _ABSENT, _OLD)
+_NOT_FINITE = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
+
+
+def _owns(beginning: str) -> bool:
+    first = beginning.partition("\n")[0].rstrip()
+    return any(head.fullmatch(first) for head in _HEADS)
+
+
+def _take(text: str, source: str, read: Read) -> Iterator[FileProblem]:
+    now: _Listing | None = None
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        if not line.isprintable():
+            problem = FileProblem(source, number, "the line has a character that does not show itself", "take it out")
+            yield problem
+        elif found := _OF_ONE.fullmatch(line):
+            type_, name = _BY_WORD[found[2]], found[3]
+            now = _Listing(type_, name, type_.own_source_name, found[1] == "All")
+            yield from _begin(now, source, number, read)
+        elif _OF_ALL.fullmatch(line):
+            now = _Listing(_BY_WORD["broker"], "", DYNAMIC_DEFAULT_BROKER_CONFIG.name, False)
+            yield from _begin(now, source, number, read)
+        elif (entry := _ENTRY.fullmatch(line)) and now is not None:
+            key, value, sensitive, synonyms = entry.groups()
+            if now.is_own(synonyms):
+                now.values[key] = HIDDEN if sensitive == "true" else value
+                read.remember(now.resource, source, [(key, number)])
+        elif found := _QUOTAS.fullmatch(line):
+            now = None
+            yield from _quota(found[1], found[2], source, number, read)
+        elif found := _SCRAM.fullmatch(line):
+            now = None
+            what = f"the SCRAM credentials of {found[1]} are left out: no file holds one"
+            read.notes.append(FileProblem(source, number, what, "kac scram --create sets one"))
+        elif _ABSENT.fullmatch(line):
+            read.notes.append(FileProblem(source, number, "it does not exist: left out"))
+        elif _OLD.fullmatch(line):
+            hint = "describe it with kafka-configs of 2.5 or newer and --bootstrap-server"
+            yield FileProblem(source, number, "this form, with all on one line, does not tell commas apart", hint)
+        else:
+            yield FileProblem(source, number, "this is no line of kafka-configs --describe", "take it out")
+
+
+FORM = TextForm("kafka-configs --describe", _owns, _take)
+
+
+class _Listing:
+    """The entity whose entries are being read."""
+
+    def __init__(self, type_: EntityType, name: str, source: str, is_all: bool) -> None:
+        self.type = type_
+        self.resource = ConfigResource(ResourceType(type_.number or 0), name)
+        self.values: dict[str, Value] = {}
+        self._source, self._is_all = source, is_all
+
+    def is_own(self, synonyms: str) -> bool:
+        """Return whether an entry is set on the entity itself; one without synonyms is, where all that is listed is."""
+        return synonyms.startswith(f"{self._source}:") or (not synonyms and not self._is_all)
+
+
+def _begin(listing: _Listing, source: str, number: int, read: Read) -> Iterator[FileProblem]:
+    type_, name = listing.type, listing.resource.name
+    if type_.form is FileForm.NOWHERE:
+        read.notes.append(FileProblem(source, number, f"{type_.spoken} of {name} are left out: they are in no file"))
+        return
+    if name and not type_.names.allows(name):
+        yield FileProblem(source, number, f"{name[:80]!r} is no {type_.names.whose}", f"write {type_.names.write}")
+        return
+    yield from read.begin(listing.resource, f"{type_.word} {name or '<default>'}", source, number)
+    if type_.form is FileForm.TOPICS:
+        read.topics[name] = WantedTopic(configs=listing.values)
+    else:
+        read.configs[listing.resource] = listing.values
+
+
+def _quota(entity: str, pairs: str, source: str, number: int, read: Read) -> Iterator[FileProblem]:
+    if not _PARTS.fullmatch(entity):
+        yield FileProblem(source, number, f"no entity of a quota: {entity[:80]!r}", "take the line out")
+        return
+    parts: dict[str, str | None] = {}
+    for found in _PART.finditer(entity):
+        default, word, name = found.groups()
+        parts[_QUOTA_TYPES[default or word]] = None if default else name
+    of = QuotaEntity.of(parts)
+    yield from read.begin(of, f"the quota of {of.as_dict()}", source, number)
+    limits: Mapping[str, str] = dict(pair.partition("=")[::2] for pair in pairs.split(", ") if pair)
+    wrong = [key for key, text in limits.items() if not has_number_form(text) and text not in _NOT_FINITE]
+    yield from (FileProblem(source, number, f"{key[:80]} has no number", "take it out") for key in wrong)
+    read.quotas[of] = {key: float(_NOT_FINITE.get(text, text)) for key, text in limits.items() if key not in wrong}

@@ -1,0 +1,392 @@
+"""Strimzi's KafkaTopic and KafkaUser, read and written.
+
+Fields, and what the operators make of them: Strimzi's CustomResourceDefinitions (043-Crd-kafkatopic.yaml,
+044-Crd-kafkauser.yaml, v1beta2 and v1) and its user operator's KafkaUserModel and SimpleAclRule. A user who logs in by
+a certificate is ``CN=NAME`` to Kafka.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from hashlib import sha256
+from typing import Any
+
+from msgspec import Struct
+
+from console.files.foreign_form import AclWords, DocumentForm, acl_of, config_value, count, shown, tried
+from console.files.read import Read
+from console.files.wanted import Wanted, WantedTopic
+from console.files.writing import key_text, number_text, quoted
+from console.model.acl import CLUSTER_NAME, LITERAL, PREFIXED, Acl
+from console.model.config import topic_resource
+from console.model.numbers import has_number_form
+from console.model.quota import USER, QuotaEntity
+from console.model.yaml_places import Document, FileProblem, Node
+from console.plan.values import parse_quota
+from console.present import names
+from widgets.cells import clean
+
+GROUP = "kafka.strimzi.io"
+CLUSTER_LABEL = "strimzi.io/cluster"
+_VERSIONS = tuple(f"{GROUP}/{version}" for version in ("v1", "v1beta2", "v1beta1", "v1alpha1"))
+_VERSION = f"{GROUP}/v1beta2"
+"""The version that is written: every release since 0.22 reads it."""
+_MANAGED = "strimzi.io/managed"
+_TOP = ("apiVersion", "kind", "metadata", "spec", "status")
+_MOST_PARTITIONS, _MOST_REPLICAS = 1_000_000, 32_767
+_QUOTAS = {
+    "producerByteRate": "producer_byte_rate",
+    "consumerByteRate": "consumer_byte_rate",
+    "requestPercentage": "request_percentage",
+    "controllerMutationRate": "controller_mutation_rate",
+}
+_TYPES = {"topic": "TOPIC", "group": "GROUP", "cluster": "CLUSTER", "transactionalId": "TRANSACTIONAL_ID"}
+_PATTERNS = {"literal": LITERAL, "prefix": PREFIXED}
+_OPERATIONS = {
+    "Read": "READ",
+    "Write": "WRITE",
+    "Create": "CREATE",
+    "Delete": "DELETE",
+    "Alter": "ALTER",
+    "Describe": "DESCRIBE",
+    "ClusterAction": "CLUSTER_ACTION",
+    "AlterConfigs": "ALTER_CONFIGS",
+    "DescribeConfigs": "DESCRIBE_CONFIGS",
+    "IdempotentWrite": "IDEMPOTENT_WRITE",
+    "All": "ALL",
+}
+_BY_CERTIFICATE = ("tls", "tls-external")
+_CN = "CN="
+_PRINCIPAL = "User:"
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def _owns(data: Any) -> bool:
+    return isinstance(data, dict) and isinstance(data.get("apiVersion"), str) and isinstance(data.get("kind"), str)
+
+
+def _take(document: Document, read: Read) -> Iterator[FileProblem]:
+    problems: list[FileProblem] = []
+    for node in tried(problems, _resources, document.root) or ():
+        try:
+            _resource(node, read, problems)
+        except FileProblem as problem:
+            problems.append(problem)
+    yield from problems
+
+
+FORM = DocumentForm("Strimzi's KafkaTopic and KafkaUser", _owns, _take)
+
+
+def _resources(root: Node) -> list[Node]:
+    """Return the resources of a document: of a list, as kubectl prints one, its items."""
+    parts = root.named()
+    return parts["items"].items() if parts["kind"].text().endswith("List") and "items" in parts else [root]
+
+
+def _resource(node: Node, read: Read, problems: list[FileProblem]) -> None:
+    parts = node.named()
+    kind = parts["kind"].text() if "kind" in parts else ""
+    version = parts["apiVersion"].text() if "apiVersion" in parts else ""
+    if version.partition("/")[0] != GROUP or kind not in _KINDS:
+        read.notes.append(node.problem(f"kind {kind[:80] or '?'} is left out", f"{' and '.join(_KINDS)} are read"))
+        return
+    if version not in _VERSIONS:
+        parts["apiVersion"].fail(f"{version[:80]} is not known", f"known here: {', '.join(_VERSIONS)}")
+    problems += node.unknown(_TOP)
+    if "metadata" not in parts:
+        node.fail("metadata is missing", "add it, with a name")
+    metadata = parts["metadata"].named()
+    if "name" not in metadata:
+        parts["metadata"].fail("name is missing", "add it")
+    name = shown(metadata["name"])
+    annotations = metadata["annotations"].named() if "annotations" in metadata else {}
+    if _MANAGED in annotations and annotations[_MANAGED].text().lower() == "false":
+        read.notes.append(node.problem(f"{kind} {name} is left out", f"it has {_MANAGED}: false"))
+        return
+    labels = metadata["labels"].named() if "labels" in metadata else {}
+    part = read.of_cluster(shown(labels[CLUSTER_LABEL]) if CLUSTER_LABEL in labels else "")
+    spec = parts["spec"] if "spec" in parts and not parts["spec"].is_null else None
+    _KINDS[kind](name, node, spec, part, read, problems)
+
+
+def _topic(name: str, node: Node, spec: Node | None, part: Read, _read: Read, problems: list[FileProblem]) -> None:
+    found = spec.named() if spec is not None else {}
+    if spec is not None:
+        problems += spec.unknown(("topicName", "partitions", "replicas", "config"))
+    topic = shown(found["topicName"]) if "topicName" in found else name
+    resource, source = topic_resource(topic), node.document.source
+    problems += part.begin(resource, f"topic {topic}", source, node.document.line(node.path))
+    partitions = tried(problems, count(1, _MOST_PARTITIONS), found.get("partitions"))
+    replicas = tried(problems, count(1, _MOST_REPLICAS), found.get("replicas"))
+    values = tried(problems, Node.named, found.get("config"))
+    configs = None
+    if values is not None:
+        texts = {key: tried(problems, config_value, each) for key, each in values.items()}
+        configs = {key: text for key, text in texts.items() if text is not None}
+        part.remember(resource, source, ((key, node.document.line(each.path)) for key, each in values.items()))
+    part.topics[topic] = WantedTopic(partitions, replicas, configs)
+
+
+def _user(name: str, node: Node, spec: Node | None, part: Read, read: Read, problems: list[FileProblem]) -> None:
+    if spec is None:
+        node.fail("spec is missing", "add it")
+    found = spec.named()
+    problems += spec.unknown(("userName", "authentication", "authorization", "quotas", "template"))
+    user = shown(found["userName"]) if "userName" in found else name
+    if "authentication" in found and _logs_in(found["authentication"], user, read) in _BY_CERTIFICATE:
+        user = f"{_CN}{user}"
+    for rule in tried(problems, _rules, found.get("authorization")) or ():
+        for acl in tried(problems, partial(_rule, user), rule) or ():
+            part.acls[acl] = None
+            part.places[acl, ""] = (node.document.source, node.document.line(rule.path))
+    if "quotas" in found:
+        _limits(found["quotas"], user, part, problems)
+
+
+_KINDS = {"KafkaTopic": _topic, "KafkaUser": _user}
+
+
+def _logs_in(node: Node, user: str, read: Read) -> str:
+    """Return how a user logs in; note what no file holds."""
+    found = node.fields(("type",), ("password",))
+    how = found["type"].choice((*_BY_CERTIFICATE, "scram-sha-512"))
+    by_hand = "kac scram --create sets one"
+    if "password" in found:
+        found["password"].fail(f"the password of {user} is in a Secret, which is not read", f"take it out: {by_hand}")
+    if how not in _BY_CERTIFICATE:
+        read.notes.append(
+            node.problem(f"the SCRAM-SHA-512 credential of {user} is left out: no file holds it", by_hand)
+        )
+    return how
+
+
+def _rules(node: Node) -> list[Node]:
+    found = node.fields(("type", "acls"))
+    found["type"].choice(("simple",))
+    return found["acls"].items()
+
+
+def _rule(user: str, node: Node) -> list[Acl]:
+    found = node.fields(("resource",), ("operations", "operation", "host", "type"))
+    resource = found["resource"].fields(("type",), ("name", "patternType"))
+    type_ = resource["type"].choice(_TYPES)
+    pattern = resource["patternType"].choice(_PATTERNS) if "patternType" in resource else "literal"
+    if "name" in resource:
+        name = shown(resource["name"])
+    elif type_ == "cluster":
+        name = CLUSTER_NAME
+    else:
+        found["resource"].fail("name is missing", "add it; * is every name")
+    permission = found["type"].choice(("allow", "deny")) if "type" in found else "allow"
+    host = shown(found["host"]) if "host" in found else "*"
+    if ("operations" in found) == ("operation" in found):
+        node.fail("operations is missing" if "operations" not in found else "operation and operations both stand here")
+    # Older files have one operation under its own name.
+    named = found["operations"].items() if "operations" in found else [found["operation"]]
+    acls = []
+    for each in named:
+        operation = _OPERATIONS[each.choice(_OPERATIONS)]
+        words = AclWords(
+            _TYPES[type_], name, _PATTERNS[pattern].name, f"{_PRINCIPAL}{user}", host, operation, permission
+        )
+        try:
+            acls.append(acl_of(words))
+        except ValueError as error:
+            node.fail(str(error))
+    return acls
+
+
+def _limits(node: Node, user: str, part: Read, problems: list[FileProblem]) -> None:
+    found = node.named()
+    problems += node.unknown(_QUOTAS)
+    entity = QuotaEntity.of({USER: user})
+    problems += part.begin(entity, f"the quota of user {user}", node.document.source, node.document.line(node.path))
+    limits = {key: tried(problems, partial(_limit, key), found.get(word)) for word, key in _QUOTAS.items()}
+    lines = ((key, node.document.line(found[word].path)) for word, key in _QUOTAS.items() if word in found)
+    part.remember(entity, node.document.source, lines)
+    part.quotas[entity] = {key: limit for key, limit in limits.items() if limit is not None}
+    part.partial.add(entity)
+
+
+def _limit(key: str, node: Node) -> float:
+    text = node.text()
+    if not has_number_form(text):
+        node.fail(f"{text[:40]!r} is no number", "write it without a unit")
+    try:
+        return parse_quota(key, text)
+    except ValueError as error:
+        node.fail(str(error))
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+_NAME_PART = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+_NAME = re.compile(rf"{_NAME_PART}(?:\.{_NAME_PART})*")
+_LONGEST_NAME = 253
+"""Characters of a name in Kubernetes (a DNS subdomain)."""
+_LABEL = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_MOST_INTEGER = 2**31 - 1
+"""The largest quota: all but the mutation rate are Java's int."""
+_TYPE_WORDS = {kafka: word for word, kafka in _TYPES.items()}
+_PATTERN_WORDS = {kafka: word for word, kafka in _PATTERNS.items()}
+_OPERATION_WORDS = {kafka: word for word, kafka in _OPERATIONS.items()}
+_DIGEST = 8
+_NOTHING = ["---", "apiVersion: v1", "kind: List", "items: []"]
+
+
+class Written(Struct, frozen=True):
+    """What was written. text: the YAML, a document for each topic and user. left_out: what Strimzi's resources can't
+    say, a line each.
+    """
+
+    text: str
+    left_out: tuple[str, ...]
+
+
+def is_label(text: str) -> bool:
+    """Return whether a text can be a label's value."""
+    return _LABEL.fullmatch(text) is not None
+
+
+def strimzi_text(wanted: Wanted, title: str, label: str | None, unread: Iterable[str] = ()) -> Written:
+    """Return a wanted state as Strimzi's resources. What is read back from them differs in nothing that they can say.
+
+    Args:
+        title: a comment on the first line.
+        label: the value of the label `CLUSTER_LABEL`; None for none.
+        unread: parts that were not read as a whole; they are named in comments.
+    """
+    left_out: list[str] = []
+    documents = [*_topics(wanted.topics, label, left_out), *_users(wanted, label, left_out)] or [_NOTHING]
+    if wanted.configs:
+        kinds = sorted({resource.type.entity.spoken for resource in wanted.configs})
+        left_out.append(f"configs of {', '.join(kinds)}: Strimzi has no resource for them")
+    unknown = (f"unknown {part}: they could not be read" for part in unread)
+    comments = [f"# {clean(line)}" for line in (title, *unknown, *(f"left out: {each}" for each in left_out))]
+    return Written(
+        "\n".join([*comments, *(line for document in documents for line in document)]) + "\n", tuple(left_out)
+    )
+
+
+def _topics(topics: Mapping[str, WantedTopic], label: str | None, left_out: list[str]) -> Iterator[list[str]]:
+    taken: set[str] = set()
+    for topic in sorted(topics, key=lambda name: (not _is_name(name), name)):
+        if not topic or not topic.isprintable():
+            left_out.append(f"topic {names.spoken(topic)}: its name has a character that does not show itself")
+            continue
+        wanted, name = topics[topic], _name_for(topic, taken)
+        spec = [f"  topicName: {quoted(topic)}"] if name != topic else []
+        counts = {"partitions": wanted.partitions, "replicas": wanted.replication}
+        spec += [f"  {key}: {value}" for key, value in counts.items() if value is not None]
+        configs = wanted.configs
+        if configs is not None and (odd := [key for key, value in configs.items() if not _shows(key, value)]):
+            left_out.append(f"configs of topic {clean(topic)}: {clean(odd[0])} is secret, or does not show itself")
+        elif configs:
+            spec += ["  config:", *(f"    {key_text(key)}: {quoted(str(configs[key]))}" for key in sorted(configs))]
+        elif configs is not None:
+            spec.append("  config: {}")
+        yield _document("KafkaTopic", name, label, spec)
+
+
+def _shows(key: str, value: object) -> bool:
+    return key.isprintable() and bool(key) and isinstance(value, str) and value.isprintable()
+
+
+def _users(wanted: Wanted, label: str | None, left_out: list[str]) -> Iterator[list[str]]:
+    rules: dict[str, list[Acl]] = {}
+    for acl in sorted(wanted.acls):
+        user = acl.principal.removeprefix(_PRINCIPAL)
+        if user == acl.principal or user == "*" or not _is_rule(acl) or not _shows(user, user):
+            left_out.append(f"ACL {names.acl(acl)}")
+        else:
+            rules.setdefault(user, []).append(acl)
+    limits: dict[str, dict[str, float]] = {}
+    for entity, values in sorted(wanted.quotas.items(), key=lambda each: repr(each[0])):
+        user = entity[0].name or ""
+        if [part.type for part in entity] != [USER] or not _shows(user, user):
+            left_out.append(f"quota of {names.quota_entity(entity)}")
+            continue
+        said = {key: value for key, value in values.items() if _can_say(key, value)}
+        left_out += [f"quota of {names.quota_entity(entity)}: {clean(key)}" for key in values if key not in said]
+        if said:
+            limits[user] = said
+    taken: set[str] = set()
+    for user in sorted({*rules, *limits}, key=lambda user: (not _is_name(user), user)):
+        yield _user_document(user, rules.get(user, []), limits.get(user, {}), label, taken)
+
+
+def _user_document(
+    user: str, rules: list[Acl], limits: Mapping[str, float], label: str | None, taken: set[str]
+) -> list[str]:
+    bare = user.removeprefix(_CN)
+    # Of several parts of a distinguished name the operator would take the first alone.
+    by_certificate = bare != user and bool(bare) and not {",", "="} & set(bare)
+    named = bare if by_certificate else user
+    name = _name_for(named, taken)
+    spec = [f"  userName: {quoted(named)}"] if name != named else []
+    spec += ["  authentication:", "    type: tls-external"] if by_certificate else []
+    if rules:
+        spec += ["  authorization:", "    type: simple", "    acls:"]
+    for acl in rules:
+        spec += ["      - resource:", f"          type: {_TYPE_WORDS[acl.resource_type.name]}"]
+        if acl.resource_type.name != "CLUSTER":
+            spec.append(f"          name: {quoted(acl.resource_name)}")
+        spec.append(f"          patternType: {_PATTERN_WORDS[acl.pattern_type]}")
+        spec += [f"        operations: [{_OPERATION_WORDS[acl.operation.name]}]"]
+        spec += [f"        type: {acl.permission.name.lower()}", f"        host: {quoted(acl.host)}"]
+    if limits:
+        words = {word: key for word, key in _QUOTAS.items() if key in limits}
+        spec += ["  quotas:", *(f"    {word}: {number_text(limits[key])}" for word, key in words.items())]
+    return _document("KafkaUser", name, label, spec)
+
+
+def _document(kind: str, name: str, label: str | None, spec: list[str]) -> list[str]:
+    labels = [] if label is None else ["  labels:", f"    {CLUSTER_LABEL}: {quoted(label)}"]
+    head = ["---", f"apiVersion: {_VERSION}", f"kind: {kind}", "metadata:", f"  name: {key_text(name)}", *labels]
+    return [*head, "spec:", *spec] if spec else [*head, "spec: {}"]
+
+
+def _is_rule(acl: Acl) -> bool:
+    return (
+        acl.resource_type.name in _TYPE_WORDS
+        and (acl.resource_type.name != "CLUSTER" or acl.resource_name == CLUSTER_NAME)
+        and acl.pattern_type in _PATTERN_WORDS
+        and acl.operation.name in _OPERATION_WORDS
+        and acl.permission.name in ("ALLOW", "DENY")
+        and _shows(acl.resource_name, acl.host)
+        and bool(acl.host)
+    )
+
+
+def _can_say(key: str, value: float) -> bool:
+    if key not in _QUOTAS.values():
+        return False
+    if key != "controller_mutation_rate" and not (value.is_integer() and value <= _MOST_INTEGER):
+        return False
+    try:
+        return parse_quota(key, number_text(value)) == value
+    except ValueError:
+        return False
+
+
+def _is_name(text: str) -> bool:
+    return len(text) <= _LONGEST_NAME and _NAME.fullmatch(text) is not None
+
+
+def _name_for(text: str, taken: set[str]) -> str:
+    """Return a name that Kubernetes accepts and none has yet: the text itself where it is one."""
+    name = text
+    if not _is_name(text):
+        digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        # What is no letter, digit or hyphen, and a hyphen at an end, would be no name.
+        plain = re.sub(r"[^a-z0-9-]+", "-", text.lower())[: _LONGEST_NAME - len(digest) - 1].strip("-")
+        name, length = text, _DIGEST
+        while name == text or name in taken:
+            name, length = f"{plain}-{digest[:length]}".lstrip("-"), length + _DIGEST
+    taken.add(name)
+    return name

@@ -1,0 +1,82 @@
+"""topicctl's topics.
+
+Fields, and that settings which a file does not name stay as they are: segmentio/topicctl, pkg/config/topic.go and
+settings.go, and its examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from console.files.foreign_form import DocumentForm, config_value, count, shown, tried
+from console.files.read import Read
+from console.files.wanted import WantedTopic
+from console.model.config import topic_resource
+from console.model.yaml_places import Document, FileProblem, Node
+
+_META = ("name", "cluster", "region", "environment", "description", "labels", "consumers")
+_SPEC = ("partitions", "replicationFactor", "retentionMinutes", "settings", "placement", "migration")
+_OTHERS = {"acls": "ACLs", "bootstrapAddrs": "a cluster", "authentication": "a user"}
+"""What a file of another kind has in its spec."""
+_RETENTION = "retention.ms"
+_MS_PER_MINUTE = 60_000
+_ANYWHERE = "any"
+_MOST_MINUTES = (2**63 - 1) // _MS_PER_MINUTE
+
+
+def _owns(data: Any) -> bool:
+    return isinstance(data, dict) and all(isinstance(data.get(key), dict) for key in ("meta", "spec"))
+
+
+def _take(document: Document, read: Read) -> Iterator[FileProblem]:
+    problems: list[FileProblem] = []
+    try:
+        _topic(document.root, read, problems)
+    except FileProblem as problem:
+        problems.append(problem)
+    yield from problems
+
+
+FORM = DocumentForm("topicctl's topics", _owns, _take)
+
+
+def _topic(root: Node, read: Read, problems: list[FileProblem]) -> None:
+    document = root.document
+    parts = root.named()
+    meta, spec = parts["meta"].named(), parts["spec"].named()
+    for key, what in _OTHERS.items():
+        if key in spec:
+            read.notes.append(spec[key].problem(f"topicctl's file of {what} is left out", "its topics are read"))
+            return
+    problems += [*root.unknown(("meta", "spec")), *parts["meta"].unknown(_META), *parts["spec"].unknown(_SPEC)]
+    if "name" not in meta:
+        parts["meta"].fail("name is missing", "add it")
+    topic = shown(meta["name"])
+    part = read.of_cluster(shown(meta["cluster"]) if "cluster" in meta else "")
+    resource = topic_resource(topic)
+    problems += part.begin(resource, f"topic {topic}", document.source, document.line(meta["name"].path))
+    partitions = tried(problems, count(1, 1_000_000), spec.get("partitions"))
+    replication = tried(problems, count(1, 10_000), spec.get("replicationFactor"))
+    settings = tried(problems, Node.named, spec.get("settings")) or {}
+    texts = {key: tried(problems, config_value, each) for key, each in settings.items()}
+    lines = {key: document.line(each.path) for key, each in settings.items()}
+    minutes = tried(problems, count(0, _MOST_MINUTES), spec.get("retentionMinutes"))
+    if minutes:
+        if _RETENTION in settings:
+            problems.append(settings[_RETENTION].problem(f"retentionMinutes says {_RETENTION} too", "keep one of them"))
+        texts[_RETENTION] = str(minutes * _MS_PER_MINUTE)
+        lines[_RETENTION] = document.line(spec["retentionMinutes"].path)
+    part.remember(resource, document.source, lines.items())
+    part.partial.add(resource)
+    configs = {key: text for key, text in texts.items() if text is not None}
+    part.topics[topic] = WantedTopic(partitions, replication, configs or None)
+    _note_placement(spec.get("placement"), topic, read, problems)
+
+
+def _note_placement(placement: Node | None, topic: str, read: Read, problems: list[FileProblem]) -> None:
+    found = tried(problems, Node.named, placement)
+    strategy = tried(problems, shown, (found or {}).get("strategy"))
+    if placement is not None and strategy not in (None, _ANYWHERE):
+        hint = f"kac moves topic {topic} to ID[,ID…] moves replicas"
+        read.notes.append(placement.problem(f"placement {strategy} of topic {topic} is not compared", hint))

@@ -1,0 +1,119 @@
+"""What files want, with the file and line of each part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from console.files.wanted import Value, Wanted, WantedTopic
+from console.model.acl import Acl
+from console.model.changes import Target
+from console.model.config import ConfigResource
+from console.model.quota import QuotaEntity
+from console.model.yaml_places import FileProblem, FileProblems
+from console.operations.goals import Reassign
+
+
+@dataclass
+class Read:
+    """What files want. places: file and line of entities (key ``""``) and of their keys.
+
+    partial: entities of which the file names some keys, and says nothing of the others. reassign: what a file of
+    kafka-reassign-partitions wants, and its place. notes: what is left out, and why; it keeps nothing from being done.
+    clusters: by the name that a file has for its cluster, what such files want; the rest is for any cluster. cluster:
+    that name, of what is wanted of one cluster (`for_cluster`).
+    """
+
+    topics: dict[str, WantedTopic] = field(default_factory=dict)
+    configs: dict[ConfigResource, Mapping[str, Value]] = field(default_factory=dict)
+    quotas: dict[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
+    acls: dict[Acl, None] = field(default_factory=dict)
+    places: dict[tuple[Target, str], tuple[str, int]] = field(default_factory=dict)
+    partial: set[Target] = field(default_factory=set)
+    reassign: tuple[Reassign, str, int] | None = None
+    notes: list[FileProblem] = field(default_factory=list)
+    clusters: dict[str, Read] = field(default_factory=dict)
+    cluster: str = ""
+
+    @property
+    def wanted(self) -> Wanted:
+        """The wanted state."""
+        return Wanted(self.topics, self.configs, self.quotas, frozenset(self.acls), frozenset(self.partial))
+
+    def place(self, target: Target, key: str = "") -> tuple[str, int | None]:
+        """Return the file and line (from 1) of an entity's key, or of the entity; ``("", None)`` for what no file
+        holds.
+        """
+        return self.places.get((target, key)) or self.places.get((target, "")) or ("", None)
+
+    def of_cluster(self, name: str) -> Read:
+        """Return the part of a cluster; the whole for ``""``."""
+        return self.clusters.setdefault(name, Read()) if name else self
+
+    def begin(self, target: Target, name: str, source: str, line: int) -> Iterator[FileProblem]:
+        """Record the place of an entity; yield a problem if it has one already.
+
+        Args:
+            name: the entity, for messages.
+            line: from 1.
+        """
+        before = self.places.get((target, ""))
+        if before is not None:
+            yield FileProblem(source, line, f"{name} stands in {before[0]}:{before[1]} too", "let it stand once")
+        self.places[target, ""] = (source, line)
+
+    def remember(self, target: Target, source: str, lines: Iterable[tuple[str, int]]) -> None:
+        """Record the lines of an entity's keys."""
+        for key, line in lines:
+            self.places[target, key] = (source, line)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it wants nothing that can be compared."""
+        return not (self.topics or self.configs or self.quotas or self.acls)
+
+
+def for_cluster(read: Read, given: str | None) -> Read:
+    """Return what is wanted of one cluster.
+
+    Args:
+        given: the context that the operator names, None where they name none. Of files for several clusters, those
+            with that name are taken.
+
+    Raises:
+        FileProblems: the files are for several clusters, and nothing says which is meant; or an entity stands in a
+            file for this cluster and in one for any.
+    """
+    if not read.clusters:
+        return read
+    names = sorted(read.clusters)
+    if given not in names and len(names) > 1:
+        source, line = next(iter(read.clusters[names[1]].places.values()), ("the files", 0))
+        raise FileProblems(
+            [FileProblem(source, line, f"the files are for clusters {', '.join(names)}", "--context NAME says which")]
+        )
+    name = given if given is not None and given in names else names[0]
+    part = read.clusters[name]
+    problems = [
+        FileProblem(*place, f"it stands in {read.places[key][0]}:{read.places[key][1]} too", "let it stand once")
+        for key, place in part.places.items()
+        if key in read.places and not key[1] and key[0] not in part.acls
+    ]
+    if problems:
+        raise FileProblems(problems)
+    others = tuple(
+        FileProblem(*next(iter(read.clusters[other].places.values())), f"it is for cluster {other}", "left out")
+        for other in names
+        if other != name and read.clusters[other].places
+    )
+    return Read(
+        {**read.topics, **part.topics},
+        {**read.configs, **part.configs},
+        {**read.quotas, **part.quotas},
+        {**read.acls, **part.acls},
+        {**read.places, **part.places},
+        read.partial | part.partial,
+        read.reassign,
+        [*read.notes, *part.notes, *others],
+        cluster=name,
+    )

@@ -1,0 +1,122 @@
+"""What kafka-acls --list and kafka-configs --describe print. That these are their lines, is tested on real brokers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from console.files.wanted import HIDDEN, WantedTopic
+from console.model.acl import Acl
+from console.model.codes import BROKER, GROUP, AclOperation, AclResourceType, PatternType, Permission
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, topic_resource
+from console.model.quota import QuotaEntity
+from tests.files.foreign.wishes import notes, problems, wanted
+
+ACLS = """\
+Current ACLs for resource `ResourcePattern(resourceType=TOPIC, name=orders, patternType=LITERAL)`: 
+ \t(principal=User:CN=a, OU=b, host=*, operation=READ, permissionType=ALLOW)
+\t(principal=User:bob, host=10.0.0.1, operation=DESCRIBE_CONFIGS, permissionType=DENY) 
+
+Current ACLs for resource `ResourcePattern(resourceType=CLUSTER, name=kafka-cluster, patternType=LITERAL)`: 
+ \t(principal=User:bob, host=*, operation=IDEMPOTENT_WRITE, permissionType=ALLOW) 
+
+"""  # noqa: W291 - as it is printed
+CONFIGS = """\
+Dynamic configs for topic orders are:
+  retention.ms=1000 sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:retention.ms=1000, DEFAULT_CONFIG:log.retention.hours=168}
+  leader.replication.throttled.replicas=0:1,1:2 sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:leader.replication.throttled.replicas=0:1,1:2}
+All configs for group billing are:
+  consumer.session.timeout.ms=50000 sensitive=false synonyms={DYNAMIC_GROUP_CONFIG:consumer.session.timeout.ms=50000}
+  consumer.heartbeat.interval.ms=5000 sensitive=false synonyms={DEFAULT_CONFIG:group.consumer.heartbeat.interval.ms=5000}
+Default configs for brokers in the cluster are:
+  log.cleaner.threads=2 sensitive=false synonyms={DYNAMIC_DEFAULT_BROKER_CONFIG:log.cleaner.threads=2}
+Dynamic configs for broker 1 are:
+  listener.name.a.ssl.key.password=null sensitive=true synonyms={DYNAMIC_BROKER_CONFIG:listener.name.a.ssl.key.password=null}
+Quota configs for user-principal 'al ice', the default client-id are consumer_byte_rate=2.0E7, producer_byte_rate=1024.5
+Quota configs for the default ip are connection_creation_rate=10.0
+SCRAM credential configs for user-principal 'alice' are SCRAM-SHA-256=iterations=8192
+"""  # noqa: E501 - as it is printed
+
+
+def test_acls(tmp_path: Path) -> None:
+    def acl(type_: str, name: str, principal: str, host: str, operation: str, permission: str) -> Acl:
+        return Acl(
+            AclResourceType.parse(type_),
+            name,
+            PatternType.parse("LITERAL"),
+            principal,
+            host,
+            AclOperation.parse(operation),
+            Permission.parse(permission),
+        )
+
+    assert list(wanted(tmp_path, ACLS).acls) == [
+        acl("TOPIC", "orders", "User:CN=a, OU=b", "*", "READ", "ALLOW"),
+        acl("TOPIC", "orders", "User:bob", "10.0.0.1", "DESCRIBE_CONFIGS", "DENY"),
+        acl("CLUSTER", "kafka-cluster", "User:bob", "*", "IDEMPOTENT_WRITE", "ALLOW"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("READ", "REED", "file:2: 'REED' is not one of "),
+        ("Type=TOPIC, name", "Type=TOPIC; name", "file:1: this is no line of kafka-acls --list; take it out"),
+        ("User:bob", "User:b\x1bob", "file:3: this is no line of kafka-acls --list"),
+        (
+            "`ResourcePattern(resourceType=TOPIC, name=orders, patternType=LITERAL)`",
+            "`Topic:orders`",
+            "file:1: this fo",
+        ),
+    ],
+)
+def test_acls_that_are_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert old in ACLS
+    assert problems(tmp_path, ACLS.replace(old, new, 1))[0].startswith(said)
+
+
+def test_configs(tmp_path: Path) -> None:
+    read = wanted(tmp_path, CONFIGS)
+    assert read.topics == {
+        "orders": WantedTopic(None, None, {"retention.ms": "1000", "leader.replication.throttled.replicas": "0:1,1:2"})
+    }
+    assert read.configs == {
+        ConfigResource(GROUP, "billing"): {"consumer.session.timeout.ms": "50000"},
+        CLUSTER_DEFAULT: {"log.cleaner.threads": "2"},
+        ConfigResource(BROKER, "1"): {"listener.name.a.ssl.key.password": HIDDEN},
+    }
+    assert read.quotas == {
+        QuotaEntity.of({"user": "al ice", "client-id": None}): {
+            "consumer_byte_rate": 2e7,
+            "producer_byte_rate": 1024.5,
+        },
+        QuotaEntity.of({"ip": None}): {"connection_creation_rate": 10.0},
+    }
+    assert read.partial == set()
+    assert read.place(topic_resource("orders"), "retention.ms")[1] == 2
+    assert notes(tmp_path, CONFIGS) == [
+        "file:13: the SCRAM credentials of alice are left out: no file holds one; kac scram --create sets one"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("  retention.ms=1000 ", "  retention.ms ", "file:2: this is no line of kafka-configs --describe; take it out"),
+        ("retention.ms=1000 ", "retention.ms=10\x0700 ", "file:2: the line has a character that does not show itself"),
+        ("broker 1", "broker one", "file:9: 'one' is no broker's id; write a number"),
+        ("2.0E7", "much", "file:11: consumer_byte_rate has no number; take it out"),
+        ("'al ice'", "'al' ice'", "file:11: no entity of a quota: "),
+        (
+            "Dynamic configs for topic orders are:",
+            "Configs for topic 'orders' are retention.ms=1",
+            "file:1: this form, with all on one line",
+        ),
+        ("group billing", "topic orders", "file:4: topic orders stands in "),
+    ],
+)
+def test_configs_that_are_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert old in CONFIGS
+    found = problems(tmp_path, CONFIGS.replace(old, new, 1))
+    assert any(each.startswith(said) for each in found), found

@@ -1,0 +1,30 @@
+"""What a text of another tool's form wants, as its readers say it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from console.files.read import Read, for_cluster
+from console.files.reading import read_files
+from console.model.yaml_places import FileProblems
+
+
+def wanted(folder: Path, text: str, context: str | None = None) -> Read:
+    """Read a file with this text."""
+    file = folder / "file.yaml"
+    file.write_text(text)
+    return for_cluster(read_files([str(file)]), context)
+
+
+def problems(folder: Path, text: str, context: str | None = None) -> list[str]:
+    """What is wrong with a file of this text, without its folder's name; nothing of it is wanted then."""
+    try:
+        wanted(folder, text, context)
+    except FileProblems as found:
+        return [str(each).replace(f"{folder}/file.yaml", "file") for each in found.problems]
+    return []
+
+
+def notes(folder: Path, text: str) -> list[str]:
+    """What is said of a file of this text."""
+    return [str(each).replace(f"{folder}/file.yaml", "file") for each in wanted(folder, text).notes]
