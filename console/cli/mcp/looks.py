@@ -127,7 +127,7 @@ class Looks:
 
     async def events(self, seconds: float) -> Answered:
         """Return what changes in the cluster within so many seconds, and what is not watched."""
-        from console.present.events import data
+        from console.present.events import EVENTS
         from console.session.event_feed import EventFeed
         from console.session.reads_in_turn import Paces, ReadsInTurn, gaps
 
@@ -147,7 +147,7 @@ class Looks:
             await asyncio.gather(*work, return_exceptions=True)
         unwatched = [f"not watched: {each}" for each in gaps(session.snapshot, datetime.now(UTC))]
         unknown = [f"who made a change is not known: {feed.problem}"] if feed.problem else []
-        return Answered({"events": [data(each) for each in found]}, (*unwatched, *unknown))
+        return Answered({"events": [EVENTS.data(each) for each in found]}, (*unwatched, *unknown))
 
     async def history(self, entity: str | None, text: str, since: str | None, until: str | None) -> Answered:
         """Return what was changed from this host, by its journal, the latest first.

@@ -69,8 +69,9 @@ class Proposals:
             Refused, AdminError: as reads raise them.
         """
         from console.language.needs import needs_of_script
+        from console.plan.risks import risks
         from console.session.checking import checked
-        from console.session.plan_facts import judge
+        from console.session.plan_facts import read_for_risks
         from console.session.reading import read_needs
         from console.session.retention_reading import read_deletions
 
@@ -83,7 +84,8 @@ class Proposals:
             why = "; ".join(not_needed) or "it stages nothing"
             raise NotProposed(Failure("NO_CHANGE", why, "Nothing has to be changed."))
         session.replan(plan)
-        found = await judge(session, plan.staged)
+        facts = await read_for_risks(session, plan.staged)
+        found = await asyncio.to_thread(risks, plan.staged, session.snapshot, facts)
         deletions = await read_deletions(session)
         forecast = await asyncio.to_thread(_forecast, plan, session.snapshot, found, deletions)
         results = await checked(session.client, plan, session.snapshot)
