@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from console.contexts import Context
     from console.language.statements import Statement
     from console.model.changes import Outcome
+    from console.model.cluster import ClusterInfo
     from console.session.snapshot_reader import Client
 
 Statements = tuple[str, ...]
@@ -40,11 +41,13 @@ class Change(NamedTuple):
         texts: statements of the command language, which become one plan.
         ask: whether a plain yes is asked for first, unless --yes was given.
         then: shows how it went, and returns the exit code; None where the report says all of it.
+        of: the cluster that the statements follow from; no other one is changed. None where nothing was read of it.
     """
 
     texts: Statements
     ask: bool = False
     then: Callable[[Changed], Awaitable[int]] | None = None
+    of: ClusterInfo | None = None
 
 
 class Answers(NamedTuple):

@@ -17,6 +17,7 @@ from console.language.needs import needs_of_script
 from console.language.statements import EditStatement, QueryStatement, Statement
 from console.model.failure import sentences
 from console.model.secret import Secret
+from console.model.snapshot import with_cluster
 from console.present.failures import failure_text
 from console.present.text import clean
 from console.session.reading import read_needs
@@ -113,9 +114,10 @@ class NounCommand(Struct):
         async def carry(_command: Running, client: Client, context: Context) -> int | Change | Answers:
             if any(isinstance(each, QueryStatement) for each in statements):
                 return Answers(statements)
-            if await self._is_needless(client, context):
+            known = await self._looked(client, context)
+            if known is not None and self._is_needless(known):
                 return DONE
-            return Change(texts, ask=action in self.noun.destructive)
+            return Change(texts, ask=action in self.noun.destructive, of=known.cluster if known is not None else None)
 
         return carry
 
@@ -158,17 +160,20 @@ class NounCommand(Struct):
             return DENIED if is_denied(results) else DONE
         return DONE
 
-    async def _is_needless(self, client: Client, context: Context) -> bool:
-        """Return whether --if-exists or --if-not-exists makes the statement needless, and print it if so."""
-        if_exists, if_not = (getattr(self.given, name, False) for name in ("if_exists", "if_not_exists"))
-        if not (if_exists or if_not):
-            return False
-        topic = self.given.topic
+    async def _looked(self, client: Client, context: Context) -> Snapshot | None:
+        """Return what --if-exists and --if-not-exists depend on, None where neither is given."""
+        if not any(getattr(self.given, name, False) for name in ("if_exists", "if_not_exists")):
+            return None
         reader = SnapshotReader(client, context)
         await reader.read_cluster()  # whether another cluster has the topic says nothing
-        await reader.read_topics([topic])
-        exists = topic in reader.snapshot.topics
-        if (if_exists and not exists) or (if_not and exists):
+        await reader.read_topics([self.given.topic])
+        return reader.snapshot
+
+    def _is_needless(self, known: Snapshot) -> bool:
+        """Return whether --if-exists or --if-not-exists makes the statement needless, and print it if so."""
+        topic = self.given.topic
+        exists = topic in known.topics
+        if self.given.if_not_exists if exists else self.given.if_exists:
             self.complain(f"topic {topic} {'exists already' if exists else 'does not exist'}: nothing to do")
             return True
         return False
@@ -186,6 +191,9 @@ class NounCommand(Struct):
         from console.session.applying import check_plan
         from console.session.former_changes import former_lines
 
+        if change.of is not None:
+            cluster, at = change.of, session.clock.now()
+            session.learn(lambda snapshot: with_cluster(snapshot, cluster, at), "cluster")
         statements = parse("\n".join(change.texts))
         await read_needs(session, needs_of_script(statements))
         for line in await former_lines(session):

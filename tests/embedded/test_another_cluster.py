@@ -103,6 +103,15 @@ def test_no_command_changes_another_cluster_than_it_read(
     assert f"{B} answered at the addresses of cluster {A}" in said, said
 
 
+def test_what_exists_is_changed_on_the_cluster_that_was_asked(cluster: ThreadedCluster, kac: Kac) -> None:
+    """Whether there is the topic is asked before the statement's own reads."""
+    swapped_at(cluster, "metadata", 1)
+    ran = kac("topics", "--delete", "--topic", "orders", "--if-exists", "--yes")
+    assert ran.code == 1
+    assert f"{B} answered at the addresses of cluster {A}" in ran.complaints, ran
+    assert cluster.call(lambda c: "orders" in c.state.topics)
+
+
 def test_the_requests_after_the_swap_are_not_sent(cluster: ThreadedCluster, kac: Kac) -> None:
     """The first one was: its outcome stands, and is in the journal of its own cluster."""
     swapped_at(cluster, "create_topics", 2)

@@ -86,7 +86,7 @@ async def unregister(command: Running, client: Client, context: Context) -> int 
         missing = Failure("BROKER_ID_NOT_REGISTERED", f"Broker ID {number} is not currently registered", "")
         command.lines((), (exception(missing, own_text=True),))
         return FAILED
-    return Change((text,), then=partial(_unregistered, command, number))
+    return Change((text,), then=partial(_unregistered, command, number), of=cluster)
 
 
 async def _unregistered(command: Running, number: int, changed: Changed) -> int:
