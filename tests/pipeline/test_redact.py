@@ -19,13 +19,8 @@ def test_the_harmless_names_are_what_the_releases_define_now() -> None:
 
 def test_every_password_of_every_release_is_secret_behind_any_listener_too() -> None:
     passwords = set()
-    for release in definitions():
-        for section, entity_type in SECTIONS.items():
-            passwords |= {
-                (entity_type, name)
-                for name, definition in release.get(section, {}).items()
-                if definition["type"] == "PASSWORD"
-            }
+    for section, names in definitions().items():
+        passwords |= {(SECTIONS[section], name) for name, types in names.items() if "PASSWORD" in types}
     assert len(passwords) > 10
     for entity_type, name in passwords:
         assert is_secret(entity_type, name)

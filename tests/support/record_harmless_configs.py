@@ -1,17 +1,17 @@
 """Writes `console/pipeline/harmless_configs.json`: the configs that Kafka defines and never hides.
 
-``python -m tests.support.record_harmless_configs`` makes it from the definitions of all releases that are on record.
+``python -m tests.support.record_harmless_configs`` makes it from what the jars of all releases define, of which
+`defined_configs.json` has names and types.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from console.embedded.config_definitions import release_data
+from tests.support.kafka_jars import RELEASES
+from tests.support.record_config_definitions import ask_kafka
 
 ROOT = Path(__file__).parents[2]
 WRITTEN = ROOT / "console" / "pipeline" / "harmless_configs.json"
@@ -22,26 +22,56 @@ SECTIONS = {
     "group": "group",
     "client_metrics": "client-metrics",
 }
-"""Of a release's file -> the type that the history calls it."""
+"""What ConfigDefinitions.java calls a part -> the type that the history calls it."""
+DEFINED = Path(__file__).with_name("defined_configs.json")
+Defined = dict[str, dict[str, list[str]]]
+"""Section -> name -> the types that some release gives it, sorted."""
 
 
-def definitions() -> Iterator[dict[str, Any]]:
-    """Of each release that is on record, by section and name."""
-    for file in sorted((ROOT / "console" / "embedded" / "data").glob("kafka_*.json")):
-        yield release_data(file.stem.removeprefix("kafka_").replace("_", "."))
+def definitions() -> Defined:
+    """What some release defines, as it is kept."""
+    found: Defined = json.loads(DEFINED.read_text())
+    return found
+
+
+def defined_by(release: str) -> Defined:
+    """What a release defines, by its jars."""
+    told = json.loads(ask_kafka(release))
+    return {
+        section: {name: [definition["type"]] for name, definition in told.get(section, {}).items()}
+        for section in SECTIONS
+    }
 
 
 def harmless() -> dict[str, list[str]]:
     """Names by type, sorted: defined by some release, and a password in none."""
-    known: dict[str, set[str]] = {entity_type: set() for entity_type in SECTIONS.values()}
+    found: dict[str, set[str]] = {entity_type: set() for entity_type in SECTIONS.values()}
     passwords: dict[str, set[str]] = {entity_type: set() for entity_type in SECTIONS.values()}
-    for release in definitions():
-        for section, entity_type in SECTIONS.items():
-            for name, definition in release.get(section, {}).items():
-                known[entity_type].add(name)
-                if definition["type"] == "PASSWORD":
-                    passwords[entity_type].add(name)
-    return {entity_type: sorted(names - passwords[entity_type]) for entity_type, names in known.items()}
+    for section, names in definitions().items():
+        found[SECTIONS[section]].update(names)
+        passwords[SECTIONS[section]].update(name for name, types in names.items() if "PASSWORD" in types)
+    return {entity_type: sorted(names - passwords[entity_type]) for entity_type, names in found.items()}
+
+
+def together(releases: list[Defined]) -> Defined:
+    """What some of these releases defines."""
+    found: dict[str, dict[str, set[str]]] = {section: {} for section in SECTIONS}
+    for release in releases:
+        for section, names in release.items():
+            for name, types in names.items():
+                found[section].setdefault(name, set()).update(types)
+    return {section: {name: sorted(types) for name, types in sorted(names.items())} for section, names in found.items()}
+
+
+def as_lines(defined: Defined) -> str:
+    """A name with its types to a line."""
+    parts = (
+        f"{json.dumps(section)}: {{\n"
+        + ",\n".join(f"{json.dumps(name)}: {json.dumps(types)}" for name, types in names.items())
+        + "\n}"
+        for section, names in defined.items()
+    )
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def as_text(names: dict[str, list[str]]) -> str:
@@ -50,7 +80,8 @@ def as_text(names: dict[str, list[str]]) -> str:
 
 
 def main() -> int:
-    """Write the file."""
+    """Write both files."""
+    DEFINED.write_text(as_lines(together([defined_by(release) for release in RELEASES])))
     WRITTEN.write_text(as_text(harmless()))
     print(WRITTEN)
     return 0
