@@ -281,7 +281,7 @@ _DEDUPLICATED = frozenset({"create_partitions"})
 
 
 def not_controller(request: Any, found: Messages) -> Any | None:
-    """Return the response of a ZooKeeper broker that is not the controller and does not forward (KafkaApis of
+    """Return the response of a broker that is not the controller and does not forward (KafkaApis of
     2.8.2)."""
     if found.api in _WITHOUT_ITEMS:
         request = replace(request, topics=())

@@ -23,7 +23,6 @@ from console.embedded.config_alter import begin_configs
 from console.embedded.context import CloseConnection, Cluster, Session
 from console.embedded.faults import Fault, Faults
 from console.embedded.group_coordinator import drop_offsets_of_deleted_topics
-from console.embedded.profiles import PROFILES
 from console.embedded.replica_dirs import resume_copies
 from console.embedded.replicas import broker_back, broker_lost, resume_moves
 from console.embedded.request_pipeline import Counters, Dispatcher, RequestPipeline, advertised
@@ -218,12 +217,12 @@ class EmbeddedCluster(Cluster):
             StateFileError: the state file is unreadable.
         """
         spec = spec or ClusterSpec()
-        profile = PROFILES[spec.profile] if spec.profile is not None else None
+        profile = spec.profile
         if profile is not None:
             spec = replace(spec, versions=profile.release, proposals=False)
-        apis = advertised(
-            release(spec.versions), proposals=spec.proposals, only=profile.apis if profile is not None else None
-        )
+            apis = advertised(release(profile.release), proposals=False, only=profile.apis) | dict(profile.unserved)
+        else:
+            apis = advertised(release(spec.versions), proposals=spec.proposals)
         super().__init__(spec, clock or SystemClock(), spec.cluster_id or _cluster_id(), apis)
         self.counters = Counters()
         self.faults = Faults()
@@ -333,7 +332,6 @@ class EmbeddedCluster(Cluster):
         # Before the change is written: the broker itself never learns that it was fenced.
         self.propagation.stopped(broker_id)
         self.loggers.forget(broker_id)
-        self.reconfigured.discard(broker_id)
         broker_lost(self.state, broker_id)
         await self._listeners[broker_id].stop()
 

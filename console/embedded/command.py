@@ -125,8 +125,8 @@ def cluster_specs(options: argparse.Namespace) -> dict[str, ClusterSpec]:
         live=not options.still,
         state_file=options.state,
         propagation_delay=options.propagation_delay,
-        forwarding=False if options.no_forwarding else None,
-        profile=options.profile,
+        forwarding=not options.no_forwarding,
+        profile=PROFILES.get(options.profile),
     )
     return clusters_of(options.scenario, spec)
 

@@ -1,4 +1,4 @@
-"""AlterConfigs and IncrementalAlterConfigs: the rules of a KRaft broker and controller, and of a ZooKeeper broker."""
+"""AlterConfigs and IncrementalAlterConfigs: the rules of a broker and of its controller."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.config_changes import (
     BATCH_TOO_LARGE,
-    NO_PASSWORD_SECRET,
+    NODE_NOT_NUMBER,
     RESOURCE_TWICE,
     WRONG_BROKER,
     ConfigChange,
@@ -28,26 +28,18 @@ from console.embedded.config_changes import (
 )
 from console.embedded.config_definitions import (
     NOTHING,
-    PASSWORD,
     BrokerLayers,
     Definitions,
     checked_value,
     release_configs,
 )
-from console.embedded.config_describe import broker_number, check_is_own, describable_types, layers_of
-from console.embedded.config_rules import (
-    DividedByZero,
-    check_broker_values,
-    check_group,
-    check_topic,
-    inherited_configs,
-)
+from console.embedded.config_describe import check_is_own, describable_types, layers_of
+from console.embedded.config_rules import check_broker_values, check_group, check_topic, inherited_configs
 from console.embedded.context import Cluster, RequestContext
 from console.embedded.own_resources import own_resource
 from console.embedded.state import MAX_RECORDS
-from console.embedded.tables import Change
 from console.embedded.topics import is_legal, name_refusal
-from console.model.codes import BROKER, BROKER_LOGGER, GROUP, TOPIC
+from console.model.codes import BROKER, GROUP, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
 
 MIN_ISR = "min.insync.replicas"
@@ -63,12 +55,12 @@ def altered_results(
 
     AlterConfigs and IncrementalAlterConfigs have the same elements.
     """
-    altering = KraftAltering if context.cluster.release.kraft else ZooKeeperAltering
+    altering = Altering(context, validate_only=validate_only)
     return tuple(
         context.schema.AlterConfigsResourceResponse(
             error_code=code, error_message=message, resource_type=resource.type, resource_name=resource.name
         )
-        for resource, code, message in altering(context, validate_only=validate_only).alter(changes)
+        for resource, code, message in altering.alter(changes)
     )
 
 
@@ -77,8 +69,12 @@ _BROKERS_DECIDE_FROM = _RANGES_TOLD_FROM = (4, 4)
 the range of a group's value."""
 
 
-class _Altering:
-    """What both ways of answering a request need."""
+class Altering:
+    """Answers one request: the broker that was asked checks it, then the controller.
+
+    Each resource is changed as a whole or not at all, independently of the others. Only a change with too many records
+    fails them all (ConfigAdminManager, ControllerApis, ConfigurationControlManager).
+    """
 
     def __init__(self, context: RequestContext, *, validate_only: bool) -> None:
         self._context = context
@@ -90,15 +86,7 @@ class _Altering:
 
     def _check_is_own(self, name: str, wrong: str) -> None:
         """Check that a resource is this broker. wrong: the message for another broker's id."""
-        check_is_own(name, self._context.broker_id, wrong, self._messages.broker_not_number)
-
-
-class KraftAltering(_Altering):
-    """Answers one request as KRaft does: the broker that was asked checks it, then the controller.
-
-    Each resource is changed as a whole or not at all, independently of the others. Only a change with too many records
-    fails them all (ConfigAdminManager, ControllerApis, ConfigurationControlManager).
-    """
+        check_is_own(name, self._context.broker_id, wrong, NODE_NOT_NUMBER)
 
     def alter(self, changes: Sequence[ConfigChange]) -> list[ConfigOutcome]:
         """Return the results in the order of the changes."""
@@ -120,14 +108,12 @@ class KraftAltering(_Altering):
         """Check what the broker that was asked checks; it changes log levels itself. Raises ConfigProblem,
         ValueError."""
         resource, context = change.resource, self._context
-        check_operations(change.operations, self._messages)
+        check_operations(change.operations)
         if resource.type.entity.has_levels and not change.replaces:
             if not context.allowed("ALTER_CONFIGS"):
                 raise authorization_problem(resource, with_message=False)
             self._check_is_own(resource.name, self._messages.wrong_logger_broker)
-            alter_loggers(
-                self._cluster.loggers, context.broker_id, change.operations, self._messages, self._validate_only
-            )
+            alter_loggers(self._cluster.loggers, context.broker_id, change.operations, self._validate_only)
         elif resource.type == BROKER:
             if resource.name:
                 self._check_is_own(resource.name, WRONG_BROKER)
@@ -237,114 +223,6 @@ class KraftAltering(_Altering):
         return inherited_configs(self._configs, self._layers)
 
 
-_KNOWN = (TOPIC, BROKER, BROKER_LOGGER)
-WRONG_VALUE = -1000
-"""Marks an invalid value, until its message names the resource."""
-_PASSWORD_SECRET = "password.encoder.secret"  # noqa: S105 - a key's name
-
-
-class ZooKeeperAltering(_Altering):
-    """Answers one request as a broker with ZooKeeper does, without the controller (ZkAdminManager of 2.8)."""
-
-    def alter(self, changes: Sequence[ConfigChange]) -> list[ConfigOutcome]:
-        """Return the results by resource. Of a repeated resource the last change counts."""
-        unknown = next((change for change in changes if change.resource.type not in _KNOWN), None)
-        if unknown is not None:
-            message = "Unexpected resource type UNKNOWN"
-            return [ConfigOutcome(change.resource, ErrorCode.invalid_request, message) for change in changes]
-        # The broker collects the changes in a map, where a later change of a resource replaces the first.
-        last = {change.resource: change for change in changes}
-        return [self._altered(change) for change in last.values()]
-
-    def _altered(self, change: ConfigChange) -> ConfigOutcome:
-        resource = change.resource
-        outcome = outcome_of(resource, lambda: self._alter(change), WRONG_VALUE)
-        if outcome.code != WRONG_VALUE:
-            return outcome
-        message = self._messages.wrong_value.format(type=resource.type.name, name=resource.name, reason=outcome.message)
-        return ConfigOutcome(resource, ErrorCode.invalid_request, message)
-
-    def _alter(self, change: ConfigChange) -> None:
-        resource, context = change.resource, self._context
-        problem = authorization_problem(resource, with_message=False)
-        if not context.allowed("ALTER_CONFIGS", *problem.resource):
-            raise problem
-        if change.replaces:
-            if resource.type.entity.has_levels:
-                raise ConfigProblem(ErrorCode.invalid_request, self._messages.legacy_loggers)
-            if any(operation.value is None for operation in change.operations):
-                raise ConfigProblem(ErrorCode.unknown_server_error)
-        else:
-            check_operations(change.operations, self._messages)
-        if resource.type == TOPIC:
-            self._alter_topic(change)
-        elif resource.type == BROKER:
-            self._alter_broker(change)
-        else:
-            if resource.name:
-                self._check_is_own(resource.name, WRONG_BROKER)
-            alter_loggers(
-                self._cluster.loggers, context.broker_id, change.operations, self._messages, self._validate_only
-            )
-
-    def _alter_topic(self, change: ConfigChange) -> None:
-        resource = change.resource
-        if not change.replaces:
-            _check_path(resource.name)
-        now = {} if change.replaces else self._state.configs.get(resource, NOTHING)
-        values = altered_by_broker(change.operations, now, self._configs.topic, self._messages)
-        if resource.name not in self._state.topics:
-            raise ConfigProblem(ErrorCode.unknown_topic_or_partition, f"The topic '{resource.name}' does not exist.")
-        check_topic(self._configs, values, inherited_configs(self._configs, self._layers()))
-        self._write(change, values)
-
-    def _alter_broker(self, change: ConfigChange) -> None:
-        resource, own = change.resource, bool(change.resource.name)
-        if own:
-            self._check_is_own(resource.name, WRONG_BROKER)
-        now = {} if change.replaces else self._state.configs.get(resource, NOTHING)
-        values = altered_by_broker(change.operations, now, self._configs.broker, self._messages)
-        layers = self._layers()
-        try:
-            check_broker_values(layers, values, self._messages, own=own)
-        except DividedByZero:
-            # Kafka divides by a value of 0 before it has checked it; the exception reaches the client as an unknown
-            # error.
-            raise ConfigProblem(ErrorCode.unknown_server_error) from None
-        if own and not self._validate_only and self._has_passwords(values) and _PASSWORD_SECRET not in layers.static:
-            raise ValueError(NO_PASSWORD_SECRET)
-        self._write(change, values)
-
-    def _has_passwords(self, values: Mapping[str, str]) -> bool:
-        passwords = [key for key in self._configs.dynamic if self._configs.broker[key].type == PASSWORD]
-        return any(name.endswith(key) for name in values for key in passwords)
-
-    def _write(self, change: ConfigChange, values: Mapping[str, str]) -> None:
-        policy = self._cluster.spec.alter_config_policy
-        if policy is not None:
-            policy.validate(change.resource, {operation.key: operation.value for operation in change.operations})
-        if not self._validate_only:
-            self._state.replace_config(self._stored(change.resource), values)
-
-    @staticmethod
-    def _stored(resource: ConfigResource) -> ConfigResource:
-        """Return the resource with its id in canonical form: ``+1`` is broker 1."""
-        number = broker_number(resource.name) if resource.type == BROKER else None
-        return resource if number is None else ConfigResource(BROKER, str(number))
-
-    def _layers(self) -> BrokerLayers:
-        return layers_of(self._cluster, self._context.broker_id, self._state.view)
-
-
-def _check_path(topic: str) -> None:
-    """Check the path of a topic's configs as ZooKeeper does (PathUtils.validatePath). Raises ValueError."""
-    if not topic:
-        raise ValueError("Path must not end with / character")
-    if topic in (".", ".."):
-        path = f"/config/topics/{topic}"
-        raise ValueError(f'Invalid path string "{path}" caused by relative paths not allowed @{len(path) - 1}')
-
-
 def begin_configs(cluster: Cluster) -> None:
     """Check the configs of the brokers' files, and write the first configs. Raises ValueError.
 
@@ -355,8 +233,6 @@ def begin_configs(cluster: Cluster) -> None:
         if key in definitions:
             checked_value(definitions[key], value)
 
-    if not cluster.release.kraft:
-        cluster.state.subscribe(partial(_note_reconfigured, cluster))
     if cluster.state.features.get(ELR):
         cluster.state.alter_config(CLUSTER_DEFAULT, {MIN_ISR: cluster.spec.static_configs.get(MIN_ISR, "1")})
 
@@ -373,11 +249,3 @@ def take_min_isr_from_brokers(cluster: Cluster) -> None:
     for resource in [each for each in state.configs if each.type == BROKER and not each.is_cluster_default]:
         if MIN_ISR in state.configs[resource]:
             state.alter_config(resource, {MIN_ISR: None})
-
-
-def _note_reconfigured(cluster: Cluster, change: Change) -> None:
-    """Note brokers whose own configs changed since they started."""
-    if change.table != "configs" or not isinstance(change.key, ConfigResource) or change.key.type != BROKER:
-        return
-    number = broker_number(change.key.name)
-    cluster.reconfigured.update(cluster.state.brokers if number is None else [number])

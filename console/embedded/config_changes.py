@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from kio.schema.errors import ErrorCode
@@ -43,31 +43,21 @@ MALFORMED = (
 BATCH_TOO_LARGE = "Unable to perform excessively large batch operation."
 WRONG_BROKER = "Unexpected broker id, expected {own}, but received {name}"
 RESOURCE_TWICE = "Each resource must appear at most once."
-NO_PASSWORD_SECRET = "Password encoder secret not configured"  # noqa: S105 - a message
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigMessages:
     """Messages that differ between releases, each measured.
 
-    key_set: format of a set of keys. lists_as_written: APPEND does not check for duplicates. one_set: all keys of a set
-    have one order.
+    key_set: format of a set of keys. one_set: all keys of a set have one order.
     """
 
-    duplicate_keys: str
-    null_values: str
-    null_shown: str
     key_set: str
     security_key_set: str
     unknown_appended: str | None
-    broker_not_number: str
     wrong_logger_broker: str
-    log_levels: str
-    legacy_loggers: str
-    wrong_value: str
-    too_long: str | None = None
-    lists_as_written: bool = False
-    one_set: bool = False
+    too_long: str | None
+    one_set: bool
 
     def keys(self, names: Iterable[str], more: Iterable[str] = ()) -> str:
         """Return a set of keys as a message has it. more: keys that older brokers print after the others."""
@@ -79,46 +69,25 @@ class ConfigMessages:
         return self.security_key_set.format(", ".join(hash_order(names)))
 
 
-_3_7 = ConfigMessages(
-    duplicate_keys="Error due to duplicate config keys",
-    null_values="Null value not supported for : ",
-    null_shown="{key}",
-    key_set="Set({})",
-    security_key_set="HashSet({})",
-    unknown_appended=None,
-    broker_not_number="Node id must be an integer, but it is: {name}",
-    wrong_logger_broker="Unexpected node id. Expected {own}, but received {own}",
-    log_levels="DEBUG, ERROR, FATAL, INFO, TRACE, WARN",
-    legacy_loggers="Unknown resource type 8",
-    wrong_value="{reason}",
-)
-_4_1 = replace(
-    _3_7,
-    wrong_logger_broker="Unexpected node id. Expected {own}, but received {name}",
-    too_long="The configuration value cannot be added because it exceeds the maximum value size of 32767 bytes.",
-)
 _MESSAGES: Mapping[str, ConfigMessages] = {
-    "2.8": replace(
-        _3_7,
-        duplicate_keys="Error due to duplicate config keys : {keys}",
-        null_shown="{operation}:{key}",
-        broker_not_number="Broker id must be an integer, but it is: {name}",
-        wrong_logger_broker=WRONG_BROKER,
-        log_levels="TRACE, ERROR, INFO, FATAL, DEBUG, WARN",
-        legacy_loggers="AlterConfigs is deprecated and does not support the resource type BROKER_LOGGER",
-        wrong_value="Invalid config value for resource ConfigResource(type={type}, name='{name}'): {reason}",
-        lists_as_written=True,
+    "3.9": ConfigMessages(
+        key_set="Set({})",
+        security_key_set="HashSet({})",
+        unknown_appended=None,
+        wrong_logger_broker="Unexpected node id. Expected {own}, but received {own}",
+        too_long=None,
+        one_set=False,
     ),
-    "3.7": _3_7,
-    "4.1": _4_1,
-    "4.3": replace(
-        _4_1,
+    "4.4": ConfigMessages(
         key_set="[{}]",
-        one_set=True,
         security_key_set="[{}]",
         unknown_appended="Unknown config name: {key}",
+        wrong_logger_broker="Unexpected node id. Expected {own}, but received {name}",
+        too_long="The configuration value cannot be added because it exceeds the maximum value size of 32767 bytes.",
+        one_set=True,
     ),
 }
+NODE_NOT_NUMBER = "Node id must be an integer, but it is: {name}"
 
 
 def config_messages(release: str) -> ConfigMessages:
@@ -138,31 +107,24 @@ class Operation(NamedTuple):
     value: str | None
 
 
-def check_operations(operations: Iterable[Operation], texts: ConfigMessages) -> None:
+def check_operations(operations: Iterable[Operation]) -> None:
     """Check that no key is repeated or lacks a value. Raises ConfigProblem."""
     keys = [operation.key for operation in operations]
-    twice = [key for key in dict.fromkeys(keys) if keys.count(key) > 1]
-    if twice:
-        raise ConfigProblem(ErrorCode.invalid_request, texts.duplicate_keys.format(keys=",".join(twice)))
-    missing = [
-        texts.null_shown.format(operation=operation.code.name, key=operation.key)
-        for operation in operations
-        if operation.value is None and operation.code != DELETE
-    ]
+    if len(set(keys)) < len(keys):
+        raise ConfigProblem(ErrorCode.invalid_request, "Error due to duplicate config keys")
+    missing = [operation.key for operation in operations if operation.value is None and operation.code != DELETE]
     if missing:
-        separator = ", " if texts.null_shown == "{key}" else ","
-        raise ConfigProblem(ErrorCode.invalid_request, texts.null_values + separator.join(missing))
+        raise ConfigProblem(ErrorCode.invalid_request, f"Null value not supported for : {', '.join(missing)}")
 
 
 def altered_by_broker(
     operations: Iterable[Operation], now: Mapping[str, str], definitions: Definitions, texts: ConfigMessages
 ) -> dict[str, str]:
-    """Return the overrides after the operations, as a broker computes them
+    """Return the overrides after the operations, as a broker computes them to check them
     (ConfigAdminManager.prepareIncrementalConfigs).
 
-    With ZooKeeper these are stored; with KRaft they are only checked. Raises ConfigProblem.
+    Raises ConfigProblem.
     """
-    kraft = not texts.lists_as_written
     result = dict(now)
     for key, code, value in operations:
         if code == DELETE:
@@ -177,18 +139,13 @@ def altered_by_broker(
             given = value.split(",")
             if code == SUBTRACT:
                 parts = _without(old, given)
-            elif kraft:
-                # Since KRaft an empty list is no list with one empty entry, and a value that is there is not added
-                # twice.
+            else:
+                # An empty list is no list with one empty entry, and a value that is there is not added twice.
                 old = [part for part in old if part]
                 parts = old + [part for part in given if part not in old]
-            else:
-                parts = old + given
             result[key] = ",".join(parts)
-        elif kraft:
-            raise ConfigProblem(ErrorCode.invalid_request, f"Unknown operations type {int(code)}")
         else:
-            raise ConfigProblem(ErrorCode.unknown_server_error)
+            raise ConfigProblem(ErrorCode.invalid_request, f"Unknown operations type {int(code)}")
     return result
 
 
@@ -199,8 +156,9 @@ def _list_definition(key: str, code: AlterOp, definitions: Definitions, texts: C
             raise ConfigProblem(ErrorCode.unknown_server_error)
         raise ConfigProblem(ErrorCode.invalid_config, texts.unknown_appended.format(key=key))
     if not definition.is_list:
-        wrong = ErrorCode.invalid_request if texts.lists_as_written else ErrorCode.invalid_config
-        raise ConfigProblem(wrong, f"Config value {code.name.lower()} is not allowed for config key: {key}")
+        raise ConfigProblem(
+            ErrorCode.invalid_config, f"Config value {code.name.lower()} is not allowed for config key: {key}"
+        )
     return definition
 
 
@@ -305,7 +263,7 @@ def outcome_of(resource: ConfigResource, done: Callable[[], object], wrong_value
 
 
 ROOT = "root"
-LEVELS = frozenset({"DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN"})
+LEVELS = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
 """LogLevelConfig.VALID_LOG_LEVELS."""
 _CONFIGURED: Mapping[str, str] = {ROOT: "INFO", "kafka.request.logger": "WARN"}
 """Levels in the logging file."""
@@ -350,10 +308,8 @@ def _level(name: str, own: Mapping[str, str | None]) -> str:
     return own[ROOT] or "INFO"
 
 
-def alter_loggers(
-    loggers: Loggers, broker_id: int, operations: Iterable[Operation], texts: ConfigMessages, validate_only: bool
-) -> None:
-    """Change levels, all or none (RuntimeLoggerManager). Raises ConfigProblem, with ZooKeeper ValueError too."""
+def alter_loggers(loggers: Loggers, broker_id: int, operations: Iterable[Operation], validate_only: bool) -> None:
+    """Change levels, all or none (RuntimeLoggerManager). Raises ConfigProblem."""
     levels: dict[str, str | None] = {}
     for name, code, value in operations:
         if code in (APPEND, SUBTRACT):
@@ -363,19 +319,15 @@ def alter_loggers(
         if code not in (SET, DELETE):
             raise ConfigProblem(ErrorCode.unknown_server_error)
         if not loggers.exists(name):
-            raise _wrong(f"Logger {name} does not exist!", texts)
+            raise ConfigProblem(ErrorCode.invalid_config, f"Logger {name} does not exist!")
         if code == SET and value not in LEVELS:
-            raise _wrong(
+            raise ConfigProblem(
+                ErrorCode.invalid_config,
                 f"Cannot set the log level of {name} to {value} as it is not a supported log level. "
-                f"Valid log levels are {texts.log_levels}",
-                texts,
+                f"Valid log levels are {', '.join(LEVELS)}",
             )
         if code == DELETE and name == ROOT:
             raise ConfigProblem(ErrorCode.invalid_request, "Removing the log level of the root logger is not allowed")
         levels[name] = value if code == SET else None
     if not validate_only:
         loggers.change(broker_id, levels)
-
-
-def _wrong(message: str, texts: ConfigMessages) -> Exception:
-    return ValueError(message) if texts.lists_as_written else ConfigProblem(ErrorCode.invalid_config, message)

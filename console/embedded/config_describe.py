@@ -47,35 +47,28 @@ if TYPE_CHECKING:
 CONTROLLER_LISTENER = "CONTROLLER"
 _CONTROLLER_PORT = 10_000
 """Added to the broker's own port. Nothing listens there, and no client needs it."""
-_KRAFT_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-_ZOOKEEPER_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
+_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
 def broker_file(cluster: Cluster, broker_id: int) -> dict[str, str]:
     """Return the configs of a broker's server.properties."""
     spec, broker = cluster.spec, cluster.state.brokers[broker_id]
     own = f"{cluster.listener_name}://{broker.host}:{broker.port}"
+    voters = (f"{each.id}@{each.host}:{_controller_port(each.port)}" for each in cluster.state.brokers.values())
     file = {
-        "listeners": own,
+        "listeners": f"{own},{CONTROLLER_LISTENER}://{broker.host}:{_controller_port(broker.port)}",
         "advertised.listeners": own,
         "log.dirs": ",".join(broker.log_dirs),
         "broker.id": str(broker_id),
+        "node.id": str(broker_id),
+        "process.roles": "broker,controller",
+        "controller.listener.names": CONTROLLER_LISTENER,
+        "controller.quorum.voters": ",".join(voters),
     }
-    if cluster.release.kraft:
-        voters = (f"{each.id}@{each.host}:{_controller_port(each.port)}" for each in cluster.state.brokers.values())
-        file |= {
-            "node.id": str(broker_id),
-            "process.roles": "broker,controller",
-            "controller.listener.names": CONTROLLER_LISTENER,
-            "controller.quorum.voters": ",".join(voters),
-            "listeners": f"{own},{CONTROLLER_LISTENER}://{broker.host}:{_controller_port(broker.port)}",
-        }
-    else:
-        file["zookeeper.connect"] = "127.0.0.1:2181"
     if broker.rack is not None:
         file["broker.rack"] = broker.rack
     if spec.authorizer:
-        file["authorizer.class.name"] = _KRAFT_AUTHORIZER if cluster.release.kraft else _ZOOKEEPER_AUTHORIZER
+        file["authorizer.class.name"] = _AUTHORIZER
         file["super.users"] = ";".join(sorted(spec.super_users))
     if spec.sasl is not None:
         file["sasl.enabled.mechanisms"] = ",".join(cluster.mechanisms)
@@ -99,8 +92,6 @@ def layers_of(cluster: Cluster, broker_id: int, view: View) -> BrokerLayers:
     return BrokerLayers.of(release_configs(cluster.release.name), view, broker_id, broker_file(cluster, broker_id))
 
 
-_INTERNAL_HIDDEN_FROM = (3, 0)
-"""Older brokers describe internal keys too once any of their configs was changed (KafkaConfig.nonInternalValues)."""
 _NOT_NUMBER = "Broker id must be an integer, but it is: {name}"
 UNDOCUMENTED = ""
 """Documentation that is sent even if none is requested."""
@@ -121,8 +112,7 @@ def described_entries(cluster: Cluster, broker_id: int, resource: ConfigResource
         check_is_own(
             resource.name, broker_id, "Unexpected broker id, expected {own} or empty string, but received {name}"
         )
-        with_internal = cluster.release.number < _INTERNAL_HIDDEN_FROM and broker_id in cluster.reconfigured
-        return list(_broker_entries(layers, with_internal=with_internal))
+        return list(_broker_entries(layers))
     if resource.type.entity.has_levels:
         if not resource.name:
             raise ConfigProblem(ErrorCode.invalid_request, "Broker id must not be empty")
@@ -189,9 +179,9 @@ def topic_entries(layers: BrokerLayers, own: Mapping[str, str]) -> Iterator[Conf
         yield _entry(name, value, definition, synonyms, read_only=False)
 
 
-def _broker_entries(layers: BrokerLayers, *, with_internal: bool) -> Iterator[ConfigEntry]:
+def _broker_entries(layers: BrokerLayers) -> Iterator[ConfigEntry]:
     """Yield all defined keys, and others that are set."""
-    names = {name for name, definition in layers.configs.broker.items() if with_internal or not definition.internal}
+    names = {name for name, definition in layers.configs.broker.items() if not definition.internal}
     for _, values in layers.layers():
         names.update(values)
     for name in sorted(names):

@@ -109,9 +109,9 @@ class Cluster(ABC):
 
     spec: its specification. state: the controller's state. propagation: which changes each broker knows.
     forwarding: whether brokers forward requests to the controller. advertised: API key -> versions in ApiVersions.
-    authorizer: None without ACLs. loggers: log levels by broker. reconfigured: brokers whose own configs changed since
-    they started. mechanisms: enabled SASL mechanisms. copies: since when a replica (topic, partition, broker) copies,
-    Unix time, and for how many seconds. Everything belongs to the event loop that starts the cluster.
+    authorizer: None without ACLs. loggers: log levels by broker. mechanisms: enabled SASL mechanisms. copies: since
+    when a replica (topic, partition, broker) copies, Unix time, and for how many seconds. Everything belongs to the
+    event loop that starts the cluster.
     """
 
     def __init__(self, spec: ClusterSpec, clock: Clock, cluster_id: str, advertised: Mapping[int, Range]) -> None:
@@ -121,7 +121,7 @@ class Cluster(ABC):
         self.release = release(spec.versions)
         self.state = ClusterState(cluster_id, self.release, clock)
         self.propagation = Propagation(self.state, spec.propagation_delay)
-        self.forwarding = self.release.kraft if spec.forwarding is None else spec.forwarding
+        self.forwarding = spec.forwarding
         self.advertised = advertised
         self.listener_name = SASL_LISTENER if spec.sasl else BROKER_LISTENER
         self.mechanisms = enabled_mechanisms(spec.sasl)
@@ -129,7 +129,6 @@ class Cluster(ABC):
         self.throttling = Throttling()
         self.loggers = Loggers.of(self.release.name)
         self.producer_ids = count(_FIRST_PRODUCER_ID)
-        self.reconfigured: set[int] = set()
         self.copies: dict[tuple[str, int, int], tuple[float, float]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 

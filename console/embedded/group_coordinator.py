@@ -51,7 +51,6 @@ def ensure_topic(state: ClusterState, topic: str = GROUP_TOPIC) -> None:
     )
 
 
-_LOOKS_AT_INSTANCES_FROM = (3, 0)
 _READS_ITS_LOG_FROM = (4, 0)
 _INITIAL_DELAY = "group.initial.rebalance.delay.ms"
 _INITIAL_DELAY_DEFAULT = "3000"
@@ -76,8 +75,7 @@ def get_or_create_group(context: RequestContext, group_id: str) -> Group:
     groups = context.state.groups
     if group_id not in groups:
         delay = context.cluster.spec.static_configs.get(_INITIAL_DELAY, _INITIAL_DELAY_DEFAULT)
-        newer = context.cluster.release.number >= _LOOKS_AT_INSTANCES_FROM
-        groups[group_id] = Group(group_id, int(delay) / 1000, newer)
+        groups[group_id] = Group(group_id, int(delay) / 1000)
     return groups[group_id]
 
 

@@ -143,17 +143,15 @@ class Committed:
 class Group:
     """One group.
 
-    initial_delay: seconds for which an empty group waits for more members. looks_at_instances: whether an unknown
-    instance id makes its member unknown; Kafka 2.8 ignores it. pending: assigned member ids -> when they expire.
-    gathering: when a rebalance stops waiting for members. for_more: whether it waits for new members too, as a group's
-    first rebalance does. changed: set when `next_deadline` may have changed. watched: whether a task calls `pass_time`.
-    written: whether the coordinator's log has the group: it had assignments, or committed an offset. newer: what
-    groups of the other protocols have, None for a classic group.
+    initial_delay: seconds for which an empty group waits for more members. pending: assigned member ids -> when they
+    expire. gathering: when a rebalance stops waiting for members. for_more: whether it waits for new members too, as a
+    group's first rebalance does. changed: set when `next_deadline` may have changed. watched: whether a task calls
+    `pass_time`. written: whether the coordinator's log has the group: it had assignments, or committed an offset.
+    newer: what groups of the other protocols have, None for a classic group.
     """
 
     id: str
     initial_delay: float = 0.0
-    looks_at_instances: bool = True
     state: GroupState = GroupState.EMPTY
     generation: int = 0
     protocol_type: str | None = None
@@ -370,11 +368,9 @@ class Group:
         """Return why this is not a member, as an error code."""
         if instance_id is not None:
             member = self._static(instance_id)
-            if member is not None:
-                return 0 if member.id == member_id else ErrorCode.fenced_instance_id
-            # Kafka 2.8 ignores an unknown instance id here, and looks at the member id alone.
-            if self.looks_at_instances:
+            if member is None:
                 return ErrorCode.unknown_member_id
+            return 0 if member.id == member_id else ErrorCode.fenced_instance_id
         return 0 if member_id in self.members else ErrorCode.unknown_member_id
 
     def _static(self, instance_id: str | None) -> Member | None:

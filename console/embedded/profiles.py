@@ -3,31 +3,17 @@ otherwise. As public documents have them; a record for each, and nothing else in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from console.embedded.spec import Range
+from console.embedded.spec import Profile
 
-Answer = Callable[[Any], Any]
-"""Makes another answer of one."""
 _NOT_AUTHORIZED = 31
 """CLUSTER_AUTHORIZATION_FAILED."""
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """What a server is like to its clients. release: of Kafka, whose answers its own resemble. apis: kio's names of the
-    APIs that it has, with their versions; None for all of the release. refused: those that it has and answers with an
-    error. answers: how it answers otherwise, by API."""
-
-    release: str
-    apis: Mapping[str, Range] | None = None
-    refused: Mapping[str, int] = field(default_factory=dict)
-    answers: Mapping[str, Answer] = field(default_factory=dict)
-
-
-def _no_features(answer: Any) -> Any:
+def without_features(answer: Any) -> Any:
     """Remove the features: they are Kafka's own, no other server has its metadata.version."""
     if not hasattr(answer, "supported_features"):
         return answer
@@ -97,7 +83,7 @@ PROFILES: Mapping[str, Profile] = {
             "describe_transactions": (0, 0),
             "list_transactions": (0, 0),
         },
-        answers={"api_versions": _no_features, "describe_log_dirs": _bucket},
+        answers={"api_versions": without_features, "describe_log_dirs": _bucket},
     ),
     # A client's log of its ApiVersions (github.com/Azure/azure-event-hubs-for-kafka/issues/209 for keys 24 to 44,
     # github.com/MicrosoftDocs/azure-docs/issues/29970 for Produce and Fetch, Metadata up to version 5). Its groups are
@@ -128,7 +114,7 @@ PROFILES: Mapping[str, Profile] = {
             "create_partitions": (0, 1),
             "delete_groups": (0, 0),
         },
-        answers={"api_versions": _no_features, "describe_groups": _dead_groups},
+        answers={"api_versions": without_features, "describe_groups": _dead_groups},
     ),
     # kafka-broker-api-versions against a cluster (github.com/tchiotludo/akhq/pull/1113, keys 0 to 25;
     # github.com/segmentio/topicctl/issues/69: moves are listed and not made; github.com/provectus/kafka-ui/issues/3331:
@@ -167,7 +153,7 @@ PROFILES: Mapping[str, Profile] = {
             "list_partition_reassignments": (0, 0),
             "offset_delete": (0, 0),
         },
-        answers={"api_versions": _no_features},
+        answers={"api_versions": without_features},
     ),
     # It has Kafka's APIs; what concerns brokers is not the customer's, and is refused as a missing right
     # (github.com/kafbat/kafka-ui/issues/1809 and github.com/tchiotludo/akhq/issues/111 for the log directories).

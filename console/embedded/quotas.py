@@ -8,15 +8,12 @@ import ipaddress
 import math
 import socket
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
-from urllib.parse import quote
 
 from kio.schema.errors import ErrorCode
 
 from console.embedded.java import sized_hash_order
 from console.embedded.large_tables import LargeQuotas
-from console.embedded.spec import Release, since
 from console.embedded.tables import PastTable, Table, frozen
 from console.model.quota import (
     CLIENT_ID,
@@ -133,51 +130,19 @@ NOT_FINITE: Final = "Quota {key} must be a finite number"
 NOT_POSITIVE: Final = "Quota {key} must be greater than 0"
 VALUE_TOO_LARGE: Final = "Proposed value for {key} is too large for {article} {type}."
 FRACTION: Final = "{key} cannot be a fractional value."
-NOT_OF_TYPE: Final = "Configuration {key} must be a {type} value"
 ENTITY_TWICE: Final = "Ignoring duplicate entity ClientQuotaEntity(entries={{{entity}}})"
 TOO_MANY_QUOTAS: Final = "Request parameters do not satisfy the configured policy."
-
-
-@dataclass(frozen=True, slots=True)
-class QuotaMessages:
-    """Messages that differ between releases, each measured."""
-
-    mixed_entity: str
-    mixed_filter: str
-    empty_type: str
-    repeated_type: str
-    unknown_type: str
-
-
-_KRAFT = QuotaMessages(
-    mixed_entity="Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId",
-    mixed_filter="Invalid entity filter component combination. IP filter component should not be used with user or "
-    "clientId filter component.",
-    empty_type="Invalid empty entity type.",
-    repeated_type="Entity type {type} cannot appear more than once in the filter.",
-    unknown_type="Unsupported entity type {type}",
+MIXED_ENTITY: Final = "Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId"
+MIXED_FILTER: Final = (
+    "Invalid entity filter component combination. IP filter component should not be used with user or clientId filter "
+    "component."
 )
-_BY_RELEASE: Mapping[str, QuotaMessages] = {
-    "2.8": QuotaMessages(
-        mixed_entity="Invalid quota entity combination, IP entity should not be used with user/client ID entity.",
-        mixed_filter="Invalid entity filter component combination, IP filter component should not be used with user "
-        "or clientId filter component.",
-        empty_type="Unexpected empty filter component entity type",
-        repeated_type="Duplicate {short} filter component entity type",
-        unknown_type="Custom entity type '{type}' not supported",
-    ),
-    "3.7": _KRAFT,
-}
-
-
-def quota_messages(release: Release) -> QuotaMessages:
-    """Return the messages of a release."""
-    return since(_BY_RELEASE, release.name)
+EMPTY_TYPE: Final = "Invalid empty entity type."
+TYPE_TWICE: Final = "Entity type {type} cannot appear more than once in the filter."
+UNKNOWN_TYPE: Final = "Unsupported entity type {type}"
 
 
 _ENTITY_TYPES = (USER, CLIENT_ID, IP)
-_UNQUOTED = "-_.*"
-"""What org.apache.kafka.common.utils.Sanitizer does not escape, beside letters and digits."""
 
 
 def ordered_parts(parts: Iterable[tuple[str, str | None]]) -> dict[str, str | None]:
@@ -191,9 +156,8 @@ def shown_parts(parts: Mapping[str, str | None]) -> str:
     return ", ".join(f"{type_}={'null' if name is None else name}" for type_, name in parts.items())
 
 
-async def entity_problem(parts: Mapping[str, str | None], release: Release) -> str | None:
-    """Return why this entity can't have quotas, None if it can (ClientQuotaControlManager.validateEntity; before KRaft
-    ZkAdminManager)."""
+async def entity_problem(parts: Mapping[str, str | None]) -> str | None:
+    """Return why this entity can't have quotas, None if it can (ClientQuotaControlManager.validateEntity)."""
     if not parts:
         return EMPTY_ENTITY
     for type_, name in parts.items():
@@ -204,13 +168,9 @@ async def entity_problem(parts: Mapping[str, str | None], release: Release) -> s
     if IP not in parts:
         return None
     if len(parts) > 1:
-        return quota_messages(release).mixed_entity
+        return MIXED_ENTITY
     ip = parts[IP]
-    if ip is None:
-        return None
-    # ZooKeeper's brokers escape the name for a path first, so they refuse each IPv6 address.
-    host = ip if release.kraft else quote(ip, safe=_UNQUOTED).replace("*", "%2A")
-    return None if await _resolves(host) else NO_HOST.format(name=host)
+    return None if ip is None or await _resolves(ip) else NO_HOST.format(name=ip)
 
 
 async def _resolves(host: str) -> bool:
@@ -228,7 +188,6 @@ async def _resolves(host: str) -> bool:
 
 _TYPES = frozenset({USER, CLIENT_ID, IP})
 _MATCHES = {Match.EXACT: "EXACT", Match.DEFAULT: "DEFAULT", Match.ANY_NAME: "SPECIFIED"}
-_SHORT = {CLIENT_ID: "client"}
 
 _UNKNOWN_MATCH: Final = "Unknown match type {match}"
 _UNNAMED: Final = "Request specified MATCH_TYPE_EXACT, but set match string to null."
@@ -252,28 +211,22 @@ class Component(NamedTuple):
     name: str | None
 
 
-def parsed_filter(components: Sequence[Component], strict: bool, release: Release) -> QuotaFilter:
-    """Parse the filter of these components (ClientQuotasImage.describe; before KRaft ZkAdminManager). Raises
-    BadFilter."""
-    if not release.kraft:
-        _check_matches_alone(components)
-    messages = quota_messages(release)
+def parsed_filter(components: Sequence[Component], strict: bool) -> QuotaFilter:
+    """Parse the filter of these components (ClientQuotasImage.describe). Raises BadFilter."""
     seen: set[str] = set()
     for component in components:
         type_ = component.type
         if not type_:
-            raise BadFilter(ErrorCode.invalid_request, messages.empty_type)
+            raise BadFilter(ErrorCode.invalid_request, EMPTY_TYPE)
         if type_ in seen:
-            short = _SHORT.get(type_, type_)
-            raise BadFilter(ErrorCode.invalid_request, messages.repeated_type.format(type=type_, short=short))
+            raise BadFilter(ErrorCode.invalid_request, TYPE_TWICE.format(type=type_))
         if type_ not in _TYPES:
-            raise BadFilter(ErrorCode.unsupported_version, messages.unknown_type.format(type=type_))
-        if release.kraft:
-            _check_match(component)
+            raise BadFilter(ErrorCode.unsupported_version, UNKNOWN_TYPE.format(type=type_))
+        _check_match(component)
         seen.add(type_)
     # Limits of an address count connections, before there is a user; no entity has both.
     if IP in seen and len(seen) > 1:
-        raise BadFilter(ErrorCode.invalid_request, messages.mixed_filter)
+        raise BadFilter(ErrorCode.invalid_request, MIXED_FILTER)
     return QuotaFilter(tuple(QuotaMatch(c.type, Match(c.match), c.name) for c in components), strict)
 
 
@@ -284,13 +237,6 @@ def _check_match(component: Component) -> None:
         raise BadFilter(ErrorCode.invalid_request, _UNNAMED)
     if component.match != Match.EXACT and component.name is not None:
         raise BadFilter(ErrorCode.invalid_request, _NAMED.format(match=_MATCHES[Match(component.match)]))
-
-
-def _check_matches_alone(components: Sequence[Component]) -> None:
-    """Check what ZooKeeper's brokers check before anything else; they ignore a superfluous name."""
-    for component in components:
-        if component.match not in _MATCHES or (component.match == Match.EXACT and component.name is None):
-            raise BadFilter(ErrorCode.unknown_server_error, None)
 
 
 Changes = Mapping[str, float | None]
@@ -340,30 +286,6 @@ def checked_quotas(ops: Mapping[str, float | None], types: Container[str], *, fi
         if value is not None:
             check_quota(key, value, keys, finite=finite)
     return ops
-
-
-def checked_quotas_with_zookeeper(ops: Iterable[tuple[str, float | None]], types: Container[str]) -> Changes:
-    """Return the changes by the rules of ZkAdminManager: in the request's order, whole numbers rounded, negative ones
-    accepted."""
-    changes: dict[str, float | None] = {}
-    for key, value in ops:
-        if value is None:
-            changes[key] = None
-        elif key not in keys_of(types):
-            raise BadValue(UNKNOWN_KEY.format(key=key))
-        else:
-            changes[key] = _made_whole(key, value) if key in _WHOLE else value
-    return changes
-
-
-def _made_whole(key: str, value: float) -> float:
-    _, type_, largest = _WHOLE[key]
-    if math.isnan(value):
-        return 0.0
-    whole = float(int(value + _TOLERANCE)) if abs(value) <= largest else math.inf
-    if abs(whole - value) > _TOLERANCE or math.isinf(value):
-        raise BadValue(NOT_OF_TYPE.format(key=key, type=type_))
-    return whole
 
 
 def quota_records(changes: Changes, current: QuotaValues) -> Changes:

@@ -12,7 +12,7 @@ from kio.schema.errors import ErrorCode
 from console.embedded.config_rules import topic_config
 from console.embedded.context import Cluster
 from console.embedded.partitions import replica_bytes
-from console.embedded.refusals import DONE, Refusal, topic_messages
+from console.embedded.refusals import DONE, Refusal
 from console.embedded.state import ClusterState
 from console.embedded.tables import NO_LEADER, BrokerNode, Partition, Topic
 from console.model.config import broker_resource, topic_resource
@@ -205,81 +205,61 @@ def _bad(message: str) -> Refusal:
     return Refusal(ErrorCode.invalid_replica_assignment, message)
 
 
-def scala_list(kind: str, brokers: Sequence[int]) -> str:
-    """Return brokers as Scala prints a list of them: ``ArrayBuffer(1, 2)``."""
-    return f"{kind}({', '.join(map(str, brokers))})"
-
-
 def replicas_refusal(replicas: Replicas, state: ClusterState, before: int | None = None) -> Refusal | None:
-    """Return why KRaft's controller refuses one partition's replicas, None if it does not.
+    """Return why the controller refuses one partition's replicas, None if it does not.
 
     before: how many replicas the partitions before it have
     (ReplicationControlManager.validateManualPartitionAssignment).
     """
-    texts = topic_messages(state.release)
     if not replicas:
-        return _bad(texts.no_replicas)
+        return _bad("The manual partition assignment includes an empty replica list.")
     previous: int | None = None
     # In the order of their ids, as Kafka sorts them to find one that is named twice.
     for broker in sorted(replicas):
         if broker not in state.brokers:
-            return _bad(texts.unknown_broker.format(broker=broker))
+            return _bad(f"The manual partition assignment includes broker {broker}, but no such broker is registered.")
         if broker == previous:
-            return _bad(texts.broker_twice.format(broker=broker))
+            return _bad(f"The manual partition assignment includes the broker {broker} more than once.")
         previous = broker
     if before is not None and len(replicas) != before:
-        return _bad(texts.uneven.format(replicas=len(replicas), before=before))
+        return _bad(
+            f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is not "
+            f"consistent with previous partitions, which have {before} replica(s)."
+        )
     return None
 
 
-def _fenced(partition: int, replicas: Replicas, state: ClusterState, alive: Collection[int]) -> Refusal | None:
+def _fenced(partition: int, replicas: Replicas, alive: Collection[int]) -> Refusal | None:
     if any(broker in alive for broker in replicas):
         return None
-    return _bad(topic_messages(state.release).all_fenced.format(partition=partition))
+    return _bad(
+        f"All brokers specified in the manual partition assignment for partition {partition} are fenced or in "
+        "controlled shutdown."
+    )
 
 
 def new_topic_refusal(given: Sequence[tuple[int, Replicas]], state: ClusterState) -> Refusal | None:
     """Return why a new topic can't have these replicas, None if it can. given: partition number and replicas, in the
     request's order."""
-    if not state.release.kraft:
-        return _new_topic_with_zookeeper(given, state)
-    texts, alive = topic_messages(state.release), state.alive()
+    alive = state.alive()
     before: int | None = None
     numbers: set[int] = set()
     for number, replicas in given:
         if number in numbers:
-            return _bad(texts.partition_twice.format(partition=number))
+            return _bad(f"Found multiple manual partition assignments for partition {number}")
         numbers.add(number)
-        refusal = replicas_refusal(replicas, state, before) or _fenced(number, replicas, state, alive)
+        refusal = replicas_refusal(replicas, state, before) or _fenced(number, replicas, alive)
         if refusal is not None:
             return refusal
         before = len(replicas)
-    return None if numbers == set(range(len(numbers))) else _bad(texts.not_consecutive)
-
-
-def _new_topic_with_zookeeper(given: Sequence[tuple[int, Replicas]], state: ClusterState) -> Refusal | None:
-    """Check as AdminZkClient.validateTopicCreate, which accepts unknown brokers."""
-    parts = dict(given)
-    sizes = {len(replicas) for replicas in parts.values()}
-    if any(number < 0 for number in parts) and len(sizes) == 1:
-        # Kafka fails on the negative number with an exception of Java's, for which the protocol has no code.
-        return Refusal(ErrorCode.unknown_server_error)
-    if len(sizes) > 1:
-        return _bad("All partitions should have the same number of replicas")
-    if any(len(set(replicas)) != len(replicas) for replicas in parts.values()):
-        shown = ", ".join(f"{number} -> {scala_list('ArrayBuffer', replicas)}" for number, replicas in parts.items())
-        return _bad(f"Duplicate replica assignment found: HashMap({shown})")
-    if set(parts) != set(range(len(parts))):
-        return _bad(topic_messages(state.release).not_consecutive)
-    empty = next((number for number, replicas in parts.items() if not replicas), None)
-    return None if empty is None else _bad(f"Cannot have replication factor of 0 for partition id {empty}.")
+    if numbers != set(range(len(numbers))):
+        return _bad("partitions should be a consecutive 0-based integer sequence")
+    return None
 
 
 def more_partitions_refusal(given: Sequence[Replicas], first: int, before: int, state: ClusterState) -> Refusal | None:
     """Return why added partitions, from number `first` on, can't have these replicas. before: replicas of the topic's
     others."""
-    if not state.release.kraft:
-        return _more_with_zookeeper(given, first, before)
     alive = state.alive()
     for replicas in given:
         if (refusal := replicas_refusal(replicas, state, before)) is not None:
@@ -288,63 +268,16 @@ def more_partitions_refusal(given: Sequence[Replicas], first: int, before: int, 
         (
             refusal
             for number, replicas in enumerate(given, first)
-            if (refusal := _fenced(number, replicas, state, alive)) is not None
+            if (refusal := _fenced(number, replicas, alive)) is not None
         ),
         None,
     )
 
 
-def unknown_brokers_refusal(given: Sequence[Replicas], state: ClusterState) -> Refusal | None:
-    """Return the refusal of unknown brokers, which ZooKeeper checks before the number of assignments
-    (ZkAdminManager.createPartitions)."""
-    unknown = sorted({broker for replicas in given for broker in replicas} - set(state.alive()))
-    return _bad(f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}.") if unknown else None
-
-
-def _more_with_zookeeper(given: Sequence[Replicas], first: int, before: int) -> Refusal | None:
-    """Check as AdminZkClient.validateReplicaAssignment."""
-    uneven: list[tuple[int, int]] = []
-    for number, replicas in enumerate(given, first):
-        if not replicas:
-            return _bad(f"Cannot have replication factor of 0 for partition id {number}.")
-        if len(set(replicas)) != len(replicas):
-            listed = ", ".join(map(str, replicas))
-            return _bad(f"Duplicate brokers not allowed in replica assignment: {listed} for partition id {number}.")
-        if len(replicas) != before:
-            uneven.append((number, len(replicas)))
-    if not uneven:
-        return None
-    numbers, sizes = (", ".join(map(str, column)) for column in zip(*uneven, strict=True))
-    return _bad(
-        f"Inconsistent replication factor between partitions, partition 0 has {before} while partitions [{numbers}] "
-        f"have replication factors [{sizes}], respectively."
-    )
-
-
-def move_refusal(replicas: Replicas, now: Replicas, state: ClusterState) -> Refusal | None:
-    """Return why a partition can't move to these replicas, None if it can (with ZooKeeper: KafkaController)."""
-    if state.release.kraft:
-        return replicas_refusal(replicas, state)
-    if not replicas:
-        return _bad("Empty replica list specified in partition reassignment.")
-    if len(set(replicas)) != len(replicas):
-        listed = scala_list("ArrayBuffer", replicas)
-        return _bad(f"Duplicate replica ids in partition reassignment replica list: {listed}")
-    if any(broker < 0 for broker in replicas):
-        return _bad(f"Invalid broker id in replica list: {scala_list('ArrayBuffer', replicas)}")
-    alive = state.alive()
-    fresh = [broker for broker in replicas if broker not in now]
-    if any(broker not in alive for broker in fresh):
-        return _bad(
-            "Replica assignment has brokers that are not alive. Replica list: "
-            f"{scala_list('ArrayBuffer', fresh)}, live broker list: {scala_list('Set', alive)}"
-        )
-    return None
-
-
+_CORDONED_FROM = (4, 3)
 MOST_PARTITIONS = 100_000
-"""Most partitions of one topic in one request, where the release has no limit: a real broker would be busy
-for minutes."""
+"""Most partitions of one topic in a proposal's request, where Kafka has no limit: a real broker would be busy for
+minutes."""
 
 
 def place_replicas(
@@ -352,18 +285,22 @@ def place_replicas(
 ) -> tuple[tuple[int, ...], ...] | Refusal:
     """Return the replicas of each new partition, or why they can't be placed. The first replica is a live broker.
 
-    With KRaft fenced brokers get replicas too, but never the first (StripedReplicaPlacer; with ZooKeeper
-    AdminUtils.assignReplicasToBrokers).
+    Fenced brokers get replicas too, but never the first (StripedReplicaPlacer).
     """
     if partitions > MOST_PARTITIONS:
         message = f"{partitions} partitions are more than this cluster makes at once, which is {MOST_PARTITIONS}."
         return Refusal(ErrorCode.invalid_partitions, message)
     alive = state.alive()
-    # KRaft counts fenced brokers, too, so a topic can be created while brokers restart; ZooKeeper knows the live ones
-    # only.
-    brokers = tuple(sorted(state.brokers)) if state.release.kraft else alive
+    # Fenced brokers count, too, so a topic can be created while brokers restart.
+    brokers = tuple(sorted(state.brokers))
     if replication > len(brokers) or not alive:
-        message = topic_messages(state.release).too_few_brokers.format(wanted=replication, brokers=len(brokers))
+        cordoned = (
+            " or some brokers have all their log directories cordoned" if state.release.number >= _CORDONED_FROM else ""
+        )
+        message = (
+            f"Unable to replicate the partition {replication} time(s): The target replication factor of {replication} "
+            f"cannot be reached because only {len(brokers)} broker(s) are registered{cordoned}."
+        )
         return Refusal(ErrorCode.invalid_replication_factor, message)
     places = striped(brokers, partitions, replication, start)
     if len(alive) == len(brokers):
@@ -404,19 +341,18 @@ def start_move(
     state = cluster.state
     found = _found_partition(state, name, index)
     if isinstance(found, Refusal):
-        # ZooKeeper's controller checks for a move to cancel before it checks the partition.
-        return _nothing(state) if target is None and not state.release.kraft else found
+        return found
     topic, partition = found
     if target is None:
         if not is_moving(partition):
-            return _nothing(state)
-        if state.release.kraft and not _may_be_cancelled(cluster, name, partition):
+            return Refusal(ErrorCode.no_reassignment_in_progress)
+        if not _may_be_cancelled(cluster, name, partition):
             return Refusal(ErrorCode.invalid_replica_assignment, _UNCLEAN.format(name, index))
         _put(state, topic, index, cancelled(partition, state.alive()))
         return DONE
-    refusal = move_refusal(target, partition.replicas, state)
+    refusal = replicas_refusal(target, state)
     if refusal is None and not any_replication:
-        refusal = _replication_refusal(state, partition, target)
+        refusal = _replication_refusal(partition, target)
     if refusal is not None:
         return refusal
     moved = reassigned(partition, target, frozenset(state.alive()))
@@ -498,24 +434,20 @@ def _seconds(cluster: Cluster, name: str, size: int, replica: int) -> float:
 
 
 def _found_partition(state: ClusterState, name: str, index: int) -> tuple[Topic, Partition] | Refusal:
-    texts, topic = topic_messages(state.release), state.topics.get(name)
+    topic = state.topics.get(name)
     if topic is None:
-        return Refusal(ErrorCode.unknown_topic_or_partition, texts.move_unknown_topic.format(name=name))
+        return Refusal(ErrorCode.unknown_topic_or_partition, f"Unable to find a topic named {name}.")
     if not 0 <= index < len(topic.partitions):
-        message = texts.move_unknown_partition.format(name=name, partition=index)
+        message = f"Unable to find partition {name}:{index}."
         return Refusal(ErrorCode.unknown_topic_or_partition, message)
     return topic, topic.partitions[index]
 
 
-def _nothing(state: ClusterState) -> Refusal:
-    return Refusal(ErrorCode.no_reassignment_in_progress, topic_messages(state.release).move_none)
-
-
-def _replication_refusal(state: ClusterState, partition: Partition, target: Replicas) -> Refusal | None:
+def _replication_refusal(partition: Partition, target: Replicas) -> Refusal | None:
     now = len(set(partition.replicas) - set(partition.removing))
     if now == len(target):
         return None
-    message = topic_messages(state.release).move_replication.format(now=now, wanted=len(target))
+    message = f"The replication factor is changed from {now} to {len(target)}"
     return Refusal(ErrorCode.invalid_replication_factor, message)
 
 

@@ -36,9 +36,8 @@ from console.embedded.faults import (
     MoveController,
     Throttle,
 )
-from console.embedded.profiles import Profile
 from console.embedded.sasl import SaslFailure
-from console.embedded.spec import Range, Release
+from console.embedded.spec import Profile, Range, Release
 from console.embedded.throttling import Timed
 from console.wire.bounds_check import MalformedFrame
 from console.wire.frames import (
@@ -64,9 +63,6 @@ _BEFORE_AUTHENTICATION = (API_VERSIONS, _SASL_HANDSHAKE)
 _OLDEST_ADVERTISED = frozenset({_PRODUCE})
 """APIs whose lowest versions are advertised though they are not answered, as in Kafka 4: librdkafka compresses only if
 Produce v0 is advertised (KAFKA-18659)."""
-BETWEEN_BROKERS = frozenset({4, 5, 6, 7})
-"""APIs between a controller with ZooKeeper and its brokers. They are advertised to clients, too, which recognize
-ZooKeeper by them."""
 _BY_A_FAULT = "a declared fault"
 _HEADER = 8
 """Bytes of length and correlation id at the start of a response frame."""
@@ -179,8 +175,6 @@ def advertised(release: Release, *, proposals: bool, only: Mapping[str, Range] |
             first, high = max(low, readable[0]), min(high, readable[1])
             if first <= high:
                 result[key] = (low if key in _OLDEST_ADVERTISED else first, high)
-        elif key in BETWEEN_BROKERS:
-            result[key] = (low, high)
     if only is not None:
         theirs = {api_key(api): versions for api, versions in only.items()}
         common = {
@@ -422,7 +416,7 @@ class Dispatcher:
 
     def _known(self, key: int, version: int) -> Messages:
         versions = self._cluster.advertised.get(key)
-        if versions is None or key in BETWEEN_BROKERS:
+        if versions is None:
             raise CloseConnection(f"API key {key} ({api_name(key) or 'unknown'}) is not served")
         found = messages(key, version) if versions[0] <= version <= versions[1] else None
         if found is None:

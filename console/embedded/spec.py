@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from console.model.secret import Secret
 
@@ -23,7 +23,7 @@ ANONYMOUS = "User:ANONYMOUS"
 METADATA_VERSION = "metadata.version"
 """The feature whose level is the version of the metadata log."""
 
-RELEASE_NAMES = ("2.8", "3.7", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4")
+RELEASE_NAMES = ("3.9", "4.0", "4.4")
 SCENARIO_NAMES = ("quiet", "incident", "groups", "transactions", "fleet", "large")
 _SCENARIO_MODULES: Mapping[str, str] = {
     "quiet": "quiet",
@@ -63,6 +63,24 @@ class AlterConfigPolicy(Protocol):
         ...
 
 
+Answer = Callable[[Any], Any]
+"""Makes another answer of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What a server is like to its clients. release: of Kafka, whose answers its own resemble. apis: kio's names of the
+    APIs that it has, with their versions; None for all of the release. unserved: API key -> versions that it reports
+    beside, such as those between brokers, by which clients recognize ZooKeeper. refused: those that it has and answers
+    with an error. answers: how it answers otherwise, by API."""
+
+    release: str
+    apis: Mapping[str, Range] | None = None
+    unserved: Mapping[int, Range] = field(default_factory=dict)
+    refused: Mapping[str, int] = field(default_factory=dict)
+    answers: Mapping[str, Answer] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True)
 class SaslSpec:
     """Users and their passwords. plain: for PLAIN. scram: for SCRAM-SHA-256 and -512, as credentials in the state that
@@ -80,14 +98,14 @@ class ClusterSpec:
     proposals' own formats are advertised too. port: of the first broker, the others follow; 0 for free ones.
     authorizer: whether ACLs are kept and enforced. super_users: principals that may do everything. sasl: None for no
     authentication, then everybody is ANONYMOUS. propagation_delay: seconds until a change reaches the brokers that are
-    not the controller. forwarding: whether these forward requests to the controller; None as the release does. racks:
-    by broker id. static_configs: configs of each broker's file. scenario: what the cluster holds at the start.
+    not the controller. forwarding: whether these forward requests to the controller; brokers without a quorum do not.
+    racks: by broker id. static_configs: configs of each broker's file. scenario: what the cluster holds at the start.
     live: whether the scenario's other clients work in it. state_file: where the state is kept over restarts. profile:
-    of another server than Kafka, one of those in `profiles`, whose release counts then.
+    of another server than Kafka, or of an older one, whose release counts then.
     """
 
     brokers: int = 3
-    versions: str = "4.3"
+    versions: str = RELEASE_NAMES[-1]
     proposals: bool = True
     cluster_id: str | None = None
     host: str = LOOPBACK
@@ -99,11 +117,11 @@ class ClusterSpec:
     live: bool = False
     state_file: Path | None = None
     propagation_delay: float = 0.0
-    forwarding: bool | None = None
+    forwarding: bool = True
     racks: Mapping[int, str] = field(default_factory=dict)
     static_configs: Mapping[str, str] = field(default_factory=dict)
     alter_config_policy: AlterConfigPolicy | None = None
-    profile: str | None = None
+    profile: Profile | None = None
 
     def __post_init__(self) -> None:
         """Check the numbers. Raises ValueError for one out of range."""
@@ -119,24 +137,23 @@ class ClusterSpec:
 class Release:
     """A Kafka release as clients see it (ApiVersions).
 
-    name: ``4.3``. kraft: whether a quorum is the controller, else ZooKeeper. apis: API key -> versions. supported:
-    feature -> levels. finalized: the feature levels of a new cluster.
+    name: ``4.4``. apis: API key -> versions. supported: feature -> levels. finalized: the feature levels of a new
+    cluster.
     """
 
     name: str
-    kraft: bool
     apis: Mapping[int, Range]
     supported: Mapping[str, Range]
     finalized: Mapping[str, int]
 
     @property
     def number(self) -> tuple[int, int]:
-        """The name as numbers, for comparing: ``(4, 3)``."""
+        """The name as numbers, for comparing: ``(4, 4)``."""
         return release_number(self.name)
 
 
 def release_number(name: str) -> tuple[int, int]:
-    """Return the name of a release as numbers, for comparing: ``(4, 3)``."""
+    """Return the name of a release as numbers, for comparing: ``(4, 4)``."""
     major, _, minor = name.partition(".")
     return int(major), int(minor)
 
@@ -156,14 +173,20 @@ def release(name: str) -> Release:
 
     if name not in RELEASE_NAMES:
         raise ValueError(f"unknown Kafka release {name}; known: {', '.join(RELEASE_NAMES)}")
-    data = json.loads((files("console.embedded") / "data" / "releases.json").read_text(encoding="utf-8"))[name]
-    return Release(
-        name,
-        data["kraft"],
-        {api["key"]: (api["min"], api["max"]) for api in data["apis"].values()},
-        {feature: (levels["min"], levels["max"]) for feature, levels in data["supported"].items()},
-        data["finalized"],
-    )
+    return read_releases((files("console.embedded") / "data" / "releases.json").read_text(encoding="utf-8"))[name]
+
+
+def read_releases(text: str) -> dict[str, Release]:
+    """Parse releases as JSON has them, by name."""
+    return {
+        name: Release(
+            name,
+            {api["key"]: (api["min"], api["max"]) for api in data["apis"].values()},
+            {feature: (levels["min"], levels["max"]) for feature, levels in data["supported"].items()},
+            data["finalized"],
+        )
+        for name, data in json.loads(text).items()
+    }
 
 
 def scenario_module(name: str) -> str:
@@ -178,7 +201,7 @@ def clusters_of(name: str, spec: ClusterSpec) -> dict[str, ClusterSpec]:
     """Return the clusters of a scenario, by name, each like the given specification. Raises ValueError for an unknown
     name.
 
-    The clusters of `fleet` differ: production has an incident, staging is like Kafka 3.9, and old is like 2.8 with one
+    The clusters of `fleet` differ: production has an incident, staging is like Kafka 4.0, and old is like 3.9 with one
     broker. Their first ports are 100 apart, and each has a state file of its own.
     """
     racks = spec.racks or RACKS
@@ -187,8 +210,8 @@ def clusters_of(name: str, spec: ClusterSpec) -> dict[str, ClusterSpec]:
         return {name: replace(spec, scenario=name, racks=racks)}
     fleet = {
         "production": replace(spec, scenario="fleet-production", racks=racks),
-        "staging": replace(spec, scenario="fleet-staging", racks=racks, versions="3.9"),
-        "old": replace(spec, scenario="fleet-old", racks={}, versions="2.8", brokers=1),
+        "staging": replace(spec, scenario="fleet-staging", racks=racks, versions="4.0"),
+        "old": replace(spec, scenario="fleet-old", racks={}, versions="3.9", brokers=1),
     }
     return {name: _apart(member, place, name) for place, (name, member) in enumerate(fleet.items())}
 

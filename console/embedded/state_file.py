@@ -203,7 +203,6 @@ def _group(group: Group) -> dict[str, Any]:
     return {
         "id": group.id,
         "initial_delay": group.initial_delay,
-        "looks_at_instances": group.looks_at_instances,
         "generation": group.generation,
         "protocol_type": group.protocol_type,
         "protocol": group.protocol,
@@ -223,7 +222,6 @@ def _read_group(fields: dict[str, Any]) -> Group:
     return Group(
         fields["id"],
         fields["initial_delay"],
-        fields["looks_at_instances"],
         GroupState.STABLE if here else GroupState.EMPTY,
         fields["generation"],
         fields["protocol_type"],

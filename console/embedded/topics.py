@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
@@ -17,7 +17,7 @@ from console.embedded.config_definitions import BrokerLayers, release_configs
 from console.embedded.config_rules import inherited_configs, topic_config_error
 from console.embedded.context import Cluster, RequestContext
 from console.embedded.group_coordinator import INTERNAL_TOPICS
-from console.embedded.refusals import Refusal, topic_messages
+from console.embedded.refusals import Refusal
 from console.embedded.replicas import Replicas, new_topic, new_topic_refusal, place_replicas
 from console.embedded.state import ClusterState, unified
 from console.embedded.tables import NO_LEADER, Change
@@ -36,19 +36,25 @@ def is_legal(name: str) -> bool:
 
 def name_refusal(name: str, state: ClusterState) -> Refusal | None:
     """Return why no topic may have this name, None for a valid one; it may be in use (Topic.validate)."""
-    texts = topic_messages(state.release)
     if not name:
-        return Refusal(ErrorCode.invalid_topic_exception, texts.name_empty)
+        return Refusal(ErrorCode.invalid_topic_exception, "Topic name is invalid: the empty string is not allowed")
     if name in (".", ".."):
-        return Refusal(ErrorCode.invalid_topic_exception, texts.name_dots.format(name=name))
+        return Refusal(ErrorCode.invalid_topic_exception, f"Topic name is invalid: '{name}' is not allowed")
     if len(name) > MAX_LENGTH:
-        return Refusal(ErrorCode.invalid_topic_exception, texts.name_long.format(name=name, most=MAX_LENGTH))
+        return Refusal(
+            ErrorCode.invalid_topic_exception,
+            f"Topic name is invalid: the length of '{name}' is longer than the max allowed length {MAX_LENGTH}",
+        )
     if not is_legal(name):
-        return Refusal(ErrorCode.invalid_topic_exception, texts.name_illegal.format(name=name))
+        return Refusal(
+            ErrorCode.invalid_topic_exception,
+            f"Topic name is invalid: '{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' "
+            "and '-'",
+        )
     # Metrics replace both characters by one, so that two such topics would share their metrics.
     other = state.topic_like(name) if "_" in unified(name) else None
     if other is not None and other != name:
-        return Refusal(ErrorCode.invalid_topic_exception, texts.collides.format(name=name, other=other))
+        return Refusal(ErrorCode.invalid_topic_exception, f"Topic '{name}' collides with existing topic: {other}")
     return None
 
 
@@ -90,20 +96,23 @@ class PlannedTopic:
 class Planner:
     """Checks the topics of one request in the order of the release's brokers, and changes nothing.
 
-    ReplicationControlManager.createTopics; with ZooKeeper ZkAdminManager.createTopics.
+    ReplicationControlManager.createTopics.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._state = cluster.state
-        self._texts = topic_messages(cluster.release)
         self._inherited = cache(self._of_controller)
 
     def plan(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
         """Return the topic as it would be created, or the first error."""
-        if self._cluster.release.kraft:
-            return self._with_kraft(wanted)
-        return self._existing(wanted) or self._with_zookeeper(wanted)
+        # The order is that of ReplicationControlManager: which of several errors a client gets depends on it.
+        refusal = self.refusal(wanted) or self._both(wanted)
+        if refusal is not None:
+            return refusal
+        if wanted.assignments:
+            return new_topic_refusal(wanted.assignments, self._state) or self.assigned(wanted)
+        return self._replication(wanted) or self._partitions(wanted) or self.counted(wanted)
 
     def refusal(self, wanted: WantedTopic) -> Refusal | None:
         """Return the first error that does not depend on the replicas."""
@@ -112,56 +121,35 @@ class Planner:
     def _existing(self, wanted: WantedTopic) -> Refusal | None:
         if wanted.name not in self._state.topics:
             return None
-        return Refusal(ErrorCode.topic_already_exists, self._texts.exists.format(name=wanted.name))
-
-    def _with_kraft(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
-        # The order is that of ReplicationControlManager: which of several errors a client gets depends on it.
-        refusal = self.refusal(wanted) or self._both(wanted)
-        if refusal is not None:
-            return refusal
-        if wanted.assignments:
-            return new_topic_refusal(wanted.assignments, self._state) or self.assigned(wanted)
-        return self._first(wanted, self._replication, self._partitions) or self.counted(wanted)
-
-    def _with_zookeeper(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
-        empty = [key for key, value in wanted.configs.items() if value is None]
-        if empty:
-            return Refusal(ErrorCode.invalid_request, f"Null value not supported for topic configs : {','.join(empty)}")
-        counts = () if wanted.assignments else (self._partitions, self._replication)
-        refusal = self._first(wanted, self._both, *counts)
-        if refusal is not None:
-            return refusal
-        planned = self.assigned(wanted) if wanted.assignments else self.counted(wanted)
-        if isinstance(planned, Refusal):
-            return planned
-        refusal = name_refusal(wanted.name, self._state)
-        # With ZooKeeper the name is checked late: Kafka finds the replicas first.
-        if refusal is None and wanted.assignments:
-            refusal = new_topic_refusal(wanted.assignments, self._state)
-        return refusal or self._config_refusal(wanted) or planned
-
-    @staticmethod
-    def _first(wanted: WantedTopic, *checks: Callable[[WantedTopic], Refusal | None]) -> Refusal | None:
-        return next((refusal for check in checks if (refusal := check(wanted)) is not None), None)
+        return Refusal(ErrorCode.topic_already_exists, f"Topic '{wanted.name}' already exists.")
 
     def _both(self, wanted: WantedTopic) -> Refusal | None:
         if not wanted.assignments:
             return None
         if wanted.replication != DEFAULT:
-            return Refusal(ErrorCode.invalid_request, self._texts.assigned_and_replication)
+            return Refusal(
+                ErrorCode.invalid_request,
+                "A manual partition assignment was specified, but replication factor was not set to -1.",
+            )
         if wanted.partitions != DEFAULT:
-            return Refusal(ErrorCode.invalid_request, self._texts.assigned_and_partitions)
+            return Refusal(
+                ErrorCode.invalid_request,
+                "A manual partition assignment was specified, but numPartitions was not set to -1.",
+            )
         return None
 
     def _replication(self, wanted: WantedTopic) -> Refusal | None:
         if wanted.replication > 0 or wanted.replication == DEFAULT:
             return None
-        return Refusal(ErrorCode.invalid_replication_factor, self._texts.no_replication)
+        return Refusal(
+            ErrorCode.invalid_replication_factor,
+            "Replication factor must be larger than 0, or -1 to use the default value.",
+        )
 
     def _partitions(self, wanted: WantedTopic) -> Refusal | None:
         if wanted.partitions > 0 or wanted.partitions == DEFAULT:
             return None
-        return Refusal(ErrorCode.invalid_partitions, self._texts.no_partitions)
+        return Refusal(ErrorCode.invalid_partitions, "Number of partitions was set to an invalid non-positive value.")
 
     def _config_refusal(self, wanted: WantedTopic) -> Refusal | None:
         if not wanted.configs:

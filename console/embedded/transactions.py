@@ -24,7 +24,6 @@ _CLEANUP_MS = 10_000
 """Milliseconds between two checks for transactions that are over their time
 (transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
 _VERIFICATION = "transaction.partition.verification.enable"
-_VERIFIES_FROM = (3, 6)
 _FORGETS_FROM = (4, 1)
 """The first release in which a producer that starts again has no start time of its last transaction (measured)."""
 _FENCED_FROM = 2
@@ -179,10 +178,10 @@ def verified(context: RequestContext, id_: str, producer_id: int, epoch: int, pl
     """Return whether transactional records may be written: the coordinator has the partition in the producer's
     transaction.
 
-    KIP-890. Brokers before 3.6, and with verification turned off, take all.
+    KIP-890. Brokers with verification turned off take all.
     """
     cluster = context.cluster
-    if cluster.release.number < _VERIFIES_FROM or not _verifies(context):
+    if not _verifies(context):
         return True
     expire(cluster)
     found = context.state.transactions.get(id_)

@@ -125,7 +125,7 @@ def check(version: str, count: int, seed: int, *, ranges: bool = False) -> None:
     decided = {"ALLOWED": 0, "DENIED": 0, "by a deny": 0, "by an allow": 0}
     for each in sets:
         index = AclIndex(each.acls, ranges=ranges)
-        state = ClusterState("rights", release("4.3"))
+        state = ClusterState("rights", release("4.4"))
         for acl in each.acls:
             state.add_acl(acl)
         embedded = StandardAuthorizer(

@@ -131,7 +131,7 @@ def some_acls(seed: int) -> list[Acl]:
 
 def decided(acls: Sequence[Acl]) -> dict[str, int]:
     """For each topic the bits of what alice may do; nothing where she may not describe it."""
-    state = ClusterState("rights", release("4.3"))
+    state = ClusterState("rights", release("4.4"))
     for acl in acls:
         state.add_acl(acl)
     authorizer = StandardAuthorizer(())

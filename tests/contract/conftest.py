@@ -11,17 +11,16 @@ from pathlib import Path
 import pytest
 
 from console.embedded.brokers import ThreadedCluster, run_in_thread
-from console.embedded.spec import ClusterSpec, SaslSpec
+from console.embedded.spec import RELEASE_NAMES, ClusterSpec, SaslSpec
 from console.model.secret import Secret
 from tests.contract import acls
-from tests.contract.recorded import LIKE, LIVE, RECORD, Recorded, Recorder, case, keep, recorded_functions, tape_of
+from tests.contract.recorded import LIVE, NAMED, RECORD, Recorded, Recorder, case, keep, recorded_functions, tape_of
 from tests.contract.target import ADMIN, ALICE, Server, Target
 from tests.contract.verbs import (
     BROKER,
     CLIENT_METRICS,
     DELETE,
     FINE,
-    SET,
     alter,
     alter_quotas,
     create_topics,
@@ -31,9 +30,9 @@ from tests.contract.verbs import (
     values,
 )
 from tests.support.real_clusters import RARE, REAL, KafkaCluster
-from tests.support.server_properties import NodePorts, server_properties, zookeeper_mode_properties
+from tests.support.server_properties import NodePorts, server_properties
 
-BROKERS = {"2.8": 2, "3.7": 1, "3.9": 1, "4.0": 3, "4.1": 3, "4.2": 3, "4.3": 3, "4.4": 3}
+BROKERS = {"3.9": 1, "4.0": 3, "4.4": 3}
 RECORDING = os.environ.get(RECORD)
 """Read before each test has an environment of its own."""
 USERS = {name: Secret(f"password of {name}") for name in (ADMIN, ALICE)}
@@ -57,10 +56,7 @@ def _static_configs(release: str) -> dict[str, str]:
     """What a real broker's file holds, less what is each broker's, or this machine's, own."""
     ports = {broker: NodePorts(1, 2, sasl=3) for broker in range(1, BROKERS[release] + 1)}
     users = dict.fromkeys(USERS, "password")
-    if release == "2.8":
-        text = zookeeper_mode_properties(1, ports, Path(), users, 4, allow_everyone=True, extra={})
-    else:
-        text = server_properties(1, ports, Path(), None, users, allow_everyone=True, extra={})
+    text = server_properties(1, ports, Path(), None, users, allow_everyone=True, extra={})
     properties = dict(line.split("=", 1) for line in text.splitlines())
     return {key: value for key, value in properties.items() if key not in _EACH_BROKERS_OWN}
 
@@ -73,7 +69,6 @@ _EACH_BROKERS_OWN = {
     "log.dirs",
     "node.id",
     "sasl.enabled.mechanisms",
-    "zookeeper.connect",
 }
 
 
@@ -88,7 +83,7 @@ def embedded() -> Iterator[Callable[[str], tuple[ThreadedCluster, Server]]]:
             context = run_in_thread(spec(release))
             cluster = context.__enter__()
             started.append(context)
-            running[release] = cluster, Server(cluster.call(lambda each: each.addresses), USERS, release != "2.8")
+            running[release] = cluster, Server(cluster.call(lambda each: each.addresses), USERS)
         return running[release]
 
     yield of
@@ -113,11 +108,10 @@ def empty(side: Target) -> None:
         to = {"broker": int(broker)} if broker else {}
         left = [key for key in values(side, BROKER, broker, **to) if key != "min.insync.replicas"]
         assert alter(side, BROKER, broker, *((key, DELETE, None) for key in left)) == FINE
-    if side.kraft:
-        metrics = side.ask("list_config_resources", 0, lambda m: m.ListConfigResourcesRequest())["config_resources"]
-        for name in (each["resource_name"] for each in metrics):
-            left = list(values(side, CLIENT_METRICS, name))
-            assert alter(side, CLIENT_METRICS, name, *((key, DELETE, None) for key in left)) == FINE
+    metrics = side.ask("list_config_resources", 0, lambda m: m.ListConfigResourcesRequest())["config_resources"]
+    for name in (each["resource_name"] for each in metrics):
+        left = list(values(side, CLIENT_METRICS, name))
+        assert alter(side, CLIENT_METRICS, name, *((key, DELETE, None) for key in left)) == FINE
     for entity, limits in quotas(side, [])[1]:
         assert alter_quotas(side, [(entity, dict.fromkeys(limits))]) == [FINE]
     acls.delete(side, acls.EVERYTHING)
@@ -134,18 +128,11 @@ def empty(side: Target) -> None:
         )
 
 
-def changed_once(side: Target) -> None:
-    """From its first change on a broker of 2.8 tells what is internal too: let that be behind all of them."""
-    for broker in map(str, side.brokers):
-        for operation, value in ((SET, "11"), (DELETE, None)):
-            assert alter(side, BROKER, broker, ("background.threads", operation, value)) == FINE
-
-
 def beside_real(function: str) -> list[object]:
-    """A parameter for each release: its recorded answers, or the real cluster for what can't be recorded or was not.
-    function: ``module::name``. The real cluster is asked by `make test-long` all the same."""
+    """A parameter for each imitated release: its recorded answers, or the real cluster for what can't be recorded or
+    was not. function: ``module::name``. The real cluster is asked by `make test-long` all the same."""
     found: list[object] = []
-    for release in REAL:
+    for release in RELEASE_NAMES:
         is_recorded = function in recorded_functions(release)
         if is_recorded:
             found.append(pytest.param(("recorded", release), id=f"recorded-{release}"))
@@ -162,7 +149,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     function = f"{metafunc.definition.path.stem}::{metafunc.function.__name__}"
     alone = [
         pytest.param(("embedded", release), id=f"embedded-{release}")
-        for release in REAL
+        for release in RELEASE_NAMES
         if not (release in RARE and function in recorded_functions(release))
     ]
     if metafunc.definition.get_closest_marker("compares"):
@@ -184,17 +171,14 @@ def target(
         return
     own = case(request.node, release)
     if kind == "recorded":
-        yield Target(release, server, thread, Recorded(BROKERS[release], release != "2.8", tape_of(release, own)))
+        yield Target(release, server, thread, Recorded(BROKERS[release], tape_of(release, own)))
         return
     cluster: KafkaCluster = request.getfixturevalue(REAL[release])
     if release not in real_servers:
         users = {name: Secret(password) for name, password in cluster.users.items()}
         addresses = dict(zip(cluster.broker_ids, cluster.login_addresses, strict=True))
-        real_servers[release] = Recorder(addresses, users, release != "2.8")
+        real_servers[release] = Recorder(addresses, users)
         empty(Target(release, real_servers[release], thread))
-        if release == "2.8":
-            for side in (Target(release, real_servers[release], thread), Target(release, server, thread)):
-                changed_once(side)
     recorder = real_servers[release]
     recorder.tape = []
     yield Target(release, server, thread, recorder)
@@ -205,7 +189,7 @@ def target(
 @pytest.fixture
 def name(request: pytest.FixtureRequest) -> str:
     """A name that nothing else has, the same in each run: requests are compared with recorded ones."""
-    whose = re.sub(r"(?:recorded|real)-(\d\.\d)", lambda found: LIKE.get(found[1], found[1]), request.node.nodeid)
+    whose = re.sub(r"(?:recorded|real)-(\d\.\d)", lambda found: NAMED.get(found[1], found[1]), request.node.nodeid)
     return f"contract-{hashlib.sha256(whose.encode()).hexdigest()[:8]}"
 
 

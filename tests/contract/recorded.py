@@ -23,18 +23,20 @@ from typing import Any
 
 import pytest
 
+from console.embedded.spec import RELEASE_NAMES
 from console.wire.frames import encode_payload
 from console.wire.schemas import request_module
 from tests.contract.client import Build, NoAnswer
 from tests.contract.target import Server
 from tests.support.kafka_jars import RELEASES
-from tests.support.real_clusters import REAL
 
 FOLDER = Path(__file__).parent / "answers"
 RECORD = "CONTRACT_ANSWERS"
 """Environment variable: the folder into which a run on real brokers writes what they answered."""
-LIKE = {"3.7": "3.9", "4.0": "4.3", "4.1": "4.3", "4.2": "4.3", "4.4": "4.3"}
+LIKE = {"4.0": "4.4"}
 """Release -> the one that its file is a difference to."""
+NAMED = {"4.0": "4.3", "4.4": "4.3"}
+"""Release -> what stands for it in the names of a recording: the newest asks what the one before it asked."""
 _TIME = "$time"
 _SAME = "same"
 """In place of the answers of a test: they are those of the other release."""
@@ -76,8 +78,8 @@ class Recorder(Server):
 class Recorded(Server):
     """A real cluster as it answered one test. Fails the test where that asks something else."""
 
-    def __init__(self, brokers: int, kraft: bool, tape: list[list[Any]]) -> None:
-        super().__init__({}, {}, kraft)
+    def __init__(self, brokers: int, tape: list[list[Any]]) -> None:
+        super().__init__({}, {})
         self._ids = tuple(range(1, brokers + 1))
         self._tape: Iterator[list[Any]] = iter(tape)
 
@@ -124,7 +126,7 @@ def case(node: pytest.Item, release: str) -> str:
     """What a test is called in the files: without the kind of its target."""
     name = node.name
     for kind in ("recorded", "real"):
-        name = name.replace(f"{kind}-{release}", LIKE.get(release, release))
+        name = name.replace(f"{kind}-{release}", NAMED.get(release, release))
     return f"{node.path.stem}::{name}"
 
 
@@ -212,10 +214,11 @@ def _write_release(release: str, cases: Mapping[str, Tape | str]) -> None:
 
 
 def main() -> int:
-    """Run the suite on real brokers of the named releases, or of all; write the files where all of it passed."""
+    """Run the suite on real brokers of the named releases, or of all that are imitated; write the files where all of it
+    passed."""
     import tempfile
 
-    releases = sys.argv[1:] or list(REAL)
+    releases = sys.argv[1:] or list(RELEASE_NAMES)
     with tempfile.TemporaryDirectory() as folder:
         wanted = " or ".join(f"real-{release}" for release in releases)
         command = [sys.executable, "-m", "pytest", str(Path(__file__).parent), "-k", wanted, "-q"]

@@ -31,12 +31,10 @@ _READS = re.compile("describe_|list_|metadata$|find_coordinator$|api_versions$")
 
 @dataclass
 class Server:
-    """One cluster as clients see it: addresses of its brokers by id, and who may log in. kraft: whether it tells any
-    broker for its controller."""
+    """One cluster as clients see it: addresses of its brokers by id, and who may log in."""
 
     addresses: Mapping[int, tuple[str, int]]
     users: Mapping[str, Secret]
-    kraft: bool
     _clients: dict[tuple[int, str], Client] = field(default_factory=dict)
     _asked_at: dict[tuple[int, str], float] = field(default_factory=dict)
 
@@ -56,7 +54,7 @@ class Server:
             client = self._clients[broker, user] = Client(self.addresses[broker], (user, self.users[user]))
         try:
             answer = plain(client.ask(api, version, build))
-            if self.kraft and answer.get("controller_id", -1) > 0:
+            if answer.get("controller_id", -1) > 0:
                 answer["controller_id"] = "any broker"
             return answer
         except NoAnswer:
@@ -97,32 +95,15 @@ class Target:
     thread: ThreadedCluster
     real: Server | None = None
     _differing: str | None = None
-    _controller: int | None = None
-
-    @property
-    def kraft(self) -> bool:
-        """Whether brokers forward to a quorum's controller; ZooKeeper otherwise."""
-        return self.release != "2.8"
 
     @property
     def brokers(self) -> tuple[int, ...]:
         """Ids of all brokers."""
         return self.embedded.brokers
 
-    def controller(self) -> int:
-        """Where changes go: with ZooKeeper the controller, on both sides the same broker; else broker 1."""
-        if self.kraft:
-            return 1
-        if self.real is None:
-            return self._controller or self.thread.call(lambda cluster: cluster.state.controller_id)
-        told = self.real.ask("metadata", 7, lambda m: m.MetadataRequest(topics=()), 1, ADMIN)
-        controller: int = told["controller_id"]
-        self.thread.call(lambda cluster: cluster.state.move_controller(controller))
-        return controller
-
     def sides(self) -> list[Target]:
         """Each cluster by itself, to tidy up also where the two differ."""
-        return [replace(self, embedded=server, real=None, _controller=self.controller()) for server in self.servers]
+        return [replace(self, embedded=server, real=None) for server in self.servers]
 
     @property
     def servers(self) -> list[Server]:
@@ -130,7 +111,7 @@ class Target:
         return [server for server in (self.real, self.embedded) if server is not None]
 
     def by_release(self, **values: Any) -> Any:
-        """The value for this release, of those since a release: ``v2_8=…, v3_7=…, v4_0=…``."""
+        """The value for this release, of those since a release: ``v3_9=…, v4_0=…``."""
         return since({name.removeprefix("v").replace("_", "."): value for name, value in values.items()}, self.release)
 
     def has(self, api: str, version: int) -> bool:
@@ -153,24 +134,19 @@ class Target:
         finally:
             self._differing = None
 
-    def ask(self, api: str, version: int, build: Build, *, broker: int | None = None, user: str = ADMIN) -> Any:
+    def ask(self, api: str, version: int, build: Build, *, broker: int = 1, user: str = ADMIN) -> Any:
         """The answer as plain values: the real cluster's where there is one, and then the embedded one's is the same.
 
-        broker: whom to ask, by default the controller.
+        broker: whom to ask.
         """
-        is_read = bool(_READS.match(api))
-        to = broker or (1 if is_read else self.controller())
         if self.real is None:
-            return self.embedded.ask(api, version, build, to, user)
-        real = self.real.ask(api, version, build, to, user)
-        while not broker and not is_read and to != (controller := self.controller()):
-            to = controller  # it moved: a broker that gets no processor loses its session with ZooKeeper
-            real = self.real.ask(api, version, build, to, user)
-        embedded = self.embedded.ask(api, version, build, to, user)
+            return self.embedded.ask(api, version, build, broker, user)
+        real = self.real.ask(api, version, build, broker, user)
+        embedded = self.embedded.ask(api, version, build, broker, user)
         deadline = time.monotonic() + SETTLED
         while real != embedded and self._may_settle(api, user) and time.monotonic() < deadline:
             time.sleep(_POLL)
-            real = self.real.ask(api, version, build, to, user)
+            real = self.real.ask(api, version, build, broker, user)
         if self._differing:
             assert real != embedded, f"{self._differing}: the answers are the same, so differences.py is out of date"
         else:

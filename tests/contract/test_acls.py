@@ -57,10 +57,10 @@ def test_creating_one_that_exists_succeeds(target: Target, name: str) -> None:
 
 
 def test_every_type_and_operation(target: Target, name: str) -> None:
-    """§4: the enums; nobody checks that a type has the operation. 2.8 has no USER, and 4.1 first TWO_PHASE_COMMIT."""
+    """§4: the enums; nobody checks that a type has the operation. Since 4.1 there is TWO_PHASE_COMMIT."""
     newest = target.is_since("4.1")
     operations = range(ALL, TWO_PHASE_COMMIT + 1) if newest else range(ALL, CREATE_TOKENS)
-    kinds = (TOPIC, GROUP, TRANSACTIONAL_ID, TOKEN) + ((USER,) if target.kraft else ())
+    kinds = (TOPIC, GROUP, TRANSACTIONAL_ID, TOKEN, USER)
     bindings = [Binding(name, "User:alice", TOPIC, operation=operation) for operation in operations]
     bindings += [Binding(name, "User:alice", kind, PREFIXED, permission=DENY) for kind in kinds]
     bindings += [Binding("kafka-cluster", "User:alice", CLUSTER, pattern) for pattern in (LITERAL, PREFIXED)]
@@ -131,15 +131,12 @@ def test_codes_of_nobody(target: Target, name: str, wrong: dict[str, int], field
     ],
 )
 def test_one_that_can_not_be(target: Target, name: str, wrong: dict[str, Any], situation: str) -> None:
-    """§4: errors; the others of the request are created. 3.7 takes a principal without a type."""
+    """§4: errors; the others of the request are created."""
     fine = Binding(name, "User:alice")
     bad = fine._replace(**wrong)
-    if situation == "acl principal" and not target.kraft:
-        assert create(target, bad) == [told(target, situation)]
-        return
     refused = told(target, situation, principal=bad.principal)
     assert create(target, fine, bad) == [FINE, refused]
-    assert found(target) == (FOUND, {fine, bad} if refused[0] == "NONE" else {fine})
+    assert found(target) == (FOUND, {fine})
 
 
 def test_filters(target: Target, name: str) -> None:
@@ -189,9 +186,7 @@ def test_deleting(target: Target, name: str) -> None:
 
 
 def test_filters_that_overlap(target: Target, name: str) -> None:
-    """Each of them tells all that it matches; with ZooKeeper one of them alone, whichever."""
-    if not target.kraft:
-        return
+    """Each of them tells all that it matches."""
     binding = Binding(name, "User:alice")
     assert create(target, binding) == [FINE]
     assert [matching for _, matching in delete(target, Filter(name), Filter(principal="User:alice"))] == [{binding}] * 2

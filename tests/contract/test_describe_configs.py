@@ -31,7 +31,7 @@ def test_every_config_of_a_topic(target: Target, topic: str) -> None:
     """§2: sources, value types, synonyms and documentation of all."""
     (result,) = describe(target, [(TOPIC, topic)], docs=True)
     told_of = {entry["name"]: entry for entry in result["configs"]}
-    assert len(told_of) == target.by_release(v2_8=26, v3_7=31, v3_9=36, v4_0=33, v4_4=37)
+    assert len(told_of) == target.by_release(v3_9=36, v4_0=33, v4_4=37)
     assert told_of["preallocate"]["config_type"] == BOOLEAN
     assert told_of["compression.type"]["config_type"] == STRING
     assert told_of["min.insync.replicas"]["config_type"] == INT
@@ -43,7 +43,7 @@ def test_every_config_of_a_topic(target: Target, topic: str) -> None:
 
 
 def test_every_config_of_a_broker(target: Target) -> None:
-    """§2: the same, with what stands in the broker's file. 2.8 tells what is internal once something was changed."""
+    """§2: the same, with what stands in the broker's file."""
     with configured(target, BROKER, "1", {"log.retention.ms": "5000"}):
         pass
     (result,) = describe(target, [(BROKER, "1")], docs=True)
@@ -169,8 +169,8 @@ def _flush(target: Target, topic: str, broker: int) -> str:
 
 
 def test_broker_without_a_name_tells_the_cluster_defaults_alone(target: Target) -> None:
-    """§2: BROKER "" returns only the dynamic cluster defaults; 4.1 writes one of its own."""
-    written = target.by_release(v2_8={}, v4_1={"min.insync.replicas": "1"})
+    """§2: BROKER "" returns only the dynamic cluster defaults; since 4.1 there is one of its own."""
+    written = target.by_release(v3_9={}, v4_4={"min.insync.replicas": "1"})
     assert values(target, BROKER, "") == written
     with configured(target, BROKER, "", {"log.retention.ms": "5000"}):
         target.until(lambda: len(values(target, BROKER, "")) > len(written))
@@ -236,11 +236,6 @@ def test_an_unknown_key_of_a_broker_is_sensitive(target: Target) -> None:
 def test_a_password_is_never_told(target: Target) -> None:
     """§2: Sensitive; and the read-only flag is not reliable: it can be altered all the same."""
     key = "listener.name.plaintext.ssl.keystore.password"
-    if not target.kraft:
-        refused = alter(target, BROKER, "1", (key, SET, "secret"))
-        what = "Password encoder secret not configured"
-        assert refused == told(target, "bad broker value", kind="BROKER", name="1", what=what)
-        return
     with configured(target, BROKER, "1", {key: "secret"}):
         target.until(lambda: key in entries(target, BROKER, "1", [key]))
         entry = entries(target, BROKER, "1", [key])[key]
@@ -263,7 +258,7 @@ def test_the_throttle_rate_of_a_broker(target: Target) -> None:
         target.until(lambda: key in entries(target, BROKER, "1", [key]))
         entry = entries(target, BROKER, "1", [key])[key]
         assert (entry["value"], entry["config_type"], entry["config_source"]) == ("1000", LONG, DYNAMIC_BROKER)
-        assert entry["read_only"] is target.by_release(v2_8=True, v4_3=False)
+        assert entry["read_only"] is target.by_release(v3_9=True, v4_4=False)
 
 
 def test_groups(target: Target, name: str) -> None:
@@ -274,7 +269,7 @@ def test_groups(target: Target, name: str) -> None:
         return
     (entry,) = result["configs"]
     assert (entry["value"], entry["config_source"], entry["config_type"]) == ("45000", DEFAULT, INT)
-    prefix = target.by_release(v4_0="", v4_3="group.")
+    prefix = target.by_release(v4_0="", v4_4="group.")
     assert synonyms(entry) == [(f"{prefix}consumer.session.timeout.ms", "45000", DEFAULT)]
     (every,) = describe(target, [(GROUP, name)], docs=True)
     assert len(every["configs"]) > 5
@@ -283,14 +278,11 @@ def test_groups(target: Target, name: str) -> None:
 
 
 def test_client_metrics(target: Target, name: str) -> None:
-    """§2: source 7; unknown in 2.8, and without defaults in 3.9."""
+    """§2: source 7; without defaults in 3.9."""
     (result,) = describe(target, [(CLIENT_METRICS, name)])
-    if not target.kraft:
-        assert error(result) == told(target, "unknown type")
-        return
     defaults = {"interval.ms": "300000", "match": "", "metrics": ""}
     told_of = {entry["name"]: entry["value"] for entry in result["configs"]}
-    assert told_of == target.by_release(v2_8=None, v3_7={}, v4_1=defaults)
+    assert told_of == target.by_release(v3_9={}, v4_4=defaults)
     (nobody,) = describe(target, [(CLIENT_METRICS, "")])
     assert error(nobody) == ("INVALID_REQUEST", "Client metrics subscription name must not be empty")
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from console.embedded.spec import RELEASE_NAMES
 from tests.contract.target import ADMIN, Target
 from tests.contract.verbs import Error, error
 
 UPGRADE, SAFE, UNSAFE = 1, 2, 3
 Wanted = Sequence[tuple[str, int, int]]
-KRAFT = {"3.7", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4"}
-MODERN = {"4.0", "4.1", "4.2", "4.3", "4.4"}
+EVERY = frozenset(RELEASE_NAMES)
+MODERN = EVERY - {"3.9"}
 """Releases that know features beside metadata.version, and fail all of a request where one fails."""
 ELR = "eligible.leader.replicas.version"
 
@@ -38,7 +39,7 @@ def update(target: Target, wanted: Wanted, version: int = 1, **to: Any) -> tuple
 @pytest.fixture
 def led_alike(target: Target) -> Iterator[None]:
     """Some refusals name the controller that leads: the embedded cluster has the same one for a while."""
-    if target.real is None or not target.kraft:
+    if target.real is None:
         yield
         return
 
@@ -62,26 +63,24 @@ def led_alike(target: Target) -> Iterator[None]:
         ([("metadata.version", 20, UNSAFE)], {"3.9"}),
         ([("metadata.version", 16, SAFE)], set()),
         ([("metadata.version", 16, UNSAFE)], set()),
-        ([("metadata.version", 29, SAFE)], {"4.2"}),
+        ([("metadata.version", 29, SAFE)], set()),
         ([("metadata.version", 22, SAFE)], set()),
         ([("metadata.version", 0, SAFE)], set()),
         ([("metadata.version", 31, UPGRADE)], set()),
-        ([("kraft.version", 1, UPGRADE)], KRAFT - {"3.7"}),
-        ([("kraft.version", 0, SAFE)], KRAFT),
-        ([("group.version", 0, SAFE)], KRAFT),
+        ([("kraft.version", 1, UPGRADE)], EVERY),
+        ([("kraft.version", 0, SAFE)], EVERY),
+        ([("group.version", 0, SAFE)], EVERY),
         ([("transaction.version", 1, SAFE)], MODERN),
         ([("transaction.version", 1, UNSAFE)], MODERN),
         ([("transaction.version", 3, UPGRADE)], set()),
-        ([(ELR, 0, SAFE), ("share.version", 0, SAFE)], KRAFT - {"4.0"}),
+        ([(ELR, 0, SAFE), ("share.version", 0, SAFE)], EVERY - {"4.0"}),
         ([(ELR, 0, SAFE), ("nope", 2, UPGRADE)], set()),
-        ([(ELR, 0, SAFE), ("group.version", 0, UPGRADE)], {"3.7", "3.9"}),
+        ([(ELR, 0, SAFE), ("group.version", 0, UPGRADE)], {"3.9"}),
     ],
     ids=lambda wanted: ",".join(map(str, wanted[0])) if isinstance(wanted, list) else "",
 )
 @pytest.mark.usefixtures("led_alike")
-def test_levels_of_features(target: Target, wanted: Wanted, fine: set[str]) -> None:
-    if not target.kraft:
-        return
+def test_levels_of_features(target: Target, wanted: Wanted, fine: frozenset[str]) -> None:
     for version in (1, 2) if target.is_since("4.0") else (1,):
         top, each = update(target, wanted, version)
         is_fine = top[0] == "NONE" and all(code == "NONE" for code, _ in each)
@@ -89,6 +88,5 @@ def test_levels_of_features(target: Target, wanted: Wanted, fine: set[str]) -> N
 
 
 def test_a_broker_that_is_not_registered_can_not_be_unregistered(target: Target) -> None:
-    if target.kraft:
-        answer = target.ask("unregister_broker", 0, lambda m: m.UnregisterBrokerRequest(broker_id=77))
-        assert answer["error_code"] == "BROKER_ID_NOT_REGISTERED"
+    answer = target.ask("unregister_broker", 0, lambda m: m.UnregisterBrokerRequest(broker_id=77))
+    assert answer["error_code"] == "BROKER_ID_NOT_REGISTERED"

@@ -306,7 +306,7 @@ def test_offsets_without_members(target: Target, name: str, topic: str) -> None:
         tell.commit(6, metadata="x" * 4097)
         tell.commit(7, topic="no-such-topic")
         tell.commit(7, partition=9)
-        for version in (1, 2, 5, 7) if tell.release == "2.8" else (1, 5, 7, 8, 9):
+        for version in (1, 5, 7, 8, 9):
             tell.committed(topic, "no-such-topic", version=version)
         tell.committed(everything=True)
         tell.describe()
@@ -326,17 +326,15 @@ def test_offsets_without_members(target: Target, name: str, topic: str) -> None:
 def test_groups_that_are_not_there_or_of_another_kind(target: Target, name: str, topic: str) -> None:
     def story(tell: Teller) -> None:
         tell.describe()
-        if tell.release not in ("2.8", "3.7", "3.9"):
+        if tell.release != "3.9":
             tell.describe(6)
-        if newer := tell.release not in ("2.8", "3.7"):
-            tell.describe_newer()
-            tell.commit(5, "", 3, version=9)
+        tell.describe_newer()
+        tell.commit(5, "", 3, version=9)
         tell.commit(5)
-        if newer:
-            tell.describe_newer()
-            tell.listed(5)
-            tell.listed(5, types_filter=("classic",))
-            tell.listed(5, types_filter=("consumer",))
+        tell.describe_newer()
+        tell.listed(5)
+        tell.listed(5, types_filter=("classic",))
+        tell.listed(5, types_filter=("consumer",))
         tell.delete()
 
     same(target, name, topic, story)

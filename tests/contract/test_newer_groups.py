@@ -19,8 +19,8 @@ from tests.contract.target import ADMIN, SETTLED, Server, Target
 HOST, CLIENT = "/127.0.0.1", "contract"
 OTHERS = {"consumer": "share", "share": "streams", "streams": "consumer"}
 VERSIONS = {"consumer": 1, "share": 1, "streams": 0}
-FIRST = {"consumer": "4.0", "share": "4.2", "streams": "4.2"}
-"""The releases from which on the protocols are enabled."""
+FIRST = {"consumer": "4.0", "share": "4.4", "streams": "4.4"}
+"""The first imitated releases in which the protocols are enabled."""
 MOVES = ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE")
 
 

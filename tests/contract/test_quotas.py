@@ -100,7 +100,7 @@ def test_an_entity_that_can_not_be(target: Target, entity: dict[str, str | None]
     kind = next(iter(entity), "")
     name = entity.get(kind) or ""
     key = CONNECTIONS if "ip" in entity else PRODUCE
-    refused = told(target, situation, kind=kind, name=name, quoted=name.replace(" ", "%20"))
+    refused = told(target, situation, kind=kind, name=name)
     assert alter(target, entity, key, 5.0) == refused
     assert alter(target, entity, key, 5.0, dry=True) == refused
 
@@ -130,15 +130,14 @@ def test_a_value_that_can_not_be(target: Target, entity: str, key: str, value: f
 
 
 def test_zero(target: Target, name: str) -> None:
-    """§3: "Quota X must be greater than 0"; with ZooKeeper it is taken."""
+    """§3: "Quota X must be greater than 0"."""
     assert alter(target, {"user": name}, PRODUCE, 0.0) == told(target, "zero", key=PRODUCE)
 
 
 def test_almost_whole(target: Target, name: str) -> None:
-    """§3: tolerance 1e-6; KRaft keeps the fraction."""
+    """§3: tolerance 1e-6; the fraction is kept."""
     assert alter(target, {"user": name}, PRODUCE, 1000.0000001) == FINE
-    kept = 1000.0000001 if target.kraft else 1000.0
-    assert quotas(target, [("user", EXACT, name)]) == (FOUND, [({"user": name}, {PRODUCE: kept})])
+    assert quotas(target, [("user", EXACT, name)]) == (FOUND, [({"user": name}, {PRODUCE: 1000.0000001})])
 
 
 def test_what_validate_only_lets_through(target: Target, name: str) -> None:
@@ -157,15 +156,11 @@ def test_all_or_nothing_within_an_entity(target: Target, name: str) -> None:
 
 
 def test_the_same_entity_twice(target: Target, name: str) -> None:
-    """§3: the first is applied, then the entity reports an error; with ZooKeeper both are applied."""
+    """§3: the first is applied, then the entity reports an error."""
     entity = {"user": name}
     answered = alter_quotas(target, [(entity, {PRODUCE: 5.0}), (entity, {CONSUME: 7.0})])
-    if target.kraft:
-        assert answered == [told(target, "entity twice", name=name)]
-        assert quotas(target, []) == (FOUND, [(entity, {PRODUCE: 5.0})])
-    else:
-        assert answered == [FINE]
-        assert quotas(target, []) == (FOUND, [(entity, {CONSUME: 7.0, PRODUCE: 5.0})])
+    assert answered == [told(target, "entity twice", name=name)]
+    assert quotas(target, []) == (FOUND, [(entity, {PRODUCE: 5.0})])
 
 
 def test_validate_only_writes_nothing(target: Target, name: str) -> None:
@@ -175,9 +170,7 @@ def test_validate_only_writes_nothing(target: Target, name: str) -> None:
 
 @pytest.mark.slow
 def test_a_controller_takes_so_many_records_in_one_change(target: Target) -> None:
-    """§2: 10,000, counted by key; ZooKeeper knows no such limit."""
-    if not target.kraft:
-        return
+    """§2: 10,000, counted by key."""
     many: list[tuple[Entity, dict[str, float | None]]] = [
         ({"user": f"u{number}"}, {PRODUCE: 5.0, CONSUME: 5.0}) for number in range(5_000)
     ]

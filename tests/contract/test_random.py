@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.contract import acls
-from tests.contract.recorded import LIKE
+from tests.contract.recorded import NAMED
 from tests.contract.target import Target
 from tests.contract.verbs import (
     ANY,
@@ -216,9 +216,7 @@ class World:
         self.made += 1
         name = self.chance.choice([f"{self.prefix}-{self.made}", *self.topics[:1]])
         configs = {key: value for key, op, value in self.some_ops(TOPIC) if op == SET}
-        shapes: list[dict[int, list[int]]] = [{0: [1]}, {0: [1], 1: [1]}]
-        if self.target.kraft:
-            shapes += [{0: [77]}, {1: [1]}, {0: []}]
+        shapes: list[dict[int, list[int]]] = [{0: [1]}, {0: [1], 1: [1]}, {0: [77]}, {1: [1]}, {0: []}]
         shape, dry = self.chance.choice(shapes), self.chance.random() < 0.3
 
         def create() -> None:
@@ -244,7 +242,7 @@ class World:
 @pytest.fixture
 def world(target: Target, name: str) -> Iterator[World]:
     """Two topics at first, and nothing left afterwards."""
-    made = World(target, Random(f"requests of {LIKE.get(target.release, target.release)}"), name)
+    made = World(target, Random(f"requests of {NAMED.get(target.release, target.release)}"), name)
     for topic in (f"{name}-a", f"{name}-b"):
         assert create_topics(target, {topic: {0: [1]}}) == {topic: ("NONE", None)}
         assert partitions(target, topic) == {0: [1]}

@@ -33,8 +33,7 @@ def test_what_it_refuses(target: Target, topic: str) -> None:
     bad = "Invalid value x for configuration retention.ms: Not a number of type LONG"
     parts = {"kind": "TOPIC", "name": topic, "what": bad}
     assert refused(TOPIC, topic, {"retention.ms": "x"}) == told(target, "bad topic value", **parts)
-    if target.kraft:  # 2.8 closes the connection over it where its request log is on, as here
-        assert refused(TOPIC, topic, {"retention.ms": None}) == told(target, "legacy null", keys="retention.ms")
+    assert refused(TOPIC, topic, {"retention.ms": None}) == told(target, "legacy null", keys="retention.ms")
     missing = f"{topic}-no"
     assert refused(TOPIC, missing, {"retention.ms": "1"}) == told(target, "altered topic is missing", name=missing)
     assert refused(BROKER_LOGGER, "1", {"root": "INFO"}) == told(target, "legacy logger")
@@ -48,7 +47,6 @@ def test_what_it_refuses(target: Target, topic: str) -> None:
 
 
 def test_a_key_twice(target: Target, topic: str) -> None:
-    """With ZooKeeper the later one counts."""
     answer = target.ask(
         "alter_configs",
         2,
@@ -64,9 +62,8 @@ def test_a_key_twice(target: Target, topic: str) -> None:
         ),
     )
     (result,) = answer["responses"]
-    twice = told(target, "key twice", key="retention.ms") if target.kraft else FINE
-    assert (result["error_code"], result["error_message"]) == twice
-    assert values(target, TOPIC, topic) == ({} if target.kraft else {"retention.ms": "2000"})
+    assert (result["error_code"], result["error_message"]) == told(target, "key twice", key="retention.ms")
+    assert values(target, TOPIC, topic) == {}
 
 
 def test_a_broker(target: Target) -> None:

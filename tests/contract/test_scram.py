@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from tests.contract.target import Target
-from tests.contract.verbs import Error, error
+from tests.contract.verbs import FINE, Error, error
 
 SHA_256, SHA_512 = 1, 2
 FOUND = ("NONE", "")
@@ -49,11 +49,6 @@ def describe(target: Target, *users: str) -> dict[str, tuple[Error, list[tuple[i
     }
 
 
-def fine(target: Target) -> Error:
-    """What a success looks like."""
-    return ("NONE", None) if target.kraft else ("NONE", "")
-
-
 @pytest.fixture(autouse=True)
 def nothing_is_left(target: Target) -> Iterator[None]:
     """No credentials are there before a test, whoever shares the cluster, and none after it."""
@@ -67,32 +62,31 @@ def forget_all(target: Target) -> None:
     for side in target.sides():
         for user, (_, credentials) in describe(side).items():
             for mechanism, _ in credentials:
-                assert alter(side, deletions=[(user, mechanism)])[user] in (fine(target), NOT_THERE)
+                assert alter(side, deletions=[(user, mechanism)])[user] in (FINE, NOT_THERE)
     assert describe(target) == {}
 
 
 def test_set_and_delete(target: Target, name: str) -> None:
     other = f"{name}-2"
-    assert alter(target, (name, SHA_256, 4096), (other, SHA_512, 16384)) == {name: fine(target), other: fine(target)}
-    assert alter(target, (name, SHA_512, 8192)) == {name: fine(target)}
+    assert alter(target, (name, SHA_256, 4096), (other, SHA_512, 16384)) == {name: FINE, other: FINE}
+    assert alter(target, (name, SHA_512, 8192)) == {name: FINE}
     everybody = {name: (FOUND, [(SHA_256, 4096), (SHA_512, 8192)]), other: (FOUND, [(SHA_512, 16384)])}
     assert describe(target) == everybody
     assert describe(target, name) == {name: everybody[name]}
-    assert alter(target, (name, SHA_256, 5000)) == {name: fine(target)}
+    assert alter(target, (name, SHA_256, 5000)) == {name: FINE}
     assert describe(target, name) == {name: (FOUND, [(SHA_256, 5000), (SHA_512, 8192)])}
-    assert alter(target, deletions=[(name, SHA_512)]) == {name: fine(target)}
+    assert alter(target, deletions=[(name, SHA_512)]) == {name: FINE}
     assert describe(target, name) == {name: (FOUND, [(SHA_256, 5000)])}
     assert alter(target) == {}
 
 
 def test_who_can_not_be_described(target: Target, name: str) -> None:
-    assert alter(target, (name, SHA_256, 4096)) == {name: fine(target)}
+    assert alter(target, (name, SHA_256, 4096)) == {name: FINE}
     missing = f"Attempt to describe a user credential that does not exist: {name}-no"
     assert describe(target, f"{name}-no") == {f"{name}-no": (("RESOURCE_NOT_FOUND", missing), [])}
     twice = f"Cannot describe SCRAM credentials for the same user twice in a single request: {name}"
     assert describe(target, name, name) == {name: (("DUPLICATE_RESOURCE", twice), [])}
     nobody = "Attempt to describe a user credential that does not exist: "
-    nobody = nobody if target.kraft else "Username must not be empty"
     assert describe(target, "") == {"": (("RESOURCE_NOT_FOUND", nobody), [])}
 
 
@@ -109,12 +103,12 @@ def test_who_can_not_be_described(target: Target, name: str) -> None:
 )
 def test_a_credential_that_can_not_be(target: Target, name: str, upsertion: Upsertion, refused: Error) -> None:
     """The others of the request are set."""
-    assert alter(target, (name, SHA_256, 4096), upsertion) == {name: fine(target), upsertion[0]: refused}
+    assert alter(target, (name, SHA_256, 4096), upsertion) == {name: FINE, upsertion[0]: refused}
     assert describe(target) == {name: (FOUND, [(SHA_256, 4096)])}
 
 
 def test_what_can_not_be_deleted(target: Target, name: str) -> None:
-    assert alter(target, (name, SHA_256, 4096)) == {name: fine(target)}
+    assert alter(target, (name, SHA_256, 4096)) == {name: FINE}
     assert alter(target, deletions=[(f"{name}-no", SHA_256)]) == {f"{name}-no": NOT_THERE}
     assert alter(target, deletions=[(name, SHA_512)]) == {name: NOT_THERE}
     unknown = ("UNSUPPORTED_SASL_MECHANISM", "Unknown SCRAM mechanism")
@@ -125,8 +119,8 @@ def test_what_can_not_be_deleted(target: Target, name: str) -> None:
 
 
 def test_a_user_named_twice(target: Target, name: str) -> None:
-    """Refused, even for two mechanisms; ZooKeeper's brokers take those."""
-    assert alter(target, (name, SHA_256, 4096)) == {name: fine(target)}
+    """Refused, even for two mechanisms."""
+    assert alter(target, (name, SHA_256, 4096)) == {name: FINE}
     for request in (
         ([(name, SHA_256, 5000), (name, SHA_256, 6000)], []),
         ([(name, SHA_256, 5000)], [(name, SHA_256)]),
@@ -135,44 +129,33 @@ def test_a_user_named_twice(target: Target, name: str) -> None:
         upsertions, deletions = request
         assert alter(target, *upsertions, deletions=deletions) == {name: TWICE}
     assert describe(target) == {name: (FOUND, [(SHA_256, 4096)])}
-    two = alter(target, (name, SHA_512, 5000), deletions=[(name, SHA_256)])
-    if target.kraft:
-        assert two == {name: TWICE}
-        assert describe(target) == {name: (FOUND, [(SHA_256, 4096)])}
-    else:
-        assert two == {name: fine(target)}
-        assert describe(target) == {name: (FOUND, [(SHA_512, 5000)])}
+    assert alter(target, (name, SHA_512, 5000), deletions=[(name, SHA_256)]) == {name: TWICE}
+    assert describe(target) == {name: (FOUND, [(SHA_256, 4096)])}
 
 
 def test_set_beside_the_deletion_of_the_last(target: Target, name: str) -> None:
     # Whether real brokers lose it hangs on the order in which they go over the users: some pair of names shows it.
     for attempt in range(30):
         one, other = f"{name}-{attempt}", f"{name}-{attempt}-2"
-        assert alter(target, (one, SHA_256, 4096)) == {one: fine(target)}
+        assert alter(target, (one, SHA_256, 4096)) == {one: FINE}
         both = alter(target, (other, SHA_256, 4096), deletions=[(one, SHA_256)])
-        assert both == {one: fine(target), other: fine(target)}
+        assert both == {one: FINE, other: FINE}
         kept = {other: (FOUND, [(SHA_256, 4096)])}
         told = [describe(side, other) for side in target.sides()]
         assert told[-1] == kept
-        lost = target.kraft and target.real is not None and told[0] != kept
+        lost = target.real is not None and told[0] != kept
         if lost:
             with target.differing("a credential is lost") as is_real:
                 assert is_real or describe(target, other) == kept
-        assert alter(target, deletions=[(other, SHA_256)]) == {other: fine(target)}
-        if lost or target.real is None or not target.kraft:
+        assert alter(target, deletions=[(other, SHA_256)]) == {other: FINE}
+        if lost or target.real is None:
             return
     pytest.fail("no credential was lost: differences.py is out of date")
 
 
 def test_names_that_are_no_paths(target: Target, name: str) -> None:
     user = f"{name} ü/,="
-    assert alter(target, (user, SHA_256, 4096)) == {user: fine(target)}
+    assert alter(target, (user, SHA_256, 4096)) == {user: FINE}
     known = {user: (FOUND, [(SHA_256, 4096)])}
-    assert describe(target, user) == known
-    if target.kraft:
-        assert describe(target) == known
-    else:
-        with target.differing("users' names as paths") as is_real:
-            told = describe(target)
-            assert is_real or told == known
-    assert alter(target, deletions=[(user, SHA_256)]) == {user: fine(target)}
+    assert describe(target, user) == describe(target) == known
+    assert alter(target, deletions=[(user, SHA_256)]) == {user: FINE}

@@ -100,7 +100,7 @@ def story(server: Server, group: str, topic: str) -> Iterator[Any]:
 def test_start_offsets_without_members(target: Target, name: str, topic: str) -> None:
     if not target.has("alter_share_group_offsets", 0):
         pytest.skip("an API of Kafka 4.1 and later")
-    is_enabled = target.is_since("4.2")
+    is_enabled = target.is_since("4.4")
     tale = story if is_enabled else refused
     told = [dict(tale(server, name, topic)) for server in (target.embedded, target.real) if server is not None]
     found = [

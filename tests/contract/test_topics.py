@@ -55,7 +55,7 @@ def test_what_is_told_of_a_new_topic(target: Target, name: str) -> None:
     }
     assert configs["retention.ms"] == {"value": "5", "read_only": False, "config_source": 1, "is_sensitive": False}
     assert configs["segment.bytes"]["config_source"] == 5
-    assert len(configs) == target.by_release(v2_8=26, v3_7=31, v3_9=36, v4_0=33, v4_4=37)
+    assert len(configs) == target.by_release(v3_9=36, v4_0=33, v4_4=37)
     assert partitions(target, name) == {0: [1], 1: [1]}
     assert values(target, TOPIC, name) == {"retention.ms": "5"}
     assert delete_topics(target, name) == [(name, FINE)]
@@ -109,15 +109,14 @@ def test_names_that_collide(target: Target, name: str) -> None:
 
 
 def test_the_log_of_metadata_is_no_topic(target: Target) -> None:
-    if target.kraft:
-        refused = told(target, "metadata topic")
-        assert create_topics(target, {"__cluster_metadata": (1, 1)}) == {"__cluster_metadata": refused}
+    refused = told(target, "metadata topic")
+    assert create_topics(target, {"__cluster_metadata": (1, 1)}) == {"__cluster_metadata": refused}
 
 
 def test_a_topic_twice_in_a_request(target: Target, name: str) -> None:
     created = create_topics_answer(target, [(name, (1, 1)), (name, (2, 1))])
     assert {(each["name"], error(each)) for each in created} == {(name, told(target, "topic created twice"))}
-    assert len(created) == (1 if target.kraft else 2)
+    assert len(created) == 1
     assert partitions(target, name) == {}
 
 
@@ -154,24 +153,9 @@ def test_a_config_with_a_bad_value(target: Target, name: str) -> None:
 def test_an_assignment_that_can_not_be(
     target: Target, name: str, assignment: dict[int, list[int]], situation: str
 ) -> None:
-    """2.8 has its own ideas of some of them."""
-    if target.kraft or situation in ("assigned with a gap", "assigned a negative number"):
-        refused = told(target, situation, broker=77)
-        assert create_topics(target, {name: assignment}) == {name: refused}
-        assert create_topics(target, {name: assignment}, dry=True) == {name: refused}
-
-
-def test_replicas_that_are_nowhere_in_2_8(target: Target, name: str) -> None:
-    if target.kraft:
-        return
-    timed_out = ("REQUEST_TIMED_OUT", None)
-    assert create_topics(target, {name: {0: [77]}}, timeout=0.5) == {name: timed_out}
-    with target.differing("a partition on a broker that is not there") as is_real:
-        assert partitions(target, name) == ({} if is_real else {0: [77]})
-    with target.differing("a partition without replicas") as is_real:
-        refused = ("INVALID_REPLICA_ASSIGNMENT", "Cannot have replication factor of 0 for partition id 0.")
-        empty = f"{name}-2"
-        assert create_topics(target, {empty: {0: []}}, timeout=0.5) == {empty: timed_out if is_real else refused}
+    refused = told(target, situation, broker=77)
+    assert create_topics(target, {name: assignment}) == {name: refused}
+    assert create_topics(target, {name: assignment}, dry=True) == {name: refused}
 
 
 def test_counts_and_an_assignment(target: Target, name: str) -> None:
@@ -205,13 +189,9 @@ def test_topics_of_a_request_are_independent(target: Target, name: str) -> None:
 
 
 def test_no_time_to_create(target: Target, name: str) -> None:
-    """§4a: timeout 0 answers REQUEST_TIMED_OUT and creates nothing; with ZooKeeper it is started (KIP-4)."""
+    """§4a: timeout 0 answers REQUEST_TIMED_OUT and creates nothing."""
     assert create_topics(target, {name: {0: [1]}}, timeout=0) == {name: ("REQUEST_TIMED_OUT", None)}
-    if target.kraft:
-        assert partitions(target, name) == {}
-    else:
-        target.until(lambda: partitions(target, name) == {0: [1]})
-        delete_topics(target, name)
+    assert partitions(target, name) == {}
 
 
 def test_deleting_what_is_not_there(target: Target, name: str) -> None:
@@ -221,14 +201,9 @@ def test_deleting_what_is_not_there(target: Target, name: str) -> None:
 
 
 def test_deleting_a_name_twice(target: Target, topic: str) -> None:
-    """§4a: INVALID_REQUEST, the topic stays; with ZooKeeper the duplicate is ignored (KIP-4)."""
-    answered = delete_topics(target, topic, topic)
-    if target.kraft:
-        assert answered == [(topic, told(target, "deleted twice"))]
-        assert partitions(target, topic) == {0: [1]}
-    else:
-        assert answered == [(topic, FINE)] * 2
-        assert partitions(target, topic) == {}
+    """§4a: INVALID_REQUEST, the topic stays."""
+    assert delete_topics(target, topic, topic) == [(topic, told(target, "deleted twice"))]
+    assert partitions(target, topic) == {0: [1]}
 
 
 def test_deleting_by_id(target: Target, topic: str) -> None:
@@ -242,7 +217,7 @@ def test_deleting_by_id(target: Target, topic: str) -> None:
         assert (told_of["name"], error(told_of)) == (name, told(target, situation))
     (told_of,) = delete_each(target, (topic, None))
     assert (told_of["name"], error(told_of)) == (topic, FINE)
-    assert (told_of["topic_id"] is not None) is target.kraft
+    assert told_of["topic_id"] is not None
     assert partitions(target, topic) == {}
 
 
@@ -252,91 +227,68 @@ def test_growing(target: Target, topic: str) -> None:
     assert grow(target, topic, 2, [[1]]) == FINE
     assert partitions(target, topic) == {0: [1], 1: [1]}
     for count in (2, 1, 0, -5):
-        assert grow(target, topic, count) == _not_more(target, topic, count)
+        assert grow(target, topic, count) == _not_more(topic, count)
     assert grow(target, topic, 3, [[1]]) == FINE
     assert partitions(target, topic) == {0: [1], 1: [1], 2: [1]}
 
 
-def _not_more(target: Target, topic: str, count: int) -> Error:
-    same, fewer = (
-        (
-            f"Topic already has {count} partition(s).",
-            f"The topic {topic} currently has 2 partition(s); {count} would not be an increase.",
-        )
-        if target.kraft
-        else (
-            f"Topic already has {count} partitions.",
-            f"Topic currently has 2 partitions, which is higher than the requested {count}.",
-        )
-    )
+def _not_more(topic: str, count: int) -> Error:
+    same = f"Topic already has {count} partition(s)."
+    fewer = f"The topic {topic} currently has 2 partition(s); {count} would not be an increase."
     return "INVALID_PARTITIONS", same if count == 2 else fewer
 
 
 def test_growing_what_is_not_there(target: Target, name: str) -> None:
     for missing in (name, "a b"):
-        text = None if target.kraft else f"The topic '{missing}' does not exist."
-        assert grow(target, missing, 2) == ("UNKNOWN_TOPIC_OR_PARTITION", text)
+        assert grow(target, missing, 2) == ("UNKNOWN_TOPIC_OR_PARTITION", None)
 
 
 @pytest.mark.parametrize(
-    ("count", "assignments", "with_zookeeper", "kraft"),
+    ("count", "assignments", "text"),
     [
         (
             2,
             [[1], [1]],
-            "Increasing the number of partitions by 1 but 2 assignments provided.",
             "Attempted to add 1 additional partition(s), but only 2 assignment(s) were specified.",
         ),
         (
             3,
             [[1]],
-            "Increasing the number of partitions by 2 but 1 assignments provided.",
             "Attempted to add 2 additional partition(s), but only 1 assignment(s) were specified.",
         ),
         (
             2,
             [],
-            "Increasing the number of partitions by 1 but 0 assignments provided.",
             "Attempted to add 1 additional partition(s), but only 0 assignment(s) were specified.",
         ),
         (
             2,
             [[77]],
-            "Unknown broker(s) in replica assignment: 77.",
             "The manual partition assignment includes broker 77, but no such broker is registered.",
         ),
         (
             2,
             [[1, 1]],
-            "Duplicate brokers not allowed in replica assignment: 1, 1 for partition id 1.",
             "The manual partition assignment includes the broker 1 more than once.",
         ),
         (
             2,
             [[]],
-            "Cannot have replication factor of 0 for partition id 1.",
             "The manual partition assignment includes an empty replica list.",
         ),
     ],
 )
 def test_growing_by_an_assignment_that_can_not_be(
-    target: Target, topic: str, count: int, assignments: list[list[int]], with_zookeeper: str, kraft: str
+    target: Target, topic: str, count: int, assignments: list[list[int]], text: str
 ) -> None:
-    refused = ("INVALID_REPLICA_ASSIGNMENT", kraft if target.kraft else with_zookeeper)
-    assert grow(target, topic, count, assignments) == refused
+    assert grow(target, topic, count, assignments) == ("INVALID_REPLICA_ASSIGNMENT", text)
     assert partitions(target, topic) == {0: [1]}
 
 
-def test_the_controller_alone_with_zookeeper(target: Target, topic: str) -> None:
-    """§1: with ZooKeeper other brokers answer NOT_CONTROLLER; with KRaft any broker forwards."""
-    other = next((broker for broker in target.brokers if broker != target.controller()), 1)
-    created, grown = f"{topic}-2", f"{topic}-2"
-    if target.kraft:
-        assert create_topics(target, {created: {0: [1]}}, broker=other) == {created: FINE}
-        assert alter(target, TOPIC, created, ("retention.ms", SET, "5"), broker=other) == FINE
-        assert grow(target, grown, 2, [[1]], broker=other) == FINE
-        assert delete_topics(target, created, broker=other) == [(created, FINE)]
-    else:
-        assert create_topics(target, {created: {0: [1]}}, broker=other) == {created: ("NOT_CONTROLLER", "")}
-        assert grow(target, topic, 2, broker=other) == ("NOT_CONTROLLER", None)
-        assert delete_topics(target, topic, broker=other) == [(topic, ("NOT_CONTROLLER", None))]
+def test_any_broker_forwards(target: Target, topic: str) -> None:
+    """§1: changes may be sent to each."""
+    other, created = target.brokers[-1], f"{topic}-2"
+    assert create_topics(target, {created: {0: [1]}}, broker=other) == {created: FINE}
+    assert alter(target, TOPIC, created, ("retention.ms", SET, "5"), broker=other) == FINE
+    assert grow(target, created, 2, [[1]], broker=other) == FINE
+    assert delete_topics(target, created, broker=other) == [(created, FINE)]

@@ -145,14 +145,7 @@ def markers(server: Server, topic: str, producer: int, epoch: int, coordinator: 
     return str(answer["markers"][0]["topics"][0]["partitions"][0]["error_code"])
 
 
-def since_3_0(target: Target) -> None:
-    if target.release == "2.8":
-        pytest.skip("KIP-664 is whole from 3.0 on")
-
-
 def test_a_transactions_life(target: Target, name: str) -> None:
-    since_3_0(target)
-
     def script(server: Server) -> Facts:
         found: Facts = {}
         with client_of(server, name) as client:
@@ -188,8 +181,6 @@ def test_a_transactions_life(target: Target, name: str) -> None:
 
 
 def test_what_is_refused(target: Target, name: str) -> None:
-    since_3_0(target)
-
     def refused(what: Callable[[], object]) -> str:
         try:
             what()
@@ -224,8 +215,6 @@ def test_what_is_refused(target: Target, name: str) -> None:
 
 
 def test_a_hanging_transaction_is_ended(target: Target, name: str) -> None:
-    since_3_0(target)
-
     def script(server: Server) -> Facts:
         found: Facts = {}
         with client_of(server, name) as client:

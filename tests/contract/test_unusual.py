@@ -11,6 +11,7 @@ import pytest
 
 from console.embedded.brokers import run_in_thread
 from console.embedded.config_changes import PolicyViolation
+from console.embedded.spec import RELEASE_NAMES
 from console.model.config import ConfigResource
 from console.model.secret import Secret
 from tests.contract import acls
@@ -29,9 +30,9 @@ from tests.contract.verbs import (
     values,
 )
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import KAFKA_4_3, compiler, jars
+from tests.support.kafka_jars import NEWEST, RELEASES, compiler, jars
 from tests.support.patience import PATIENCE
-from tests.support.real_clusters import REAL, running
+from tests.support.real_clusters import running
 
 HERE = Path(__file__).parent
 POLICY = "RecordingPolicy"
@@ -52,35 +53,35 @@ class Recording:
 
 @pytest.fixture(scope="module")
 def policed_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """Kafka 4.3, one broker, no authorizer, and the policy."""
+    """The newest Kafka, one broker, no authorizer, and the policy."""
 
     def make() -> KafkaCluster:
         classes = tmp_path_factory.mktemp("classes")
-        command = [compiler(), "-cp", f"{jars(KAFKA_4_3)}/*", "-d", str(classes), str(HERE / f"{POLICY}.java")]
+        command = [compiler(), "-cp", f"{jars(RELEASES[NEWEST])}/*", "-d", str(classes), str(HERE / f"{POLICY}.java")]
         subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
         properties = {"authorizer.class.name": "", "alter.config.policy.class.name": POLICY}
-        return KafkaCluster(brokers=1, logins=True, properties=properties, classes=classes)
+        return KafkaCluster(RELEASES[NEWEST], brokers=1, logins=True, properties=properties, classes=classes)
 
     yield from running(make)
 
 
-TARGETS = [*(pytest.param((release, False), id=f"embedded-{release}") for release in REAL)]
+TARGETS = [*(pytest.param((release, False), id=f"embedded-{release}") for release in RELEASE_NAMES)]
 TARGETS.append(
-    pytest.param(("4.3", True), id="real-4.3", marks=[pytest.mark.broker, pytest.mark.xdist_group("policed")])
+    pytest.param((NEWEST, True), id=f"real-{NEWEST}", marks=[pytest.mark.broker, pytest.mark.xdist_group("policed")])
 )
 
 
 @pytest.fixture(params=TARGETS)
 def unusual(request: pytest.FixtureRequest) -> Iterator[Target]:
-    """One broker of each release, embedded; and a real one of 4.3 beside."""
+    """One broker of each release, embedded; and a real one of the newest beside."""
     release, is_real = request.param
     wanted = replace_field(spec(release), brokers=1, authorizer=False, alter_config_policy=Recording())
     with run_in_thread(wanted) as thread:
-        servers = [Server(thread.call(lambda each: each.addresses), USERS, wanted.versions != "2.8")]
+        servers = [Server(thread.call(lambda each: each.addresses), USERS)]
         if is_real:
             cluster: KafkaCluster = request.getfixturevalue("policed_cluster")
             users = {name: Secret(password) for name, password in cluster.users.items()}
-            servers.append(Server({1: cluster.login_addresses[0]}, users, kraft=True))
+            servers.append(Server({1: cluster.login_addresses[0]}, users))
         yield Target(release, servers[0], thread, servers[1] if is_real else None)
         for server in servers:
             server.close()
@@ -89,8 +90,7 @@ def unusual(request: pytest.FixtureRequest) -> Iterator[Target]:
 def test_without_an_authorizer(unusual: Target) -> None:
     """§4: SECURITY_DISABLED, in three ways of saying it."""
     binding = acls.Binding("x", "User:alice")
-    text = "No Authorizer is configured." if unusual.kraft else "No Authorizer is configured on the broker."
-    disabled = ("SECURITY_DISABLED", text)
+    disabled = ("SECURITY_DISABLED", "No Authorizer is configured.")
     assert acls.found(unusual) == (("SECURITY_DISABLED", "No Authorizer is configured on the broker"), set())
     assert acls.create(unusual, binding, binding._replace(principal="bob")) == [disabled] * 2
     assert acls.delete(unusual, acls.EVERYTHING) == [(disabled, set())]
@@ -124,5 +124,4 @@ def test_the_policy_is_asked_last(unusual: Target, name: str) -> None:
     """§2: Order: validation → existence → AlterConfigPolicy."""
     missing = ("UNKNOWN_TOPIC_OR_PARTITION", f"The topic '{name}' does not exist.")
     assert alter(unusual, TOPIC, name, ("segment.ms", SET, "5000")) == missing
-    ours = alter(unusual, TOPIC, name, ("segment.ms", SET, "x"))
-    assert ours[0] == ("INVALID_CONFIG" if unusual.kraft else missing[0])
+    assert alter(unusual, TOPIC, name, ("segment.ms", SET, "x"))[0] == "INVALID_CONFIG"

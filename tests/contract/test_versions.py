@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from console.embedded.request_pipeline import BETWEEN_BROKERS
 from console.embedded.spec import since
 from console.wire.schemas import readable_versions
 from tests.contract.differences import NOT_SERVED
@@ -38,15 +37,12 @@ def test_what_is_told(target: Target) -> None:
     sides = [ranges(api_versions(side, 3)) for side in target.sides()]
     embedded = sides[-1]
     not_served = since(NOT_SERVED, target.release)
-    assert not (embedded.keys() - BETWEEN_BROKERS) & not_served
+    assert not embedded.keys() & not_served
     if target.real is None:
         return
     real = sides[0]
-    assert real.keys() - embedded.keys() == not_served - BETWEEN_BROKERS
+    assert real.keys() - embedded.keys() == not_served
     for key, (low, high) in embedded.items():
-        if key in BETWEEN_BROKERS:  # told, by which clients know ZooKeeper, and not served
-            assert (low, high) == real[key]
-            continue
         readable = readable_versions(key)
         assert readable is not None
         # Produce is told from the real version 0 on, which is never served: librdkafka looks for it (KAFKA-18659).
@@ -60,10 +56,9 @@ def test_an_unknown_version_of_it(target: Target) -> None:
         frame = struct.pack(">hhih", 18, 99, 7, -1) + b"\x00"
         answer = side.embedded.exchange(frame)
         assert struct.unpack(">ih", answer[:6]) == (7, UNSUPPORTED_VERSION)
-        if side.embedded is target.embedded or target.release != "2.8":
-            (count,) = struct.unpack(">i", answer[6:10])
-            listed = {struct.unpack(">hhh", answer[10 + 6 * place : 16 + 6 * place])[0] for place in range(count)}
-            assert 18 in listed
+        (count,) = struct.unpack(">i", answer[6:10])
+        listed = {struct.unpack(">hhh", answer[10 + 6 * place : 16 + 6 * place])[0] for place in range(count)}
+        assert 18 in listed
 
 
 @pytest.mark.parametrize("frame", [struct.pack(">hhih", 9999, 0, 7, -1), struct.pack(">hhih", 3, 99, 7, -1)])

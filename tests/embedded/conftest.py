@@ -7,11 +7,18 @@ from collections.abc import AsyncIterator
 import pytest
 
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.spec import ClusterSpec
+from console.embedded.spec import RELEASE_NAMES, ClusterSpec
+
+
+@pytest.fixture(params=RELEASE_NAMES)
+async def any_release(request: pytest.FixtureRequest) -> AsyncIterator[EmbeddedCluster]:
+    """Three brokers like each release."""
+    async with EmbeddedCluster(ClusterSpec(versions=request.param)) as running:
+        yield running
 
 
 @pytest.fixture
 async def cluster() -> AsyncIterator[EmbeddedCluster]:
-    """Three brokers like Kafka 4.3."""
+    """Three brokers like the newest Kafka."""
     async with EmbeddedCluster(ClusterSpec()) as running:
         yield running

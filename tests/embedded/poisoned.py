@@ -11,8 +11,9 @@ from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import ThreadedCluster, run_in_thread
-from console.embedded.spec import ClusterSpec
+from console.embedded.spec import RELEASE_NAMES
 from tests.support.changing import make_topic
+from tests.support.older_brokers import like
 
 TOPIC, GROUP = "orders", "billing"
 POISON = 3
@@ -23,11 +24,11 @@ HOSTILE = "\x1b[2J\u202e[red]gnp\x07"
 
 
 @contextmanager
-def poisoned(release: str = "4.3") -> Iterator[ThreadedCluster]:
+def poisoned(release: str = RELEASE_NAMES[-1]) -> Iterator[ThreadedCluster]:
     """Run it: partition 0 has ten records, of which `POISON` is not JSON; partition 1 has hostile text."""
     import asyncio
 
-    with run_in_thread(ClusterSpec(brokers=1, versions=release)) as running:
+    with run_in_thread(like(release, brokers=1)) as running:
         asyncio.run(_fill(running))
         yield running
 

@@ -23,7 +23,7 @@ steps = st.lists(st.tuples(st.booleans(), st.sampled_from(POOL)), max_size=20)
 
 def views_after(changes: Sequence[tuple[bool, Acl]], *, made: bool) -> list[View]:
     """What is known after each of these additions and removals, from the last to the first."""
-    state = ClusterState("acls", release("4.3"))
+    state = ClusterState("acls", release("4.4"))
     state.tables.acls.source = LargeAcls(MADE) if made else None
     for is_added, acl in changes:
         if is_added:
@@ -76,7 +76,7 @@ def test_nobody_looks_at_100_000(monkeypatch: pytest.MonkeyPatch, wanted: AclFil
 
 
 def test_what_is_gone_through_may_change_meanwhile() -> None:
-    state = ClusterState("acls", release("4.3"))
+    state = ClusterState("acls", release("4.4"))
     state.tables.acls.source = LargeAcls(MADE)
     walk = matching_acls(AclFilter(), state.view.acls)
     first = next(walk)

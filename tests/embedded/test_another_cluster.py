@@ -48,6 +48,7 @@ from tests.embedded.apply_fronts import (
     stage,
 )
 from tests.embedded.test_operations import LAYOUT, RATE, World, world_of
+from tests.support.older_brokers import like
 
 A, B = "QUFBQUFBQUFBQUFBQUFBQQ", "QkJCQkJCQkJCQkJCQkJCQg"
 
@@ -190,9 +191,9 @@ async def test_an_operation_begins_on_no_other_cluster(world: World) -> None:
 # -- one broker's address ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("release", ["4.3", "3.9", "2.8"])
+@pytest.mark.parametrize("release", ["4.4", "3.9", "2.8"])
 async def test_a_change_takes_no_connection_that_leads_to_another_cluster(release: str) -> None:
-    async with EmbeddedCluster(ClusterSpec(brokers=1, cluster_id=A, versions=release)) as cluster:
+    async with EmbeddedCluster(like(release, brokers=1, cluster_id=A)) as cluster:
         put_topic_on_one(cluster)
         link = Link(ConnectionSettings(tuple(cluster.addresses.values())))
         try:

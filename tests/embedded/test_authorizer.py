@@ -27,7 +27,7 @@ IMPLYING = {"DESCRIBE": {"READ", "WRITE", "DELETE", "ALTER"}, "DESCRIBE_CONFIGS"
 
 
 def state_with(known: Sequence[Acl]) -> ClusterState:
-    state = ClusterState("rights", release("4.3"))
+    state = ClusterState("rights", release("4.4"))
     for acl in known:
         state.add_acl(acl)
     return state

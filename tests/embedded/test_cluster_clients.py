@@ -11,7 +11,7 @@ from console.admin.settings import ConnectionSettings
 from console.admin.topics import describe_topics
 from console.embedded.brokers import EmbeddedCluster, run_in_thread
 from console.embedded.replicas import new_topic, striped
-from console.embedded.spec import ClusterSpec
+from tests.support.older_brokers import like
 
 
 def add_topic(cluster: EmbeddedCluster, name: str, partitions: int = 3, replication: int = 2) -> None:
@@ -31,9 +31,9 @@ async def test_aiokafka_lists_topics(cluster: EmbeddedCluster) -> None:
         await admin.close()
 
 
-@pytest.mark.parametrize("versions", ["2.8", "3.9", "4.3"])
+@pytest.mark.parametrize("versions", ["2.8", "3.9", "4.4"])
 async def test_our_own_client_reads_the_cluster(versions: str) -> None:
-    with run_in_thread(ClusterSpec(versions=versions, racks={1: "a", 2: "b", 3: "c"})) as cluster:
+    with run_in_thread(like(versions, racks={1: "a", 2: "b", 3: "c"})) as cluster:
         cluster.call(lambda running: add_topic(running, "orders"))
         hosts = cluster.bootstrap.split(",")
         bootstrap = tuple((host, int(port)) for host, _, port in (text.partition(":") for text in hosts))

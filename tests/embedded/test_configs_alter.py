@@ -46,7 +46,6 @@ async def altered(client: RawClient, *wanted: tuple[ConfigResource, Ops], valida
         )
 
     response = await client.ask("incremental_alter_configs", 1, build)
-    # With ZooKeeper they come in an order of their own.
     told = {
         (each.resource_type, each.resource_name): (each.error_code, each.error_message) for each in response.responses
     }
@@ -219,16 +218,6 @@ async def test_in_sync_replicas_of_a_cluster_with_elr_stand_in_the_metadata() ->
         assert (code, message) == (40, "Cluster-level min.insync.replicas cannot be removed while ELR is enabled.")
         ((code, message),) = await alter(cluster, (broker_resource(1), [(key, SET, "1")]))
         assert (code, message) == (40, "Broker-level min.insync.replicas cannot be altered while ELR is enabled.")
-
-
-async def test_a_password_needs_a_secret_where_zookeeper_keeps_it() -> None:
-    key = "listener.name.plaintext.ssl.key.password"
-    for static, expected in (({}, 42), ({"password.encoder.secret": "x"}, 0)):
-        spec = ClusterSpec(brokers=1, versions="2.8", static_configs=static)
-        async with EmbeddedCluster(spec) as cluster:
-            ((code, _),) = await alter(cluster, (broker_resource(1), [(key, SET, "hidden")]))
-            assert code == expected
-            assert await alter(cluster, (broker_resource(1), [(key, SET, "hidden")]), validate_only=True) == [(0, None)]
 
 
 async def test_a_broker_that_lags_decides_by_what_it_knows_and_the_controller_by_what_is() -> None:

@@ -12,7 +12,7 @@ from console.embedded.brokers import EmbeddedCluster
 from console.embedded.config_describe import described_entries
 from console.embedded.replicas import new_topic
 from console.embedded.spec import RELEASE_NAMES, ClusterSpec
-from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, ResourceType
+from console.model.codes import BROKER, BROKER_LOGGER, GROUP, TOPIC, ResourceType
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.wire.schemas import for_version
 from tests.embedded.proposals_client import Rights, WatchedClock
@@ -153,9 +153,7 @@ async def test_rights_are_told_for_each_resource_behind_the_others(cluster: Embe
     ]
 
 
-@pytest.mark.parametrize(
-    ("release", "type_"), [("2.8", GROUP), ("2.8", CLIENT_METRICS), ("3.9", GROUP), ("4.3", ResourceType(64))]
-)
+@pytest.mark.parametrize(("release", "type_"), [("3.9", GROUP), ("4.4", ResourceType(64))])
 async def test_a_type_that_the_release_does_not_know_fails_the_request(release: str, type_: ResourceType) -> None:
     async with EmbeddedCluster(ClusterSpec(brokers=1, versions=release)) as cluster:
         results = await describe(cluster, ConfigResource(type_, "x"), ConfigResource(BROKER, "1"))
@@ -173,16 +171,3 @@ async def test_many_topics_share_what_is_kept(cluster: EmbeddedCluster) -> None:
     assert [result.resource_name for result in results] == names
     values = [next(e.value for e in result.configs if e.name == "retention.ms") for result in results]
     assert values == [str(1 + n % 7) if n % 50 == 0 else "604800000" for n in range(1000)]
-
-
-async def test_a_changed_broker_of_2_8_tells_what_is_internal() -> None:
-    async with EmbeddedCluster(ClusterSpec(versions="2.8")) as cluster:
-        key, one = "controller.quorum.request.timeout.ms", broker_resource(1)
-        assert told((await describe(cluster, one, keys=(key,)))[0]) == {}
-        cluster.state.alter_config(one, {"log.retention.ms": "5"})
-        cluster.state.replace_config(one, {})
-        assert told((await describe(cluster, one, keys=(key,)))[0]) == {key: ("2000", 5)}
-        assert told((await describe(cluster, broker_resource(2), keys=(key,), broker=2))[0]) == {}
-        await cluster.broker_down(1)
-        await cluster.broker_up(1)
-        assert told((await describe(cluster, one, keys=(key,)))[0]) == {}

@@ -121,14 +121,14 @@ def test_text_is_trimmed_as_in_java() -> None:
 def test_sets_of_keys_are_shown_as_by_the_release() -> None:
     names = ["listeners", "sasl.jaas.config"], ["listener.name.plaintext.ssl.truststore.type"]
     assert (
-        config_messages("4.3").keys(*names)
+        config_messages("4.4").keys(*names)
         == "[listeners, listener.name.plaintext.ssl.truststore.type, sasl.jaas.config]"
     )
     assert (
         config_messages("3.9").keys(*names)
         == "Set(listeners, sasl.jaas.config, listener.name.plaintext.ssl.truststore.type)"
     )
-    assert config_messages("2.8").keys(["log.dirs", "node.id"]) == "Set(node.id, log.dirs)"
+    assert config_messages("3.9").keys(["log.dirs", "node.id"]) == "Set(node.id, log.dirs)"
     security = ["ssl.keystore.location", "ssl.keystore.type"]
     assert config_messages("3.9").security_keys(security) == "HashSet(ssl.keystore.type, ssl.keystore.location)"
 
@@ -153,7 +153,7 @@ def test_a_cluster_of_defaults_gives_topics_kafkas_defaults(name: str) -> None:
     ],
 )
 def test_retention_has_three_units(layer: dict[str, str], expected: str) -> None:
-    configs = release_configs("4.3")
+    configs = release_configs("4.4")
     assert BrokerLayers(configs, {}, {}, layer).inherited(configs.topic["retention.ms"]) == expected
 
 
@@ -165,7 +165,7 @@ LAYER = st.dictionaries(st.sampled_from(["log.retention.ms", "log.retention.minu
 def test_the_first_synonym_is_what_applies(
     own: dict[str, str], default: dict[str, str], static: dict[str, str]
 ) -> None:
-    layers = BrokerLayers(release_configs("4.3"), own, default, static)
+    layers = BrokerLayers(release_configs("4.4"), own, default, static)
     synonyms = layers.synonyms("log.retention.ms")
     strongest = next(
         (layer["log.retention.ms"] for layer in (own, default, static) if "log.retention.ms" in layer), None
@@ -207,7 +207,7 @@ def test_a_new_topics_configs(name: str, configs: dict[str, str | None], message
 
 def test_what_a_topic_inherits_can_contradict_its_own() -> None:
     own: dict[str, str | None] = {"min.compaction.lag.ms": "5"}
-    assert topic_config_error(release("4.3"), own) is None
-    error = topic_config_error(release("4.3"), own, {"max.compaction.lag.ms": "4"})
+    assert topic_config_error(release("4.4"), own) is None
+    error = topic_config_error(release("4.4"), own, {"max.compaction.lag.ms": "4"})
     assert error is not None
     assert "(5) > max.compaction.lag.ms (4)" in error

@@ -58,7 +58,7 @@ def test_a_fleet_is_several_contexts_to_switch_between(tmp_path: Path) -> None:
         terminal.wait_for("production")
         terminal.wait_for("checkout.gift-cards")
         terminal.send(":ctx old\r")
-        terminal.wait_for("kafka 2.8")
+        terminal.wait_for("kafka 3.9")
         terminal.send(":ctx prod\r")
         terminal.wait_for("no context 'prod' here, only production, staging, old")
 

@@ -15,11 +15,12 @@ from console.cli.nouns import noun
 from console.cli.opening import client_of, context_of
 from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
+from tests.support.older_brokers import like
 
 
-@pytest.fixture(scope="module", params=["4.3", "3.9", "2.8"])
+@pytest.fixture(scope="module", params=["4.4", "3.9", "2.8"])
 def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
-    with run_in_thread(ClusterSpec(brokers=1, versions=request.param)) as cluster:
+    with run_in_thread(like(request.param, brokers=1)) as cluster:
         address = cluster.call(lambda each: each.bootstrap)
         kac(address, "--add --deny-principal User:bob --operation WRITE --topic orders --deny-host 10.0.0.1")
         kac(address, "--add --allow-principal User:bob --operation WRITE --topic ord --resource-pattern-type prefixed")

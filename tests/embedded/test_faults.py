@@ -91,7 +91,7 @@ async def test_a_change_that_did_not(cluster: EmbeddedCluster) -> None:
     async with RawClient(cluster) as client:
         client.request("update_features", 1, share_on)
         assert await client.rest() == b""
-    assert cluster.state.features["share.version"] == 1
+    assert cluster.state.features["share.version"] == 2
 
 
 async def test_half_a_frame(cluster: EmbeddedCluster) -> None:

@@ -35,7 +35,6 @@ from console.embedded.faults import (
     parse_fault,
 )
 from console.embedded.replicas import new_topic
-from console.embedded.spec import ClusterSpec
 from console.embedded.state import ClusterState
 from console.model.acl import Acl
 from console.model.changes import (
@@ -69,6 +68,7 @@ from console.wire.schemas import api_key
 from tests.support.applied import apply_plan
 from tests.support.cutting_proxy import Cut as Lose
 from tests.support.cutting_proxy import CuttingProxy
+from tests.support.older_brokers import like
 from tests.support.patience import PATIENCE
 from tests.support.recorded_requests import Recording, load, replay
 
@@ -266,9 +266,9 @@ async def test_part_of_a_batch_fails(
         assert "not today" in str(found[bad].failure)
 
 
-@pytest.mark.parametrize("release", ["2.8", "4.3"])
+@pytest.mark.parametrize("release", ["2.8", "4.4"])
 async def test_the_controller_moves_just_before_the_change(release: str) -> None:
-    async with EmbeddedCluster(ClusterSpec(versions=release)) as cluster, linked(cluster) as link:
+    async with EmbeddedCluster(like(release)) as cluster, linked(cluster) as link:
         await link.refresh()
         cluster.faults.add(Fault(MoveController(3), "create_topics", times=1))
         outcome = await single(link, CreateTopics((NewTopic("new", 3, 3),)))
@@ -278,8 +278,8 @@ async def test_the_controller_moves_just_before_the_change(release: str) -> None
         asked = [
             key.broker for key, count in cluster.counters for _ in range(count.requests) if key.api == "create_topics"
         ]
-        assert len(asked) == (1 if release == "4.3" else 2)
-        assert release == "4.3" or asked[-1] == 3
+        assert len(asked) == (1 if release == "4.4" else 2)
+        assert release == "4.4" or asked[-1] == 3
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ async def test_the_controller_moves_just_before_the_change(release: str) -> None
     + [("elect_leaders", ElectLeaders((("t", 0),)))],
 )
 async def test_whatever_the_controller_alone_does_finds_the_new_one(api: str, change: ChangeRequest) -> None:
-    async with EmbeddedCluster(ClusterSpec(versions="2.8")) as cluster, linked(cluster) as link:
+    async with EmbeddedCluster(like("2.8")) as cluster, linked(cluster) as link:
         cluster.state.put_topic(new_topic("t", [(1, 2)], ALIVE))
         await link.refresh()
         cluster.faults.add(Fault(MoveController(3), api, times=1))
@@ -299,7 +299,7 @@ async def test_whatever_the_controller_alone_does_finds_the_new_one(api: str, ch
 
 
 async def test_no_controller_that_can_be_found() -> None:
-    async with EmbeddedCluster(ClusterSpec(versions="2.8")) as cluster, linked(cluster) as link:
+    async with EmbeddedCluster(like("2.8")) as cluster, linked(cluster) as link:
         cluster.faults.add(parse_fault("api=CreateTopics,not-controller"))
         outcome = await single(link, CreateTopics((NewTopic("new", 1, 1),)))
         assert outcome.status is Status.FAILED

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from console.embedded.brokers import ThreadedCluster, run_in_thread
-from console.embedded.spec import ClusterSpec
+from console.embedded.spec import RELEASE_NAMES, ClusterSpec
 from tests.support.kafka_commands import ACLS, CONFIGS, TOPICS, KafkaCommands, Ran
 from tests.support.kafka_jars import KAFKA_4_3, jars, java
 from tests.support.patience import PATIENCE
@@ -30,7 +30,7 @@ def commands() -> Iterator[KafkaCommands]:
     yield from running(KafkaCommands)
 
 
-@pytest.fixture(params=["4.3", "3.9", "2.8"], scope="module")
+@pytest.fixture(params=RELEASE_NAMES, scope="module")
 def cluster(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
     with run_in_thread(ClusterSpec(versions=request.param, static_configs=NO_DELAY)) as started:
         yield started

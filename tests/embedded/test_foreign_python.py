@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from console.embedded.brokers import ThreadedCluster, run_in_thread
-from console.embedded.spec import ClusterSpec
+from console.embedded.spec import RELEASE_NAMES, ClusterSpec
 from console.model.quota import QuotaEntity
 
 pytestmark = pytest.mark.slow
@@ -20,7 +20,7 @@ PATIENCE = 300
 CODECS = ("gzip", "snappy", "lz4", "zstd", "none")
 
 
-@pytest.fixture(params=["4.3", "3.9", "2.8"])
+@pytest.fixture(params=RELEASE_NAMES)
 def cluster(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
     with run_in_thread(ClusterSpec(versions=request.param, static_configs=NO_DELAY)) as started:
         yield started

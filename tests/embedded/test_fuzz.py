@@ -23,7 +23,7 @@ from tests.wire.samples import sample, written
 
 VERSIONS = [
     (key, version)
-    for key, (low, high) in advertised(release("4.3"), proposals=True).items()
+    for key, (low, high) in advertised(release("4.4"), proposals=True).items()
     for version in range(low, high + 1)
     if messages(key, version)
 ]

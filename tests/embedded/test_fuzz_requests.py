@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.request_pipeline import Dispatcher, advertised
-from console.embedded.spec import ClusterSpec, release
+from console.embedded.spec import RELEASE_NAMES, ClusterSpec, release
 from console.wire.frames import is_flexible
 from console.wire.schemas import messages
 from tests.embedded.raw_client import header
@@ -90,7 +90,7 @@ def requests(versions: str) -> Iterator[tuple[int, int]]:
         yield from ((key, version) for version in range(low, high + 1) if messages(key, version))
 
 
-@pytest.mark.parametrize("versions", ["4.3", "3.9", "2.8"])
+@pytest.mark.parametrize("versions", RELEASE_NAMES)
 def test_no_request_makes_a_broker_fail(versions: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR, "console.embedded")
     cluster = EmbeddedCluster(ClusterSpec(scenario="quiet", versions=versions))

@@ -30,7 +30,7 @@ from tests.support.group_flows import change, revert
 STATIC = {"group.initial.rebalance.delay.ms": "0"}
 
 
-@pytest.fixture(params=["4.3", "3.9"])
+@pytest.fixture(params=["4.4", "3.9"])
 async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[EmbeddedCluster]:
     async with EmbeddedCluster(ClusterSpec(brokers=1, versions=request.param, static_configs=STATIC)) as running:
         running.state.put_topic(new_topic("orders", striped([1], 3, 1), [1]))

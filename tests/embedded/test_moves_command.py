@@ -106,9 +106,17 @@ def test_what_has_to_wait_is_named_and_has_its_exit_code(kac: Kac, cluster: Thre
         ("replication none 2", 1, "there is no topic none"),
         ("drain 3 dir", 2, "drain ID dir PATH"),
         ("drain 3 dir /nowhere", 1, "broker 3 has no log directory /nowhere; it has "),
+        ("--run", 2, "a goal is missing"),
+        ("--throttle 1MB/s", 2, "goes with a goal"),
+        ("--operation 3", 2, "add --throttle"),
+        ("--give-up", 2, "--give-up needs --operation"),
+        ("--operation 9 --give-up", 1, "no operation 9 is open"),
+        ("drain 3 --continue", 2, "take no goal"),
+        ("--cancel 9", 1, "no operation 9 is open"),
+        ("back 9 --run --yes", 1, "has no operation 9"),
     ],
 )
-def test_a_goal_that_is_none_is_refused(kac: Kac, words: str, code: int, why: str) -> None:
+def test_what_is_no_goal_or_does_not_go_together_is_refused(kac: Kac, words: str, code: int, why: str) -> None:
     ran = kac("moves", *words.split())
     assert ran.code == code
     assert why in ran.complaints
@@ -152,25 +160,6 @@ def test_a_goal_is_run_and_listed(kac: Kac, cluster: ThreadedCluster) -> None:
 
 def configs_of(cluster: EmbeddedCluster) -> dict[str, dict[str, str]]:
     return {resource.name: dict(found) for resource, found in cluster.state.configs.items()}
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "why"),
-    [
-        ("--run", 2, "a goal is missing"),
-        ("--throttle 1MB/s", 2, "goes with a goal"),
-        ("--operation 3", 2, "add --throttle"),
-        ("--give-up", 2, "--give-up needs --operation"),
-        ("--operation 9 --give-up", 1, "no operation 9 is open"),
-        ("drain 3 --continue", 2, "take no goal"),
-        ("--cancel 9", 1, "no operation 9 is open"),
-        ("back 9 --run --yes", 1, "has no operation 9"),
-    ],
-)
-def test_options_that_do_not_go_together(kac: Kac, words: str, code: int, why: str) -> None:
-    ran = kac("moves", *words.split())
-    assert ran.code == code
-    assert why in ran.complaints
 
 
 class Died(BaseException):

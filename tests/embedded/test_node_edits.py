@@ -185,8 +185,8 @@ async def test_the_parts_of_the_pane_of_brokers(cluster: ThreadedCluster) -> Non
         assert sum("voter " in line for line in it.lines) == 3
         await it.press("tab")
         await it.shows("4 of 4 nodes")
-        assert it.line(MD).split() == [MD, "30", "4.3-IV0", "7–30"]
-        assert it.line("share.version").split() == ["share.version", "off", "0–1"]
+        assert it.line(MD).split() == [MD, "33", "4.4-IV2", "7–33"]
+        assert it.line("share.version").split() == ["share.version", "off", "0–2"]
         await it.press("G", "k", "k", "enter")
         await it.shows("share.version  off")
         await it.shows("1           share groups (KIP-932)")

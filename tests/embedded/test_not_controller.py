@@ -11,7 +11,7 @@ WORDS = "This is not the correct controller for this cluster."
 
 
 async def test_each_in_its_way() -> None:
-    async with EmbeddedCluster(ClusterSpec(versions="2.8")) as cluster, RawClient(cluster, broker=2) as client:
+    async with EmbeddedCluster(ClusterSpec(forwarding=False)) as cluster, RawClient(cluster, broker=2) as client:
         asked = topic("a", 1, 1), topic("b", 0, 1), topic("a", 1, 1)
         assert await create(client, *asked) == [(41, "")] * 3
         assert await delete(client, "a", "b") == {"a": (41, None), "b": (41, None)}

@@ -12,9 +12,8 @@ import pytest
 
 from console.cli import main as cli
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
-from console.embedded.profiles import PROFILES, Profile
 from console.embedded.replicas import new_topic
-from console.embedded.spec import ClusterSpec
+from console.embedded.spec import ClusterSpec, Profile
 from console.model.observers import PLACEMENT_KEYS
 
 (KEY,) = PLACEMENT_KEYS
@@ -38,11 +37,10 @@ def _placed(result: Any) -> Any:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadedCluster]:
+def server() -> Iterator[ThreadedCluster]:
     """Four brokers. Broker 4 copies two topics and is in neither's ISR; of a third it is a replica that is missing."""
     profile = Profile(release="3.9", answers={"describe_configs": with_placements})
-    monkeypatch.setitem(PROFILES, "observers", profile)  # type: ignore[arg-type]
-    with run_in_thread(ClusterSpec(brokers=4, profile="observers")) as running:
+    with run_in_thread(ClusterSpec(brokers=4, profile=profile)) as running:
         running.call(seed)
         yield running
 
@@ -103,12 +101,9 @@ def _refused(answer: Any) -> Any:
     return replace(answer, results=tuple(replace(each, error_code=29, configs=()) for each in answer.results))
 
 
-async def test_where_configs_may_not_be_seen_one_topic_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_where_configs_may_not_be_seen_one_topic_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     profile = Profile(release="3.9", answers={"describe_configs": _refused})
-    monkeypatch.setitem(PROFILES, "refusing", profile)  # type: ignore[arg-type]
-    with run_in_thread(ClusterSpec(brokers=4, profile="refusing")) as running:
+    with run_in_thread(ClusterSpec(brokers=4, profile=profile)) as running:
         running.call(seed)
         running.call(lambda cluster: cluster.counters.reset())
         listed = await kac(capsys, running, "topics", "--list", "--under-replicated-partitions")

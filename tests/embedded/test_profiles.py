@@ -31,7 +31,7 @@ FALSE_HERE = ("ZooKeeper", "Upgrade", "needs Kafka", "Traceback")
 @pytest.fixture(scope="module", params=sorted(PROFILES))
 def server(request: pytest.FixtureRequest) -> Iterator[tuple[str, ThreadedCluster]]:
     """One of them, healthy, with topics and groups."""
-    with run_in_thread(ClusterSpec(scenario="quiet", profile=request.param)) as running:
+    with run_in_thread(ClusterSpec(scenario="quiet", profile=PROFILES[request.param])) as running:
         yield request.param, running
 
 

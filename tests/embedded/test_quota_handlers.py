@@ -9,7 +9,6 @@ import pytest
 
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.java import sized_hash_order
-from console.embedded.spec import ClusterSpec
 from console.model.quota import CLIENT_ID, USER, QuotaEntity
 from tests.embedded.raw_client import RawClient
 
@@ -90,10 +89,3 @@ async def test_hosts_that_are_not_there(cluster: EmbeddedCluster) -> None:
             entries: list[Entry] = [({"ip": name}, {"connection_creation_rate": 1.0})]
             (entry,) = (await client.ask("alter_client_quotas", 1, altered(entries, dry=True))).entries
             assert entry.error_message == message
-
-
-async def test_an_older_broker_makes_names_fit_for_paths() -> None:
-    async with EmbeddedCluster(ClusterSpec(brokers=1, versions="2.8")) as cluster, RawClient(cluster) as client:
-        entries: list[Entry] = [({"ip": "::1"}, {"connection_creation_rate": 1.0})]
-        (entry,) = (await client.ask("alter_client_quotas", 1, altered(entries))).entries
-    assert entry.error_message == "%3A%3A1 is not a valid IP or resolvable host."

@@ -22,7 +22,7 @@ from console.session.session import Session
 from tests.embedded.poisoned import HOSTILE, poisoned
 
 
-@pytest.fixture(scope="module", params=["4.3", "3.9", "2.8"])
+@pytest.fixture(scope="module", params=["4.4", "3.9", "2.8"])
 def records(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
     """Of each release: by topic id, and before by name."""
     with poisoned(request.param) as running:

@@ -12,6 +12,7 @@ from console.embedded.brokers import EmbeddedCluster
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from tests.embedded.raw_client import RawClient, framed, header
+from tests.support.older_brokers import like
 
 METADATA_OF_NONE = header(3, 1) + struct.pack(">i", 0)
 
@@ -26,7 +27,7 @@ async def test_an_unknown_version_of_api_versions_is_answered_in_version_0(clust
 
 
 async def test_a_version_of_api_versions_that_an_older_release_lacks_is_answered_in_version_0() -> None:
-    async with EmbeddedCluster(ClusterSpec(versions="2.8")) as old, RawClient(old) as client:
+    async with EmbeddedCluster(like("2.8")) as old, RawClient(old) as client:
         client.send(framed(header(18, 4) + b"\x00\x02a\x02b\x00"))
         assert await client.frame() == struct.pack(">ihihhh", 7, 35, 1, 18, 0, 3)
 

@@ -24,7 +24,7 @@ BROKERS = (1, 2, 3, 4)
 
 
 def fresh(clock: ManualClock | None = None) -> ClusterState:
-    state = ClusterState("c", release("4.3"), clock or ManualClock())
+    state = ClusterState("c", release("4.4"), clock or ManualClock())
     for broker in BROKERS:
         state.put_broker(BrokerNode(broker))
     state.move_controller(1)

@@ -1,8 +1,7 @@
-"""DeleteTopics: what brokers of 4.3.0, 3.9.1 and 2.8.2 answered to the same requests."""
+"""DeleteTopics: what brokers of 4.3.0 and 3.9.1 answered to the same requests."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -19,27 +18,22 @@ from tests.embedded.topic_requests import delete, error_of
 
 DONE = (0, None)
 NOBODY = UUID(int=5)
+UNKNOWN = (3, "This server does not host this topic-partition.")
 
 
-@pytest.fixture(params=["4.3", "3.9", "2.8"])
-async def any_release(request: pytest.FixtureRequest) -> AsyncIterator[EmbeddedCluster]:
-    async with EmbeddedCluster(ClusterSpec(versions=request.param)) as cluster:
-        for name in "abcd":
-            cluster.state.put_topic(new_topic(name, [(1,)], [1, 2, 3]))
-        yield cluster
-
-
-def words(cluster: EmbeddedCluster, code: int, message: str) -> tuple[int, str | None]:
-    """2.8 has none."""
-    return code, message if cluster.release.kraft else None
+@pytest.fixture
+async def any_release(any_release: EmbeddedCluster) -> EmbeddedCluster:
+    """Each release, with four topics."""
+    for name in "abcd":
+        any_release.state.put_topic(new_topic(name, [(1,)], [1, 2, 3]))
+    return any_release
 
 
 async def test_by_name_and_by_id(any_release: EmbeddedCluster) -> None:
-    unknown = words(any_release, 3, "This server does not host this topic-partition.")
-    unknown_id = words(any_release, 100, "This server does not host this topic ID.")
+    unknown_id = (100, "This server does not host this topic ID.")
     async with RawClient(any_release) as client:
         results = await delete(client, "a", any_release.state.topics["b"].id, "nope", "a b", NOBODY)
-        assert results == {"a": DONE, "b": DONE, "nope": unknown, "a b": unknown, NOBODY: unknown_id}
+        assert results == {"a": DONE, "b": DONE, "nope": UNKNOWN, "a b": UNKNOWN, NOBODY: unknown_id}
         assert set(any_release.state.topics) == {"c", "d"}
 
 
@@ -51,7 +45,7 @@ async def test_older_versions(any_release: EmbeddedCluster, version: int) -> Non
         assert "a" not in any_release.state.topics
 
 
-async def test_what_is_named_twice_stays_but_with_zookeeper(any_release: EmbeddedCluster) -> None:
+async def test_what_is_named_twice_stays(any_release: EmbeddedCluster) -> None:
     state = any_release.state
     ids = {name: topic.id for name, topic in state.topics.items()}
 
@@ -65,10 +59,6 @@ async def test_what_is_named_twice_stays_but_with_zookeeper(any_release: Embedde
     async with RawClient(any_release) as client:
         answer = await client.ask("delete_topics", 6, build)
     results = [(each.name, each.topic_id, *error_of(each)) for each in answer.responses]
-    if not any_release.release.kraft:
-        assert [code for _, _, code, _ in results] == [0] * 7
-        assert not state.topics
-        return
     assert sorted(results, key=str) == sorted(
         [
             ("a", None, 42, "Duplicate topic name."),
@@ -82,14 +72,14 @@ async def test_what_is_named_twice_stays_but_with_zookeeper(any_release: Embedde
 
 
 @pytest.mark.parametrize(
-    ("name", "topic_id", "kraft", "zookeeper"),
+    ("name", "topic_id", "expected"),
     [
-        ("a", NOBODY, (42, "You may not specify both topic name and topic id."), (42, None)),
-        (None, None, (42, "Neither topic name nor id were specified."), (29, None)),
+        ("a", NOBODY, (42, "You may not specify both topic name and topic id.")),
+        (None, None, (42, "Neither topic name nor id were specified.")),
     ],
 )
 async def test_both_or_neither(
-    any_release: EmbeddedCluster, name: str | None, topic_id: UUID | None, kraft: Any, zookeeper: Any
+    any_release: EmbeddedCluster, name: str | None, topic_id: UUID | None, expected: Any
 ) -> None:
     def build(kio: Any) -> Any:
         state = kio.DeleteTopicState(name=name, topic_id=topic_id)
@@ -97,15 +87,14 @@ async def test_both_or_neither(
 
     async with RawClient(any_release) as client:
         (result,) = (await client.ask("delete_topics", 6, build)).responses
-    assert error_of(result) == (kraft if any_release.release.kraft else zookeeper)
+    assert error_of(result) == expected
 
 
 async def test_without_time(any_release: EmbeddedCluster) -> None:
-    kraft = any_release.release.kraft
     async with RawClient(any_release) as client:
         results = await delete(client, "a", "nope", wait=0)
-    assert results == {"a": (7, None), "nope": (7, None) if kraft else (3, None)}
-    assert ("a" in any_release.state.topics) is kraft
+    assert results == {"a": (7, None), "nope": (7, None)}
+    assert "a" in any_release.state.topics
 
 
 async def test_rights(any_release: EmbeddedCluster) -> None:
@@ -113,15 +102,13 @@ async def test_rights(any_release: EmbeddedCluster) -> None:
     any_release.authorizer = Rights(
         ("DESCRIBE", "TOPIC", "a"), ("DELETE", "TOPIC", "b"), ("DESCRIBE", "TOPIC", "b"), ("DESCRIBE", "TOPIC", "nope")
     )
-    refused = words(any_release, 29, "Topic authorization failed.")
-    unknown = words(any_release, 3, "This server does not host this topic-partition.")
+    refused = (29, "Topic authorization failed.")
     async with RawClient(any_release) as client:
         results = await delete(client, "a", "b", "c", "hidden")
         assert results == {"a": refused, "b": DONE, "c": refused, "hidden": refused}
         # The name of what may not even be described is not told.
         assert await delete(client, ids["a"], ids["c"]) == {"a": refused, ids["c"]: refused}
-        if any_release.release.kraft:
-            assert await delete(client, "nope") == {"nope": unknown}
+        assert await delete(client, "nope") == {"nope": UNKNOWN}
 
 
 @pytest.mark.parametrize(("version", "code"), [(2, 42), (6, 73)])

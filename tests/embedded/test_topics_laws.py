@@ -13,7 +13,7 @@ from console.embedded.handlers.create_partitions import grow, planned_growth
 from console.embedded.handlers.elect_leaders import elect, elect_all
 from console.embedded.refusals import DONE, Refusal
 from console.embedded.replicas import broker_back, broker_lost, is_moving, new_topic, start_move
-from console.embedded.spec import ClusterSpec
+from console.embedded.spec import RELEASE_NAMES, ClusterSpec
 from console.embedded.tables import NO_LEADER, Partition
 from console.embedded.topics import PlannedTopic, Planner, WantedTopic, create
 
@@ -89,7 +89,7 @@ async def step(cluster: EmbeddedCluster, clock: ManualClock, action: tuple[objec
             list(elect_all(state, kind))
 
 
-@given(st.sampled_from(("4.3", "2.8")), st.lists(STEPS, max_size=30))
+@given(st.sampled_from(RELEASE_NAMES), st.lists(STEPS, max_size=30))
 @settings(max_examples=60, deadline=None)
 def test_partitions_stay_sound(release: str, steps: list[tuple[object, ...]]) -> None:
     async def run() -> None:

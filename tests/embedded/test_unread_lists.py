@@ -28,6 +28,7 @@ from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.session.session import Session
 from console.tui.app import Console
+from tests.support.older_brokers import like
 from tests.tui.console_app import Driven
 
 READ_BY = {
@@ -96,9 +97,9 @@ def test_a_cluster_without_topics_is_healthy(empty: ThreadedCluster, capsys: pyt
     assert capsys.readouterr().out.startswith("healthy")
 
 
-@pytest.mark.parametrize("release", ["2.8", "3.7", "4.3"])
+@pytest.mark.parametrize("release", ["2.8", "3.9", "4.4"])
 def test_a_metadata_answer_without_a_broker_is_none(release: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with run_in_thread(ClusterSpec(brokers=2, versions=release)) as cluster:
+    with run_in_thread(like(release, brokers=2)) as cluster:
         cluster.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2], 2, 2), [1, 2])))
         cluster.call(lambda c: c.faults.add(Fault(Fail(-1), api="metadata")))
         assert cli.run(["triage", "-b", cluster.bootstrap, "--for", "0s", "--output", "json"]) == 1

@@ -42,7 +42,7 @@ REAL = {
     "4.4": "kafka44",
 }
 """Release -> the fixture of its plain cluster."""
-RARE = frozenset({"3.7", "4.0", "4.1", "4.2", "4.4"})
+RARE = frozenset({"3.7", "4.0", "4.1", "4.2"})
 """Releases whose brokers only tests marked `long` start."""
 EACH = [
     pytest.param(("real", release), id=release, marks=[pytest.mark.long] if release in RARE else []) for release in REAL

@@ -26,12 +26,11 @@ from console.wire.schemas import api_name
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import RELEASES, jars, java
 from tests.support.patience import PATIENCE
-from tests.support.zookeeper_cluster import ZooKeeperCluster
 
 HERE = Path(__file__).parent
 DATA = HERE.parents[1] / "console" / "embedded" / "data"
 FEATURES = DATA / "releases.json"
-LIKENESS = {"3.7": "3.9", "4.0": "4.1", "4.1": "4.2", "4.2": "4.3", "4.4": "4.3"}
+LIKENESS = {"4.0": "4.4"}
 """Release -> the one whose file has the rest of its definitions."""
 SECTIONS = ("topic", "broker", "broker_dynamic_only", "group", "client_metrics")
 NOT_CHECKED = ("ControllerQuorumVotersValidator", "ControllerQuorumBootstrapServersValidator", "NonNullValidator")
@@ -83,7 +82,6 @@ async def as_told(running: KafkaCluster) -> dict[str, Any]:
     finally:
         await link.close()
     return {
-        "kraft": not isinstance(running, ZooKeeperCluster),
         "apis": {
             api_name(api.api_key) or f"api_{api.api_key}": {
                 "key": api.api_key,
@@ -171,7 +169,7 @@ def releases_text(releases: Mapping[str, Mapping[str, Any]]) -> str:
     """An API or feature to a line."""
     parts = []
     for name, told in releases.items():
-        fields = [f' "kraft": {json.dumps(told["kraft"])}']
+        fields = []
         for field in ("apis", "supported", "finalized"):
             lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in told[field].items())
             fields.append(f' "{field}": {{\n{lines}\n }}' if lines else f' "{field}": {{}}')
@@ -183,7 +181,7 @@ def main() -> int:
     """Write the files of the releases that are named, newest first: others are like them."""
     told = json.loads(FEATURES.read_text())
     for release in sorted(sys.argv[1:] or RELEASE_NAMES, key=list(RELEASES).index, reverse=True):
-        with ZooKeeperCluster(brokers=1) if release == "2.8" else KafkaCluster(RELEASES[release], brokers=1) as running:
+        with KafkaCluster(RELEASES[release], brokers=1) as running:
             found = definitions(release) | {"loggers": asyncio.run(loggers(running))}
             told[release] = asyncio.run(as_told(running))
         if base := LIKENESS.get(release):

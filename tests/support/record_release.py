@@ -1,7 +1,8 @@
 """Writes anew all that is taken from a release of Kafka, one after the other.
 
-``python -m tests.support.record_release RELEASE`` needs the release in `RELEASES` of `kafka_jars`, among the embedded
-cluster's `RELEASE_NAMES`, and with its fixture in `tests/conftest.py`. It ends at the first step that fails.
+``python -m tests.support.record_release RELEASE`` needs the release in `RELEASES` of `kafka_jars`, and its fixture in
+`tests/conftest.py`. It ends at the first step that fails. What the embedded cluster imitates is recorded for the
+releases among its `RELEASE_NAMES`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+from console.embedded.spec import RELEASE_NAMES
 from tests.support.kafka_jars import NEWEST
 
 TABLES = ("record_dynamic_keys", "record_feature_levels", "record_harmless_configs", "record_metadata_schemas")
@@ -18,9 +20,11 @@ TABLES = ("record_dynamic_keys", "record_feature_levels", "record_harmless_confi
 
 def steps(release: str) -> Iterator[list[str]]:
     """Modules with their arguments: first the definitions, of which others are made; what real brokers answer last."""
-    yield ["tests.support.record_config_definitions", release]
+    is_imitated = release in RELEASE_NAMES
+    yield [f"tests.support.{'record_config_definitions' if is_imitated else 'older_brokers'}", release]
     yield from ([f"tests.support.{name}"] for name in TABLES)
-    yield ["tests.contract.recorded", release]
+    if is_imitated:
+        yield ["tests.contract.recorded", release]
     yield ["tests.support.versions", release]
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from console.embedded.faults import Fault
 
 TABLE = "console/model/entity_types.py"
-DEFINITIONS = "console/embedded/data/kafka_4_3.json"
+DEFINITIONS = "console/embedded/data/kafka_4_4.json"
 
 _RECORD = """ENTITY_TYPES = (
     EntityType(
@@ -66,7 +66,7 @@ def walk(folder: Path) -> Said:
     from console.embedded.faults import Fail, Fault
     from console.embedded.spec import ClusterSpec
 
-    with run_in_thread(ClusterSpec(brokers=3, versions="4.3")) as cluster:
+    with run_in_thread(ClusterSpec(brokers=3)) as cluster:
         # Only the broker that is the probe's may be asked for it.
         apis = ("describe_configs", "incremental_alter_configs")
         elsewhere = [Fault(Fail(42), api, broker) for api in apis for broker in (1, 3)]

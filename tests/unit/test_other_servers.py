@@ -7,26 +7,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.admin.errors import Unsupported
-from console.embedded.spec import RELEASE_NAMES, release
 from console.model.releases import likely_release, proven_release, release_number, runs_on_zookeeper
+from tests.support.kafka_jars import RELEASES
+from tests.support.older_brokers import known_release
 
-OLD = release("2.8").apis
+OLD = known_release("2.8").apis
 
 
-@pytest.mark.parametrize("name", RELEASE_NAMES)
+@pytest.mark.parametrize("name", RELEASES)
 def test_brokers_of_kafka_prove_their_release(name: str) -> None:
-    known = release(name)
+    known = known_release(name)
     assert proven_release(known.apis, known.supported) == name
     assert likely_release(known.apis, known.supported) == name
     assert proven_release(known.apis, {}) == name
-    assert runs_on_zookeeper(known.apis) is not known.kraft
+    assert runs_on_zookeeper(known.apis) is (name == "2.8")
 
 
 @given(
-    st.sampled_from(RELEASE_NAMES), st.sampled_from([15, 16, 29, 30, 31, 33, 34, 35, 37, 42, 43, 44, 45, 46, 48, 49])
+    st.sampled_from(list(RELEASES)), st.sampled_from([15, 16, 29, 30, 31, 33, 34, 35, 37, 42, 43, 44, 45, 46, 48, 49])
 )
 def test_a_server_that_leaves_out_what_all_brokers_have_is_of_no_release(name: str, left_out: int) -> None:
-    apis = {key: versions for key, versions in release(name).apis.items() if key != left_out}
+    apis = {key: versions for key, versions in known_release(name).apis.items() if key != left_out}
     assert proven_release(apis, {}) == ""
     assert likely_release(apis, {}).startswith("~")
     said = Unsupported("describe_log_dirs", "2.0", apis).failure

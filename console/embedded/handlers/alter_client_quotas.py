@@ -22,7 +22,6 @@ from console.embedded.quotas import (
     BadValue,
     Changes,
     checked_quotas,
-    checked_quotas_with_zookeeper,
     quota_records,
 )
 from console.embedded.refusals import CLUSTER_REFUSED
@@ -56,10 +55,8 @@ async def handle(request: Any, context: RequestContext) -> Any:
     ]
     if not context.allowed("ALTER_CONFIGS"):
         results = [_Result(item.parts, ErrorCode.cluster_authorization_failed, CLUSTER_REFUSED) for item in wanted]
-    elif context.cluster.release.kraft:
-        results = await _at_once(wanted, context, request.validate_only)
     else:
-        results = await _one_by_one(wanted, context, request.validate_only)
+        results = await _applied(wanted, context, request.validate_only)
     schema = context.schema
     return schema.AlterClientQuotasResponse(
         throttle_time=NO_TIME,
@@ -80,8 +77,8 @@ _FINITE_FROM = (4, 4)
 """The first release that refuses NaN and infinity as values."""
 
 
-async def _at_once(wanted: list[_Wanted], context: RequestContext, validate_only: bool) -> list[_Result]:
-    """Apply all entries as one change, as KRaft's controller does, or none if they need too many records.
+async def _applied(wanted: list[_Wanted], context: RequestContext, validate_only: bool) -> list[_Result]:
+    """Apply all entries as one change of the controller, or none if they need too many records.
 
     A repeated entity or key is an error; of a repeated entity the first entry is still applied.
     """
@@ -96,7 +93,7 @@ async def _at_once(wanted: list[_Wanted], context: RequestContext, validate_only
             message = ENTITY_TWICE.format(entity=entities.shown_parts(item.parts))
             results[entity] = _Result(item.parts, ErrorCode.invalid_request, message)
             continue
-        problem = await entities.entity_problem(item.parts, context.cluster.release)
+        problem = await entities.entity_problem(item.parts)
         try:
             changes = checked_quotas(dict(item.ops), item.parts, finite=finite) if problem is None else {}
         except BadValue as bad:
@@ -109,22 +106,6 @@ async def _at_once(wanted: list[_Wanted], context: RequestContext, validate_only
     if not validate_only:
         for entity, changes in changed.items():
             _apply(context, entity, changes)
-    return list(results.values())
-
-
-async def _one_by_one(wanted: list[_Wanted], context: RequestContext, validate_only: bool) -> list[_Result]:
-    """Apply each entry by itself, as with ZooKeeper. A repeated entity has the result of its last entry."""
-    results: dict[QuotaEntity, _Result] = {}
-    for item in wanted:
-        entity = QuotaEntity.of(item.parts)
-        problem = await entities.entity_problem(item.parts, context.cluster.release)
-        try:
-            changes = checked_quotas_with_zookeeper(item.ops, item.parts) if problem is None else {}
-        except BadValue as bad:
-            problem, changes = str(bad), {}
-        results[entity] = _Result(item.parts, ErrorCode.invalid_request if problem else 0, problem)
-        if not validate_only:
-            _apply(context, entity, quota_records(changes, _limits(context, entity)))
     return list(results.values())
 
 

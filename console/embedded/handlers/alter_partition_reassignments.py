@@ -1,5 +1,5 @@
-"""AlterPartitionReassignments (45), v0-1: starts and cancels moves of replicas (KIP-455; ReplicationControlManager,
-with ZooKeeper KafkaController).
+"""AlterPartitionReassignments (45), v0-1: starts and cancels moves of replicas (KIP-455;
+ReplicationControlManager).
 
 Needs ALTER on the cluster.
 
@@ -11,12 +11,12 @@ Differences from Kafka: no bytes travel, a new replica is in sync after the time
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.refusals import DONE, EXPIRED, Refusal, cluster_refused, topic_messages
+from console.embedded.refusals import DONE, EXPIRED, Refusal, cluster_refused
 from console.embedded.replicas import start_move
 from console.wire.schemas import for_version
 
@@ -28,7 +28,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     any_replication = getattr(request, "allow_replication_factor_change", True)
     if not context.allowed("ALTER"):
         return _answered(request, context, cluster_refused(context, "ALTER"))
-    if cluster.release.kraft and request.timeout.total_seconds() <= 0:
+    if request.timeout.total_seconds() <= 0:
         return _answered(request, context, EXPIRED)
 
     def begin(name: str, index: int, replicas: Any) -> Refusal:
@@ -47,8 +47,8 @@ def _answered(request: Any, context: RequestContext, refusal: Refusal) -> Any:
 def _answer(
     request: Any, context: RequestContext, result: Callable[[str, int, Any], Refusal], top: Refusal = DONE
 ) -> Any:
-    schema, texts = context.schema, topic_messages(context.cluster.release)
-    message = top.message if top.code else (texts.move_top if request.topics else "")
+    schema = context.schema
+    message = top.message if top.code or request.topics else ""
     return for_version(
         schema.AlterPartitionReassignmentsResponse,
         throttle_time=NO_TIME,
@@ -57,29 +57,15 @@ def _answer(
         error_message=message,
         responses=tuple(
             schema.ReassignableTopicResponse(
-                name=name,
+                name=topic.name,
                 partitions=tuple(
                     schema.ReassignablePartitionResponse(
-                        partition_index=index, error_code=refusal.code, error_message=refusal.message
+                        partition_index=part.partition_index, error_code=refusal.code, error_message=refusal.message
                     )
-                    for index, replicas in parts
-                    for refusal in (result(name, index, replicas),)
+                    for part in topic.partitions
+                    for refusal in (result(topic.name, part.partition_index, part.replicas),)
                 ),
             )
-            for name, parts in _asked(request, context)
+            for topic in request.topics
         ),
     )
-
-
-def _asked(request: Any, context: RequestContext) -> Iterable[tuple[str, Iterable[tuple[int, Any]]]]:
-    """Yield topics with their partitions and target replicas. With ZooKeeper a repeated partition counts once, as named
-    last."""
-    asked = [
-        (topic.name, [(part.partition_index, part.replicas) for part in topic.partitions]) for topic in request.topics
-    ]
-    if context.cluster.release.kraft:
-        return asked
-    merged: dict[str, dict[int, Any]] = {}
-    for name, parts in asked:
-        merged.setdefault(name, {}).update(parts)
-    return [(name, list(parts.items())) for name, parts in merged.items()]

@@ -1,13 +1,12 @@
-"""AlterUserScramCredentials (51), v0: sets and deletes SCRAM credentials (KIP-554; ScramControlManager,
-ZkAdminManager).
+"""AlterUserScramCredentials (51), v0: sets and deletes SCRAM credentials (KIP-554;
+ScramControlManager).
 
 Needs ALTER on the cluster. The salted password comes from the client: a broker never sees the password.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -15,7 +14,7 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.refusals import cluster_refusal_message, rights_messages
+from console.embedded.refusals import cluster_refusal_message
 from console.embedded.sasl import MAX_ITERATIONS, MIN_ITERATIONS, ScramHash, credential_of_salted
 from console.embedded.spec import METADATA_VERSION
 from console.embedded.tables import ScramKey
@@ -41,7 +40,6 @@ async def handle(request: Any, context: RequestContext) -> Any:
             hash_ = ScramHash(item.key.mechanism)
             credential = credential_of_salted(item.salted_password, hash_, item.iterations, item.salt)
             context.state.put_scram(item.key, credential)
-    kept = rights_messages(context.cluster.release).credential_kept
     schema = context.schema
     return schema.AlterUserScramCredentialsResponse(
         throttle_time=NO_TIME,
@@ -49,7 +47,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
             schema.AlterUserScramCredentialsResult(
                 user=user,
                 error_code=problem.code if problem else 0,
-                error_message=problem.message if problem else kept,
+                error_message=problem.message if problem else None,
             )
             for user, problem in problems.items()
         ),
@@ -59,13 +57,11 @@ async def handle(request: Any, context: RequestContext) -> Any:
 def _problems(deletions: list[ScramKey], upsertions: list[Upsertion], context: RequestContext) -> Problems:
     users = [*(key.user for key in deletions), *(item.key.user for item in upsertions)]
     if not context.allowed("ALTER"):
-        message = cluster_refusal_message(context, "ALTER") if context.cluster.release.kraft else None
+        message = cluster_refusal_message(context, "ALTER")
         return dict.fromkeys(users, Problem(ErrorCode.cluster_authorization_failed, message))
-    if not context.cluster.release.kraft:
-        return zookeeper_problems(deletions, upsertions, context.state.scram)
     if context.state.features.get(METADATA_VERSION, 0) < _SCRAM_FROM:
         return dict.fromkeys(users, Problem(ErrorCode.unsupported_version, _TOO_OLD))
-    return kraft_problems(deletions, upsertions, context.state.scram)
+    return user_problems(deletions, upsertions, context.state.scram)
 
 
 _EMPTY_NAME: Final = "Username must not be empty"
@@ -74,7 +70,6 @@ _TOO_FEW: Final = "Too few iterations"
 _TOO_MANY: Final = "Too many iterations"
 _TWICE: Final = "A user credential cannot be altered twice in the same request"
 _NOT_THERE: Final = "Attempt to delete a user credential that does not exist"
-_UNEXPECTED: Final = "The server experienced an unexpected error when processing the request."
 
 
 class Problem(NamedTuple):
@@ -98,10 +93,10 @@ Problems = Mapping[str, Problem | None]
 """The problem of each user in the request, None for no problem."""
 
 
-def kraft_problems(
+def user_problems(
     deletions: Sequence[ScramKey], upsertions: Sequence[Upsertion], known: Container[ScramKey]
 ) -> Problems:
-    """Return the problem of each user. With KRaft a user may be named once."""
+    """Return the problem of each user. A user may be named once."""
     problems: dict[str, Problem | None] = {}
     steps: list[tuple[str, Callable[[], Problem | None]]] = [
         *((key.user, lambda key=key: _deletion(key) or _missing(key, known)) for key in deletions),
@@ -117,37 +112,6 @@ def kraft_problems(
         if problems[item.key.user] is None and not item.salted_password:
             problems[item.key.user] = Problem(ErrorCode.unknown_server_error, None)
     return problems
-
-
-def zookeeper_problems(
-    deletions: Sequence[ScramKey], upsertions: Sequence[Upsertion], known: Container[ScramKey]
-) -> Problems:
-    """Return the problem of each user. With ZooKeeper a user may be named once for each mechanism."""
-    problems: dict[str, Problem] = {}
-    for key in deletions:
-        _note(problems, key.user, _deletion(key))
-    for item in upsertions:
-        _note(problems, item.key.user, _upsertion(item))
-    keys = [*deletions, *(item.key for item in upsertions)]
-    for key, times in Counter(keys).items():
-        if times > 1 and key.user not in problems:
-            problems[key.user] = Problem(ErrorCode.duplicate_resource, _TWICE)
-    for key in deletions:
-        if key.user not in problems:
-            _note(problems, key.user, _missing(key, known))
-    for item in upsertions:
-        if item.key.user not in problems and not item.salted_password:
-            problems[item.key.user] = Problem(ErrorCode.unknown_server_error, _UNEXPECTED)
-    return problems | {user: None for user in _users(keys) if user not in problems}
-
-
-def _users(keys: Iterable[ScramKey]) -> Iterable[str]:
-    return dict.fromkeys(key.user for key in keys)
-
-
-def _note(problems: dict[str, Problem], user: str, problem: Problem | None) -> None:
-    if problem is not None:
-        problems[user] = problem
 
 
 def _deletion(key: ScramKey) -> Problem | None:

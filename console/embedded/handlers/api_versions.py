@@ -57,5 +57,5 @@ async def handle(request: Any, context: RequestContext) -> Any:
             schema.FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
             for name, level in view.features.items()
         )
-        fields["finalized_features_epoch"] = view.offset if release.kraft else -1
+        fields["finalized_features_epoch"] = view.offset
     return for_version(schema.ApiVersionsResponse, **fields)

@@ -19,13 +19,12 @@ from console.embedded.acls import ANY, MATCH
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.refusals import (
+    CHANGE_WITHOUT_AUTHORIZER,
     CLUSTER_NAME_ONLY,
     EMPTY_RESOURCE_NAME,
     TOO_MANY_CHANGES,
-    RightsMessages,
     close_if_unset,
     cluster_refusal_message,
-    rights_messages,
 )
 from console.embedded.state import MAX_RECORDS
 from console.model.acl import CLUSTER_NAME, Acl
@@ -72,7 +71,7 @@ def _refused(acls: list[Acl], context: RequestContext) -> list[_Result] | None:
     if not context.allowed("ALTER"):
         return [_Result(ErrorCode.cluster_authorization_failed, cluster_refusal_message(context, "ALTER"))] * len(acls)
     if context.cluster.authorizer is None:
-        return [_Result(ErrorCode.security_disabled, rights_messages(context.cluster.release).disabled)] * len(acls)
+        return [_Result(ErrorCode.security_disabled, CHANGE_WITHOUT_AUTHORIZER)] * len(acls)
     if any(_only_filters(acl) for acl in acls):
         return [_Result(ErrorCode.unknown_server_error, None)] * len(acls)
     return None
@@ -85,13 +84,12 @@ def _only_filters(acl: Acl) -> bool:
 
 
 def _created(acls: list[Acl], context: RequestContext) -> list[_Result]:
-    release, state = context.cluster.release, context.state
-    messages = rights_messages(release)
-    results = [_problem(acl, messages, has_host=release.number >= _NEEDS_HOST_FROM) for acl in acls]
+    state, has_host = context.state, context.cluster.release.number >= _NEEDS_HOST_FROM
+    results = [_problem(acl, has_host=has_host) for acl in acls]
     new = {acl for acl, problem in zip(acls, results, strict=True) if problem is None and acl not in state.acls}
     # All ACLs are one change of the controller, which writes at most MAX_RECORDS; what the broker itself refused keeps
     # its own error.
-    if release.kraft and len(new) > MAX_RECORDS:
+    if len(new) > MAX_RECORDS:
         return [_bad_name(acl) or _Result(ErrorCode.policy_violation, TOO_MANY_CHANGES) for acl in acls]
     for acl in _in_order(acls, new):
         state.add_acl(acl)
@@ -111,11 +109,15 @@ def _bad_name(acl: Acl) -> _Result | None:
     return None
 
 
+_NO_COLON = (
+    "Could not parse principal from `{principal}` "
+    "(no colon is present separating the principal type from the principal name)"
+)
 _NEEDS_HOST_FROM = (4, 4)
 """The first release that checks hosts, as it takes ranges of addresses."""
 
 
-def _problem(acl: Acl, messages: RightsMessages, *, has_host: bool) -> _Result | None:
+def _problem(acl: Acl, *, has_host: bool) -> _Result | None:
     """Return why this ACL can't be created, None if it can. has_host: it has to name a host, or a valid range."""
     if (bad := _bad_name(acl)) is not None:
         return bad
@@ -126,10 +128,9 @@ def _problem(acl: Acl, messages: RightsMessages, *, has_host: bool) -> _Result |
         ("permissionType", acl.permission),
     ):
         if not number.known:
-            return _Result(ErrorCode.invalid_request, messages.unnamed.format(part=part))
-    if ":" not in acl.principal and messages.bad_principal is not None:
-        code, message = messages.bad_principal
-        return _Result(code, message and message.format(principal=acl.principal))
+            return _Result(ErrorCode.invalid_request, f"Invalid {part} UNKNOWN")
+    if ":" not in acl.principal:
+        return _Result(ErrorCode.invalid_request, _NO_COLON.format(principal=acl.principal))
     if has_host and not acl.host:
         return _Result(ErrorCode.invalid_request, "Host pattern cannot be null or empty")
     if has_host and "/" in acl.host and range_of(acl.host) is None:

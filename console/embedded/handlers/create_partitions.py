@@ -1,7 +1,6 @@
-"""CreatePartitions (37), v0-3: adds partitions to topics (ControllerApis; with ZooKeeper ZkAdminManager).
+"""CreatePartitions (37), v0-3: adds partitions to topics (ControllerApis).
 
-Needs ALTER on each topic. With KRaft the answer comes once the controller has written the change, with ZooKeeper once
-the new partitions have leaders, or at the timeout.
+Needs ALTER on each topic. The answer comes once the controller has written the change.
 
 Version notes:
 - v2: flexible.
@@ -20,17 +19,15 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.refusals import DONE, EXPIRED, Refusal, topic_messages
+from console.embedded.refusals import DONE, EXPIRED, Refusal
 from console.embedded.replicas import (
     Replicas,
-    is_moving,
     more_partitions_refusal,
     new_partition,
     place_replicas,
-    unknown_brokers_refusal,
 )
 from console.embedded.state import MAX_RECORDS, ClusterState
-from console.embedded.topics import MutationQuota, wait_for_leaders
+from console.embedded.topics import MutationQuota
 from console.wire.schemas import for_version
 
 _STRICT_FROM = 3
@@ -42,17 +39,16 @@ async def handle(request: Any, context: RequestContext) -> Any:
     More records than a controller writes in one change are UNKNOWN_SERVER_ERROR, as in Kafka, and change nothing.
     """
     names = list(dict.fromkeys(topic.name for topic in request.topics))
-    kraft, timely = context.cluster.release.kraft, request.timeout.total_seconds() > 0
-    if kraft and not timely:
+    if request.timeout.total_seconds() <= 0:
         return _answer(context, dict.fromkeys(names, EXPIRED))
     # The controller builds all records before it checks their number, and its exception has no error code of its own.
-    if kraft and _records(request, context) > MAX_RECORDS:
+    if _records(request, context) > MAX_RECORDS:
         return _answer(context, dict.fromkeys(names, Refusal(ErrorCode.unknown_server_error)))
     quota = MutationQuota(context, _STRICT_FROM)
     plans = _plans(request, context)
     for name, plan in plans.items():
-        # KRaft charges the quota for a validation, too; ZooKeeper's controller only for what it does.
-        if not isinstance(plan, Refusal) and (kraft or not request.validate_only):
+        # A validation is charged, too.
+        if not isinstance(plan, Refusal):
             plans[name] = quota.take(len(plan)) or plan
     growths = {name: plan for name, plan in plans.items() if not isinstance(plan, Refusal)}
     results = {name: plan if isinstance(plan, Refusal) else DONE for name, plan in plans.items()}
@@ -61,11 +57,6 @@ async def handle(request: Any, context: RequestContext) -> Any:
         return _answer(context, results, throttle)
     for name, growth in growths.items():
         grow(context.state, name, growth)
-    # ZooKeeper's controller elects leaders later, and its broker waits for them; KRaft writes partitions with leaders.
-    if not kraft:
-        timeout = request.timeout.total_seconds()
-        leading = await wait_for_leaders(context.state, context.clock, growths, timeout) if timely else set()
-        results |= {name: EXPIRED for name in growths if name not in leading}
     return _answer(context, results, throttle)
 
 
@@ -76,14 +67,13 @@ def _records(request: Any, context: RequestContext) -> int:
 
 
 def _plans(request: Any, context: RequestContext) -> dict[str, Growth | Refusal]:
-    texts = topic_messages(context.cluster.release)
     counts = Counter(topic.name for topic in request.topics)
     plans: dict[str, Growth | Refusal] = {}
     for topic in request.topics:
         if counts[topic.name] > 1:
-            plans[topic.name] = Refusal(ErrorCode.invalid_request, texts.grow_twice)
+            plans[topic.name] = Refusal(ErrorCode.invalid_request, "Duplicate topic name.")
         elif not context.allowed("ALTER", "TOPIC", topic.name):
-            plans[topic.name] = Refusal(ErrorCode.topic_authorization_failed, texts.grow_refused)
+            plans[topic.name] = Refusal(ErrorCode.topic_authorization_failed)
         else:
             given = topic.assignments
             replicas = None if given is None else [tuple(each.broker_ids) for each in given]
@@ -120,26 +110,26 @@ def planned_growth(state: ClusterState, name: str, count: int, given: Sequence[R
         given: replicas of each new partition from the client, None to let the cluster place them
             (ReplicationControlManager.createPartitions).
     """
-    texts, topic = topic_messages(state.release), state.topics.get(name)
+    topic = state.topics.get(name)
     if topic is None:
-        message = texts.grow_unknown
-        return Refusal(ErrorCode.unknown_topic_or_partition, message and message.format(name=name))
-    if not state.release.kraft and any(is_moving(partition) for partition in topic.partitions):
-        message = f"A partition reassignment is in progress for the topic '{name}'."
-        return Refusal(ErrorCode.reassignment_in_progress, message)
+        return Refusal(ErrorCode.unknown_topic_or_partition)
     now = len(topic.partitions)
     if count == now:
-        return Refusal(ErrorCode.invalid_partitions, texts.grow_same.format(now=now))
+        return Refusal(ErrorCode.invalid_partitions, f"Topic already has {now} partition(s).")
     if count < now:
-        return Refusal(ErrorCode.invalid_partitions, texts.grow_fewer.format(name=name, now=now, wanted=count))
+        return Refusal(
+            ErrorCode.invalid_partitions,
+            f"The topic {name} currently has {now} partition(s); {count} would not be an increase.",
+        )
     replication = len(topic.partitions[0].replicas)
     if given is None:
         return place_replicas(state, count - now, replication, now)
-    if not state.release.kraft and (unknown := unknown_brokers_refusal(given, state)) is not None:
-        return unknown
     if len(given) != count - now:
-        message = texts.grow_assignments.format(more=count - now, given=len(given))
-        return Refusal(ErrorCode.invalid_replica_assignment, message)
+        return Refusal(
+            ErrorCode.invalid_replica_assignment,
+            f"Attempted to add {count - now} additional partition(s), but only {len(given)} assignment(s) were "
+            "specified.",
+        )
     return more_partitions_refusal(given, now, replication, state) or tuple(given)
 
 

@@ -18,6 +18,7 @@ from console.embedded.acls import filter_of, is_unknown_entry, is_unknown_patter
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.refusals import (
+    CHANGE_WITHOUT_AUTHORIZER,
     UNKNOWN_ENTRY_FILTER,
     UNKNOWN_PATTERN_FILTER,
     close_if_unset,
@@ -59,19 +60,16 @@ def _results(filters: list[AclFilter], context: RequestContext) -> list[_Result]
             filters
         )
     if context.cluster.authorizer is None:
-        return [_Result((), ErrorCode.security_disabled, rights_messages(context.cluster.release).disabled)] * len(
-            filters
-        )
-    kraft, too_many = context.cluster.release.kraft, rights_messages(context.cluster.release).too_many_deleted
+        return [_Result((), ErrorCode.security_disabled, CHANGE_WITHOUT_AUTHORIZER)] * len(filters)
+    too_many = rights_messages(context.cluster.release).too_many_deleted
     results: list[_Result] = []
     gone: set[Acl] = set()
     for wanted in filters:
-        # With ZooKeeper an ACL is in the result of the first filter that matches it, with KRaft in that of each.
-        acls = tuple(acl for acl in matching_acls(wanted, context.state.acls) if kraft or acl not in gone)
+        acls = tuple(matching_acls(wanted, context.state.acls))
         gone.update(acls)
-        if kraft and (unknown := _unknown(wanted)):
+        if unknown := _unknown(wanted):
             results.append(_Result((), ErrorCode.invalid_request, unknown))
-        elif too_many is not None and len(gone) > MAX_RECORDS:
+        elif len(gone) > MAX_RECORDS:
             return [_Result((), *too_many)] * len(filters)
         else:
             results.append(_Result(acls))

@@ -1,7 +1,6 @@
-"""DeleteTopics (20), v1-6: deletes topics by name or id (ControllerApis; with ZooKeeper
-KafkaApis.handleDeleteTopicsRequest).
+"""DeleteTopics (20), v1-6: deletes topics by name or id (ControllerApis).
 
-Needs DELETE on the cluster (with KRaft) or on the topic.
+Needs DELETE on the cluster or on the topic.
 
 Version notes:
 - v3: TOPIC_DELETION_DISABLED, INVALID_REQUEST before.
@@ -22,11 +21,21 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.refusals import DONE, EXPIRED, Refusal, topic_messages
+from console.embedded.refusals import DONE, EXPIRED, Refusal
 from console.embedded.topics import MutationQuota
 from console.wire.schemas import for_version
 
 _DISABLED_FROM, _STRICT_FROM = 3, 5
+_NEITHER = Refusal(ErrorCode.invalid_request, "Neither topic name nor id were specified.")
+_BOTH = Refusal(ErrorCode.invalid_request, "You may not specify both topic name and topic id.")
+_NAME_TWICE = Refusal(ErrorCode.invalid_request, "Duplicate topic name.")
+_ID_TWICE = Refusal(ErrorCode.invalid_request, "Duplicate topic id.")
+_NAME_OF_GIVEN_ID = Refusal(
+    ErrorCode.invalid_request, "The provided topic name maps to an ID that was already supplied."
+)
+_UNKNOWN_NAME = Refusal(ErrorCode.unknown_topic_or_partition, "This server does not host this topic-partition.")
+_UNKNOWN_ID = Refusal(ErrorCode.unknown_topic_id, "This server does not host this topic ID.")
+_REFUSED = Refusal(ErrorCode.topic_authorization_failed, "Topic authorization failed.")
 
 
 class _Asked(NamedTuple):
@@ -42,19 +51,15 @@ class _Result(NamedTuple):
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """Delete topics. With KRaft a repeated topic is an error, also by name and id; with ZooKeeper it is deleted once,
-    too."""
+    """Delete topics. A repeated topic is an error, also by name and id."""
     asked = _asked(request)
     if context.cluster.spec.static_configs.get("delete.topic.enable", "true") == "false":
         code = ErrorCode.topic_deletion_disabled if context.version >= _DISABLED_FROM else ErrorCode.invalid_request
         return _answer(context, [_Result(topic, Refusal(code)) for topic in asked])
-    timely, quota = request.timeout.total_seconds() > 0, MutationQuota(context, _STRICT_FROM)
-    if not context.cluster.release.kraft:
-        results = _with_zookeeper(asked, context, quota, timely=timely)
-    elif not timely:
-        results = [_Result(topic, EXPIRED) for topic in asked]
-    else:
-        results = _with_kraft(asked, context, quota)
+    if request.timeout.total_seconds() <= 0:
+        return _answer(context, [_Result(topic, EXPIRED) for topic in asked])
+    quota = MutationQuota(context, _STRICT_FROM)
+    results = _results(asked, context, quota)
     return _answer(context, results, quota.hold_back())
 
 
@@ -64,54 +69,45 @@ def _asked(request: Any) -> list[_Asked]:
     return [_Asked(topic.name, topic.topic_id or None) for topic in request.topics]
 
 
-def _with_kraft(asked: Sequence[_Asked], context: RequestContext, quota: MutationQuota) -> list[_Result]:
-    texts, state = topic_messages(context.cluster.release), context.state
+def _results(asked: Sequence[_Asked], context: RequestContext, quota: MutationQuota) -> list[_Result]:
+    state = context.state
     all_topics = context.allowed("DELETE")
 
     def may(operation: str, name: str) -> bool:
         return all_topics or context.allowed(operation, "TOPIC", name)
 
     results = [
-        _Result(
-            topic,
-            Refusal(ErrorCode.invalid_request, texts.neither_name_nor_id if topic.id is None else texts.name_and_id),
-        )
+        _Result(topic, _NEITHER if topic.id is None else _BOTH)
         for topic in asked
         if (topic.name is None) == (topic.id is None)
     ]
     named = [topic.name for topic in asked if topic.name is not None and topic.id is None]
     given = [topic.id for topic in asked if topic.name is None and topic.id is not None]
     once, twice = _split(named)
-    results += [_Result(_Asked(name, None), Refusal(ErrorCode.invalid_request, texts.twice)) for name in twice]
+    results += [_Result(_Asked(name, None), _NAME_TWICE) for name in twice]
     ids, ids_twice = _split(given)
-    results += [_Result(_Asked(None, each), Refusal(ErrorCode.invalid_request, texts.id_twice)) for each in ids_twice]
+    results += [_Result(_Asked(None, each), _ID_TWICE) for each in ids_twice]
     chosen: dict[UUID, str] = {}
     for topic_id in ids:
         name = state.topic_name(topic_id)
         if name is None:
-            results.append(_Result(_Asked(None, topic_id), Refusal(ErrorCode.unknown_topic_id, texts.unknown_id)))
+            results.append(_Result(_Asked(None, topic_id), _UNKNOWN_ID))
         elif not may("DELETE", name):
             # The answer must not disclose the name behind an id to a client that may not describe the topic.
             shown = name if may("DESCRIBE", name) else None
-            results.append(
-                _Result(_Asked(shown, topic_id), Refusal(ErrorCode.topic_authorization_failed, texts.delete_refused))
-            )
+            results.append(_Result(_Asked(shown, topic_id), _REFUSED))
         else:
             chosen[topic_id] = name
     for name in once:
         topic, deletable = state.topics.get(name), may("DELETE", name)
         # Without DESCRIBE a missing topic looks like a forbidden one, so that names can't be probed.
         if not deletable and (topic is not None or not may("DESCRIBE", name)):
-            results.append(
-                _Result(_Asked(name, None), Refusal(ErrorCode.topic_authorization_failed, texts.delete_refused))
-            )
+            results.append(_Result(_Asked(name, None), _REFUSED))
         elif topic is None:
-            results.append(
-                _Result(_Asked(name, None), Refusal(ErrorCode.unknown_topic_or_partition, texts.unknown_topic))
-            )
+            results.append(_Result(_Asked(name, None), _UNKNOWN_NAME))
         elif topic.id in chosen or topic.id in ids_twice:
             chosen.pop(topic.id, None)
-            results.append(_Result(_Asked(name, topic.id), Refusal(ErrorCode.invalid_request, texts.name_of_given_id)))
+            results.append(_Result(_Asked(name, topic.id), _NAME_OF_GIVEN_ID))
         else:
             chosen[topic.id] = name
     for topic_id, name in chosen.items():
@@ -124,37 +120,6 @@ def _removed(name: str, context: RequestContext, quota: MutationQuota) -> Refusa
     if refusal is None:
         context.state.remove_topic(name)
     return refusal or DONE
-
-
-def _with_zookeeper(
-    asked: Sequence[_Asked], context: RequestContext, quota: MutationQuota, *, timely: bool
-) -> list[_Result]:
-    """Delete topics, and return a result for every item. A topic that was not waited for has REQUEST_TIMED_OUT."""
-    if any(topic.name is not None and topic.id is not None for topic in asked):
-        return [_Result(topic, Refusal(ErrorCode.invalid_request)) for topic in asked]
-    state = context.state
-    results: list[_Result] = []
-    for topic in asked:
-        name = topic.name if topic.id is None else state.topic_name(topic.id)
-        if topic.id is not None and name is None:
-            results.append(_Result(topic, Refusal(ErrorCode.unknown_topic_id)))
-        elif name is None or not context.allowed("DELETE", "TOPIC", name):
-            shown = name if name is not None and context.allowed("DESCRIBE", "TOPIC", name) else topic.name
-            results.append(_Result(_Asked(shown, topic.id), Refusal(ErrorCode.topic_authorization_failed)))
-        elif name not in state.topics:
-            results.append(_Result(_Asked(name, topic.id), Refusal(ErrorCode.unknown_topic_or_partition)))
-        else:
-            results.append(_Result(_Asked(name, topic.id), DONE))
-    removed = {
-        name: _removed(name, context, quota)
-        for name in dict.fromkeys(result.topic.name for result in results if result.refusal is DONE)
-        if name is not None
-    }
-    for place, (topic, refusal) in enumerate(results):
-        if refusal is DONE and topic.name is not None:
-            done = removed[topic.name]
-            results[place] = _Result(topic, done if timely or done.code else EXPIRED)
-    return results
 
 
 def _split(items: Iterable[Any]) -> tuple[list[Any], list[Any]]:

@@ -26,9 +26,8 @@ async def handle(request: Any, context: RequestContext) -> Any:
     if not context.allowed("DESCRIBE_CONFIGS"):
         return _answer(context, ErrorCode.cluster_authorization_failed, None, None)
     components = [Component(item.entity_type, item.match_type, item.match) for item in request.components]
-    release = context.cluster.release
     try:
-        wanted = parsed_filter(components, request.strict, release)
+        wanted = parsed_filter(components, request.strict)
     except BadFilter as bad:
         return _answer(context, bad.code, bad.message, None)
     found = (
@@ -37,7 +36,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     return await long_answer(
         context.schema.DescribeClientQuotasResponse,
         _answer(context, 0, "", ()),
-        encoded_entries(context.version, found, client_first=release.kraft),
+        encoded_entries(context.version, found, client_first=True),
     )
 
 
@@ -60,7 +59,7 @@ def encoded_entries(
 
     Args:
         version: of the response, from FLEXIBLE_FROM on in the flexible format.
-        client_first: whether client-id stands before user, as KRaft's brokers write it.
+        client_first: whether client-id stands before user, as brokers write it.
     """
     encode = _Encoder(version >= FLEXIBLE_FROM, client_first)
     return (encode(entity, values) for entity, values in entries)

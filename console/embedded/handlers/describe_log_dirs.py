@@ -39,7 +39,7 @@ Wanted = tuple[Topic, frozenset[int] | None]
 async def handle(request: Any, context: RequestContext) -> Any:
     """Return the replicas in each directory. Null topics are all.
 
-    Topics without replicas here are left out, but ZooKeeper's brokers name every topic of which they have a replica.
+    Topics without replicas here are left out.
     """
     form, version = WireFormat(context.version >= _FLEXIBLE_FROM), context.version
     refused = not context.allowed("DESCRIBE")
@@ -80,7 +80,7 @@ def _topic(
         if context.broker_id in partition.replicas and (wanted is None or index in wanted)
         for packed in _replicas(topic, index, partition, context, folder)
     ]
-    if not replicas and (context.cluster.release.kraft or not _is_here(topic, context.broker_id)):
+    if not replicas:
         return b""
     return b"".join((form.string(topic.name), form.length(len(replicas)), *replicas, form.end))
 
@@ -107,10 +107,6 @@ def _held(topic: Topic, index: int, partition: Partition, context: RequestContex
     return int(size * copied_share(context.cluster, topic.name, index, context.broker_id))
 
 
-def _is_here(topic: Topic, broker_id: int) -> bool:
-    return any(broker_id in partition.replicas for partition in topic.partitions)
-
-
 def _asked(request: Any, context: RequestContext) -> Iterable[Wanted]:
     topics = context.view.topics
     if request.topics is None:
@@ -118,6 +114,4 @@ def _asked(request: Any, context: RequestContext) -> Iterable[Wanted]:
     wanted: dict[str, set[int]] = {}
     for item in request.topics:
         wanted.setdefault(item.topic, set()).update(item.partitions)
-    if not context.cluster.release.kraft:
-        return ((topic, frozenset(wanted.get(topic.name, ()))) for topic in topics.values())
     return ((topics[name], frozenset(parts)) for name, parts in wanted.items() if name in topics)

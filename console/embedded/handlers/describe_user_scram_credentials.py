@@ -18,19 +18,15 @@ from console.embedded.tables import ScramCredential
 
 _TWICE: Final = "Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
 _NOT_THERE: Final = "Attempt to describe a user credential that does not exist: {user}"
-_EMPTY_NAME: Final = "Username must not be empty"
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """Return the credentials of users. No users are all.
 
-    Without the permission a request for all users is never answered: today's brokers fail to build that answer. 2.8
-    answers without users.
+    Without the permission a request for all users is never answered: brokers fail to build that answer.
     """
     schema = context.schema
     if not context.allowed("DESCRIBE"):
-        if not context.cluster.release.kraft:
-            return _answer(schema, ErrorCode.cluster_authorization_failed, None, ())
         if request.users is None:
             # Never completes: the client's timeout ends the request, as with a real broker.
             await asyncio.get_running_loop().create_future()
@@ -40,14 +36,11 @@ async def handle(request: Any, context: RequestContext) -> Any:
     for key, credential in context.view.scram.items():
         credentials.setdefault(key.user, {})[key.mechanism] = credential
     asked = Counter(user.name for user in request.users or ()) or Counter(dict.fromkeys(credentials, 1))
-    kraft = context.cluster.release.kraft
-    results = (_described(schema, user, times, credentials.get(user, {}), kraft) for user, times in asked.items())
+    results = (_described(schema, user, times, credentials.get(user, {})) for user, times in asked.items())
     return _answer(schema, 0, "", tuple(results))
 
 
-def _described(schema: Any, user: str, times: int, known: Mapping[int, ScramCredential], kraft: bool) -> Any:
-    if not user and not kraft:
-        return _result(schema, user, ErrorCode.resource_not_found, _EMPTY_NAME)
+def _described(schema: Any, user: str, times: int, known: Mapping[int, ScramCredential]) -> Any:
     if times > 1:
         return _result(schema, user, ErrorCode.duplicate_resource, _TWICE.format(user=user))
     if not known:

@@ -1,5 +1,5 @@
-"""ElectLeaders (43), v0-2: elects preferred leaders, or unclean ones (KIP-183, KIP-460; ReplicationControlManager, with
-ZooKeeper KafkaController).
+"""ElectLeaders (43), v0-2: elects preferred leaders, or unclean ones (KIP-183, KIP-460;
+ReplicationControlManager).
 
 Needs ALTER on the cluster.
 
@@ -18,7 +18,7 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.refusals import DONE, EXPIRED, Refusal, cluster_refused, topic_messages
+from console.embedded.refusals import DONE, EXPIRED, Refusal, cluster_refused
 from console.embedded.state import ClusterState
 from console.embedded.tables import NO_LEADER, Partition
 from console.wire.schemas import for_version
@@ -29,44 +29,28 @@ Results = Iterable[tuple[str, Iterable[tuple[int, Refusal]]]]
 async def handle(request: Any, context: RequestContext) -> Any:
     """Elect leaders, and return a result for each partition.
 
-    Null partitions are all that need an election; KRaft names the other topics too, without partitions.
+    Null partitions are all that need an election; the other topics are named too, without partitions.
     """
-    release, kind = context.cluster.release, getattr(request, "election_type", PREFERRED)
+    kind = getattr(request, "election_type", PREFERRED)
     top = DONE
     if not context.allowed("ALTER"):
-        refused = cluster_refused(context, "ALTER")
-        top = refused if release.kraft else Refusal(refused.code)
-    elif release.kraft and request.timeout.total_seconds() <= 0:
+        top = cluster_refused(context, "ALTER")
+    elif request.timeout.total_seconds() <= 0:
         top = EXPIRED
     elif kind not in (PREFERRED, UNCLEAN):
-        unknown = Refusal(ErrorCode.invalid_request, topic_messages(release).elect_type.format(kind=kind))
-        top = unknown if release.kraft else Refusal(ErrorCode.unknown_server_error)
+        top = Refusal(ErrorCode.invalid_request, f"Unknown election type {kind}")
     asked = request.topic_partitions
-    if asked is not None and not release.kraft:
-        asked = _merged(asked)
     results: Results = ()
     if top.code:
-        results = [(name, [(index, top) for index in parts]) for name, parts in _pairs(asked or ())]
+        results = [(topic.topic, [(index, top) for index in topic.partitions]) for topic in asked or ()]
     elif asked is None:
-        results = [(name, parts) for name, parts in elect_all(context.state, kind) if parts or release.kraft]
+        results = elect_all(context.state, kind)
     else:
         results = [
-            (name, [(index, elect(context.state, kind, name, index)) for index in parts])
-            for name, parts in _pairs(asked)
+            (topic.topic, [(index, elect(context.state, kind, topic.topic, index)) for index in topic.partitions])
+            for topic in asked
         ]
     return _answer(context, top.code, results)
-
-
-def _pairs(asked: Any) -> Iterable[tuple[str, Iterable[int]]]:
-    return asked if isinstance(asked, list) else [(topic.topic, topic.partitions) for topic in asked]
-
-
-def _merged(asked: Any) -> list[tuple[str, Iterable[int]]]:
-    """Return each partition once: ZooKeeper's controller takes them as a set."""
-    topics: dict[str, dict[int, None]] = {}
-    for topic in asked:
-        topics.setdefault(topic.topic, {}).update(dict.fromkeys(topic.partitions))
-    return list(topics.items())
 
 
 def _answer(context: RequestContext, code: int, results: Results) -> Any:
@@ -93,21 +77,19 @@ PREFERRED, UNCLEAN = 0, 1
 
 def elect(state: ClusterState, kind: int, name: str, index: int) -> Refusal:
     """Elect a leader for a partition, and return DONE or the error (ReplicationControlManager.electLeader)."""
-    texts, topic = topic_messages(state.release), state.topics.get(name)
+    topic = state.topics.get(name)
     if topic is None:
-        return Refusal(ErrorCode.unknown_topic_or_partition, texts.elect_unknown_topic.format(name=name))
+        return Refusal(ErrorCode.unknown_topic_or_partition, f"No such topic as {name}")
     if not 0 <= index < len(topic.partitions):
-        message = texts.elect_unknown_partition.format(name=name, partition=index)
-        return Refusal(ErrorCode.unknown_topic_or_partition, message)
+        return Refusal(ErrorCode.unknown_topic_or_partition, f"No such partition as {name}-{index}")
     partition = topic.partitions[index]
     if not _needs(partition, kind):
-        return Refusal(ErrorCode.election_not_needed, texts.not_needed)
+        return Refusal(ErrorCode.election_not_needed, "Leader election not needed for topic partition.")
     led = _led(partition, kind, frozenset(state.alive()))
     if led is None:
         if kind == PREFERRED:
-            message = texts.preferred_gone.format(name=name, partition=index)
-            return Refusal(ErrorCode.preferred_leader_not_available, message)
-        return Refusal(ErrorCode.eligible_leaders_not_available, texts.none_eligible.format(name=name, partition=index))
+            return Refusal(ErrorCode.preferred_leader_not_available, "The preferred leader was not available.")
+        return Refusal(ErrorCode.eligible_leaders_not_available, "Eligible topic partition leaders are not available.")
     partitions = (*topic.partitions[:index], led, *topic.partitions[index + 1 :])
     state.put_topic(replace(topic, partitions=partitions))
     if led.leader not in partition.isr and (log := state.logs.get((name, index))) is not None:

@@ -43,8 +43,7 @@ from console.wire.schemas import for_version
 _NEVER_READ = frozenset(
     {ErrorCode.unknown_topic_or_partition, ErrorCode.topic_authorization_failed, ErrorCode.unknown_topic_id}
 )
-"""Errors for topics that are unknown or not allowed: newer brokers send an empty array with them, not null."""
-_EMPTY_FROM = (3, 0)
+"""Errors for topics that are unknown or not allowed: brokers send an empty array with them, not null."""
 _NO_SESSION, _BEGINS, _SESSIONLESS = 0, 0, -1
 
 
@@ -90,9 +89,7 @@ def _partition(context: RequestContext, part: Read) -> Any:
         high_watermark=part.end,
         last_stable_offset=part.stable,
         log_start_offset=part.start,
-        aborted_transactions=()
-        if unread and context.cluster.release.number >= _EMPTY_FROM
-        else _aborted(context.schema, part.aborted),
+        aborted_transactions=() if unread else _aborted(context.schema, part.aborted),
         records=part.records,
         **(current_leader_field(context.schema, part.refusal) if part.refusal else {}),
     )

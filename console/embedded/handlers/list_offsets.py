@@ -23,7 +23,6 @@ from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.partition_log import NO_OFFSET, PartitionLog
 from console.embedded.partitions import AskedTopic, LedPartition, NotServed, apply_retention, asked_topic, led_partition
-from console.embedded.spec import since
 from console.embedded.transactions import expire
 from console.wire.schemas import for_version
 
@@ -36,11 +35,6 @@ READ_COMMITTED = 1
 """The isolation level at which a log ends at its last stable offset."""
 _NEVER = 1000
 """A version that no request has."""
-_CHECKED_FROM = _EXACT_FROM = (3, 8)
-"""Older releases don't check that a version has a special timestamp, and as the offset of the newest record they return
-that of its batch's last one (KAFKA-16310); measured on 2.8 and 3.7, which differ from 3.9."""
-_SPECIAL = {"2.8": {LATEST, EARLIEST}, "3.7": {LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL}, "3.9": set(_SINCE)}
-"""The special timestamps of a release. Others below 0 are earlier than any record."""
 _NO_TIME = _NO_EPOCH = -1
 
 
@@ -77,7 +71,7 @@ def _partitions(context: RequestContext, item: Any, asker: int, *, stable: bool)
             place = _Place(ErrorCode.topic_authorization_failed)
         elif often[part.partition_index] > 1:
             place = _Place(ErrorCode.invalid_request)
-        elif part.timestamp < 0 and not _known(context, part.timestamp):
+        elif part.timestamp < 0 and context.version < _SINCE.get(part.timestamp, _NEVER):
             place = _Place(ErrorCode.unsupported_version)
         elif asker == ANY_REPLICA:
             place = _place_of_replica(context, named, part)
@@ -96,22 +90,12 @@ def _partitions(context: RequestContext, item: Any, asker: int, *, stable: bool)
     return answers
 
 
-def _known(context: RequestContext, timestamp: int) -> bool:
-    """Return whether this version may have a negative timestamp."""
-    return context.cluster.release.number < _CHECKED_FROM or context.version >= _SINCE.get(timestamp, _NEVER)
-
-
 def _place(context: RequestContext, named: AskedTopic, part: Any, *, stable: bool) -> _Place:
     found = led_partition(context, named, part.partition_index, getattr(part, "current_leader_epoch", _NO_EPOCH))
     if isinstance(found, NotServed):
         return _Place(found.code)
     apply_retention(context, found)
-    release = context.cluster.release
-    is_special = part.timestamp in since(_SPECIAL, release.name)
-    if is_special and part.timestamp == MAX_TIMESTAMP and release.number < _EXACT_FROM:
-        newest = found.log.newest_batch()
-        return _Place(0) if newest is None else _Place(0, newest.max_timestamp, newest.last_offset, newest.leader_epoch)
-    return _at(found, part.timestamp if is_special else max(part.timestamp, 0), stable=stable)
+    return _at(found, part.timestamp, stable=stable)
 
 
 def _place_of_replica(context: RequestContext, named: AskedTopic, part: Any) -> _Place:

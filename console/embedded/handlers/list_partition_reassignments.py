@@ -10,7 +10,7 @@ from typing import Any
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.refusals import DONE, Refusal, cluster_refused, topic_messages
+from console.embedded.refusals import DONE, cluster_refused
 from console.embedded.replicas import is_moving
 from console.embedded.tables import Topic
 from console.wire.schemas import for_version
@@ -19,9 +19,8 @@ from console.wire.schemas import for_version
 async def handle(request: Any, context: RequestContext) -> Any:
     """Return the moves. Null topics are all; partitions without a move, and unknown ones, are left out."""
     schema = context.schema
-    top = Refusal(DONE.code, topic_messages(context.cluster.release).move_top)
-    if refused := not context.allowed("DESCRIBE"):
-        top = cluster_refused(context, "DESCRIBE")
+    refused = not context.allowed("DESCRIBE")
+    top = cluster_refused(context, "DESCRIBE") if refused else DONE
     topics: Iterator[tuple[Topic, Iterable[int]]] = iter(())
     if not refused:
         topics = _all(context) if request.topics is None else _named(request, context)

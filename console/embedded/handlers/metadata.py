@@ -213,16 +213,16 @@ class _Maker:
 
 def _create(context: RequestContext, name: str) -> int:
     """Create a topic as brokers do by themselves (AutoTopicCreationManager). Return the error code of this answer."""
-    state, kraft = context.state, context.cluster.release.kraft
+    state = context.state
     if name in (GROUP_TOPIC, TRANSACTION_TOPIC):
         ensure_topic(state, name)
     elif name not in state.topics:
         planned = Planner(context.cluster).plan(WantedTopic(name))
         if isinstance(planned, Refusal):
-            return ErrorCode.unknown_topic_or_partition if kraft else planned.code
+            return ErrorCode.unknown_topic_or_partition
         create(state, planned)
     # The client asks again: by then the topic is there, and the view of this broker has it.
-    return ErrorCode.unknown_topic_or_partition if kraft else ErrorCode.leader_not_available
+    return ErrorCode.unknown_topic_or_partition
 
 
 Describe = Callable[[Topic], Any]

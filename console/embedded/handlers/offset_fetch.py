@@ -24,11 +24,10 @@ from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import group_error, topic_name_of
 from console.embedded.groups import Committed
-from console.embedded.spec import since
 from console.wire.schemas import for_version
 
 _SEVERAL_FROM, _TOP_ERROR_FROM, _IDS_FROM = 8, 2, 10
-_SAYS_NOTHING = {"2.8": False, "3.7": True, "4.1": False}
+_ERROR_IN_V1_FROM = (4, 1)
 _NOTHING = Committed(-1)
 
 
@@ -41,7 +40,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         )
     code = group_error(context, request.group_id, "DESCRIBE", may_be_empty=True)
     # v1 has no top-level error_code; Kafka 3.7 to 4.0 then report no error at all (measured).
-    says_so = not since(_SAYS_NOTHING, context.cluster.release.name)
+    says_so = context.cluster.release.number >= _ERROR_IN_V1_FROM
     per_partition = code if context.version < _TOP_ERROR_FROM and says_so else 0
     topics = () if code and not per_partition else _topics(context, request.group_id, request.topics, per_partition)
     return for_version(schema.OffsetFetchResponse, throttle_time=NO_TIME, topics=tuple(topics), error_code=code)

@@ -18,7 +18,7 @@ Differences from Kafka: replicas in sync have a batch at once, so acks=-1 waits 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -49,7 +49,6 @@ from console.embedded.record_batch import (
     produced_batch,
     record_times,
 )
-from console.embedded.spec import since
 from console.embedded.tables import NO_LEADER
 from console.embedded.transactions import add, own, verified
 from console.wire.compression import Codec
@@ -133,7 +132,7 @@ def _answer(schema: Any, index: int, result: Appended, **leader: Any) -> Any:
 
 _SHOWN = 3
 """Record errors in a summary."""
-_ALL = (
+_REJECTED = (
     "One or more records have been rejected due to {count} record errors in total, and only showing the first three "
     "errors at most: [{shown}]"
 )
@@ -142,34 +141,13 @@ _ALL = (
 INVALID_TIMESTAMP = "One or more records have been rejected due to invalid timestamp"
 
 
-class _Words(NamedTuple):
-    keyless: str
-    rejected: str
-
-
-_MESSAGES: Mapping[str, _Words] = {
-    "2.8": _Words(
-        "Compacted topic cannot accept message without key in topic partition {where}.",
-        "One or more records have been rejected",
-    ),
-    "3.7": _Words("Compacted topic cannot accept message without key in topic partition {where}", _ALL),
-}
-
-
-def keyless_message(release: str, where: str) -> str:
-    """Return the message for a record without a key in a compacted topic. where: ``orders-0``."""
-    return since(_MESSAGES, release).keyless.format(where=where)
-
-
-def rejected_message(release: str, errors: Sequence[tuple[int, str]]) -> str:
+def rejected_message(errors: Sequence[tuple[int, str]]) -> str:
     """Return the summary of the invalid records of a batch."""
     shown = ", ".join(f"RecordError(batchIndex={place}, message='{text}')" for place, text in errors[:_SHOWN])
-    return since(_MESSAGES, release).rejected.format(count=len(errors), shown=shown)
+    return _REJECTED.format(count=len(errors), shown=shown)
 
 
 _FOREVER = 2**63 - 1
-_SEPARATE_FROM = (3, 0)
-"""From this release on there is a limit for each direction; older ones have one for both."""
 
 
 class TimestampLimits(NamedTuple):
@@ -179,11 +157,8 @@ class TimestampLimits(NamedTuple):
     after: int
 
 
-def timestamp_limits(release: tuple[int, int], config: Callable[[str], str]) -> TimestampLimits:
+def timestamp_limits(config: Callable[[str], str]) -> TimestampLimits:
     """Return a topic's limits. config: returns the value of a key."""
-    if release < _SEPARATE_FROM:
-        both = int(config("message.timestamp.difference.max.ms"))
-        return TimestampLimits(both, both)
     return TimestampLimits(
         int(config("message.timestamp.before.max.ms")), int(config("message.timestamp.after.max.ms"))
     )
@@ -215,7 +190,6 @@ _ADDS_FROM = 12
 """The first version with which records add their partition to the transaction (KIP-890)."""
 _ZSTD_FROM = 7
 """The first version of Produce that accepts zstd (KIP-110)."""
-_NO_MORE_THAN_REPLICAS_FROM = (3, 0)
 ALL_REPLICAS = -1
 _MILLISECONDS = 1000
 
@@ -261,7 +235,7 @@ def append(
     if len(data) > int(_config(context, name, "max.message.bytes")):
         return Appended(ErrorCode.message_too_large)
     if "compact" in _config(context, name, "cleanup.policy") and (places := keyless_records(batch)):
-        return _rejected(context, held, places)
+        return _rejected(held, places)
     try:
         known = held.log.producers.duplicate(batch)
     except FencedProducer:
@@ -276,7 +250,7 @@ def append(
     if _config(context, name, "message.timestamp.type") == "LogAppendTime":
         append_time = now
     else:
-        allowed = timestamp_limits(context.cluster.release.number, lambda key: _config(context, name, key))
+        allowed = timestamp_limits(lambda key: _config(context, name, key))
         if errors := out_of_range(batch, allowed, now):
             return Appended(ErrorCode.invalid_timestamp, start=start, message=INVALID_TIMESTAMP, rejected=errors)
     offset = _appended(context, held, batch, append_time)
@@ -317,16 +291,13 @@ def _config(context: RequestContext, name: str, key: str) -> str:
 
 
 def _least_in_sync(context: RequestContext, held: LedPartition) -> int:
-    """Return min.insync.replicas, in newer Kafka at most all replicas (Partition.effectiveMinIsr; measured)."""
+    """Return min.insync.replicas, at most all replicas (Partition.effectiveMinIsr; measured)."""
     wanted = int(_config(context, held.topic.name, "min.insync.replicas"))
-    newer = context.cluster.release.number >= _NO_MORE_THAN_REPLICAS_FROM
-    return min(wanted, len(held.partition.replicas)) if newer else wanted
+    return min(wanted, len(held.partition.replicas))
 
 
-def _rejected(context: RequestContext, held: LedPartition, places: list[int]) -> Appended:
+def _rejected(held: LedPartition, places: list[int]) -> Appended:
     """Return the refusal of records without a key, which a compacted topic can't keep (LogValidator.validateKey)."""
-    release, where = context.cluster.release.name, f"{held.topic.name}-{held.place}"
-    errors = tuple((place, keyless_message(release, where)) for place in places)
-    return Appended(
-        ErrorCode.invalid_record, start=held.log.start, message=rejected_message(release, errors), rejected=errors
-    )
+    text = f"Compacted topic cannot accept message without key in topic partition {held.topic.name}-{held.place}"
+    errors = tuple((place, text) for place in places)
+    return Appended(ErrorCode.invalid_record, start=held.log.start, message=rejected_message(errors), rejected=errors)

@@ -25,7 +25,6 @@ _UPGRADE, _SAFE, _UNSAFE = 1, 2, 3
 _ALL_OR_NONE_FROM = (4, 0)
 _NAMES_BOTH_FROM = (4, 2)
 _FAILED = "The update failed for all features since the following feature had an error: "
-_NOT_SUPPORTED = "Could not apply finalized feature update because the provided feature is not supported."
 _NOT_SAFE = "Refusing to perform the requested downgrade because it might delete metadata information."
 _NOT_UNSAFE = "Unsafe metadata downgrade is not supported in this version."
 
@@ -47,9 +46,9 @@ async def handle(request: Any, context: RequestContext) -> Any:
     modern = context.cluster.release.number >= _ALL_OR_NONE_FROM
     if modern and refused:
         return _answer(context, ErrorCode.invalid_update_version, _FAILED + refused[0], {})
-    code = ErrorCode.invalid_update_version if context.cluster.release.kraft else ErrorCode.invalid_request
     results = {
-        feature: (code, reason) if reason else (0, "NONE" if modern else None) for feature, reason in reasons.items()
+        feature: (ErrorCode.invalid_update_version, reason) if reason else (0, "NONE" if modern else None)
+        for feature, reason in reasons.items()
     }
     return _answer(context, 0, None if modern else "", results)
 
@@ -63,8 +62,6 @@ def _kind(update: Any) -> int:
 def _reason(context: RequestContext, feature: str, level: int, kind: int) -> str | None:
     """Return why the feature can't have this level, None if it can."""
     release, now = context.cluster.release, context.state.features.get(feature, 0)
-    if not release.kraft:
-        return _NOT_SUPPORTED
     begin = f"Invalid update version {level} for feature {feature}. "
     controller = f"Local controller {context.state.controller_id} "
     if kind not in (_UPGRADE, _SAFE, _UNSAFE):

@@ -1,6 +1,6 @@
 """WriteTxnMarkers (27), v1-2: ends transactions in partitions (KIP-98); for brokers, and for what hangs (KIP-664).
 
-Needs CLUSTER_ACTION on the cluster; ALTER is enough since 3.7.
+Needs CLUSTER_ACTION or ALTER on the cluster.
 
 Version notes:
 - v1: flexible.
@@ -18,15 +18,11 @@ from console.embedded.partitions import NotServed, asked_topic, led_partition
 from console.embedded.producers import FencedCoordinator, FencedProducer
 from console.embedded.transactions import append_marker
 
-_ADMINS_FROM = (3, 7)
-"""The first release that takes Alter on the cluster, not ClusterAction alone."""
-
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """Append a marker to each partition, and return its error code."""
     schema = context.schema
-    admin = context.cluster.release.number >= _ADMINS_FROM and context.allowed("ALTER")
-    allowed = admin or context.allowed("CLUSTER_ACTION")
+    allowed = context.allowed("ALTER") or context.allowed("CLUSTER_ACTION")
     return schema.WriteTxnMarkersResponse(
         markers=tuple(
             schema.WritableTxnMarkerResult(

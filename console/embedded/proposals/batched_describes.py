@@ -66,7 +66,7 @@ async def _quotas_result(part: wire.DescribeClientQuotasFilter, strict: bool, co
         return _quotas_error(ErrorCode.cluster_authorization_failed, CLUSTER_REFUSED)
     components = [Component(c.entity_type, c.match_type, c.match) for c in part.components]
     try:
-        wanted = parsed_filter(components, strict, context.cluster.release)
+        wanted = parsed_filter(components, strict)
     except BadFilter as error:
         return _quotas_error(error.code, error.message)
     found = (

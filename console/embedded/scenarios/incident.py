@@ -95,8 +95,8 @@ SHRINK_EVERY = 5.0
 THROTTLED = "checkout-loader"
 """The client that exceeds the default quota."""
 IMPOSSIBLE = "checkout.gift-cards"
-"""A topic with min.insync.replicas above its replication. Kafka 2.8 refuses writes with acks=all; newer brokers require
-all existing replicas (measured on 3.9 and 4.3)."""
+"""A topic with min.insync.replicas above its replication. Brokers require all existing replicas (measured on 3.9 and
+4.3)."""
 LEFTOVER = "logistics.stock"
 """A topic with replication throttles of a reassignment that ended long ago."""
 LOADED = "checkout.carts"

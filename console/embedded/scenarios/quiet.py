@@ -70,11 +70,10 @@ def seed(cluster: Cluster) -> None:
     state.alter_config(broker_resource(max(state.alive())), {"log.retention.ms": str(2 * DAY)})
     if release_configs(state.release.name).group:
         state.alter_config(ConfigResource(GROUP, "billing"), {"consumer.session.timeout.ms": "50000"})
-    if state.release.kraft:
-        state.alter_config(
-            ConfigResource(CLIENT_METRICS, "producers"),
-            {"metrics": "org.apache.kafka.producer.", "interval.ms": "30000"},
-        )
+    state.alter_config(
+        ConfigResource(CLIENT_METRICS, "producers"),
+        {"metrics": "org.apache.kafka.producer.", "interval.ms": "30000"},
+    )
     quota(state, {"user": None}, producer_byte_rate=10 * MIB, consumer_byte_rate=20 * MIB)
     quota(state, {"user": "alice"}, consumer_byte_rate=50 * MIB, request_percentage=200.0)
     quota(state, {"user": "alice", "client-id": None}, producer_byte_rate=MIB)

@@ -54,7 +54,7 @@ HOST = "ops-1"
 class Recorded:
     """The records of a cluster.
 
-    taken: its polls. metadata_log: the log's folder; None for a cluster without one. request_logs: by broker.
+    taken: its polls. metadata_log: the log's folder; None where it is not read. request_logs: by broker.
     """
 
     name: str
@@ -75,7 +75,7 @@ async def record(name: str, spec: ClusterSpec, end: datetime, folder: Path, pass
         polls = [at for at in polls if not end - unseen[0] < at < end - unseen[1]]
     async with EmbeddedCluster(spec) as cluster:
         context = Context(name, "kac lake demo", ConnectionSettings(tuple(cluster.addresses.values())))
-        day = _Day(cluster, polls[0] - timedelta(minutes=1))
+        day = _Day(cluster, polls[0] - timedelta(minutes=1), MetadataLog() if name not in NOT_POLLED else None)
         taken = []
         for at in sorted({*polls, *(at for at, _ in story)}):
             for _, deed in (each for each in story if each[0] == at):
@@ -87,8 +87,7 @@ async def record(name: str, spec: ClusterSpec, end: datetime, folder: Path, pass
                 passed(f"{name}: {at:%H:%M}")
         for client in (each for each in CLIENTS if each.cluster == name):
             topic = cluster.state.topics[client.topic]
-            id_ = topic_id_text(topic.id) if cluster.release.kraft else None
-            day.requests.traffic(client, end - timedelta(hours=HOURS), end, id_)
+            day.requests.traffic(client, end - timedelta(hours=HOURS), end, topic_id_text(topic.id))
         cluster_id = cluster.state.cluster_id
     log = day.metadata.save(folder / name, cluster_id) if day.metadata is not None else None
     files = day.requests.save(folder / name)
@@ -102,12 +101,11 @@ async def record(name: str, spec: ClusterSpec, end: datetime, folder: Path, pass
 class _Day:
     """The records of a day."""
 
-    def __init__(self, cluster: EmbeddedCluster, begin: datetime) -> None:
+    def __init__(self, cluster: EmbeddedCluster, begin: datetime, metadata: MetadataLog | None) -> None:
         self.cluster = cluster
-        kraft = cluster.release.kraft
         brokers = sorted(cluster.addresses)
-        self.requests = RequestLogs(brokers, brokers[-1] if kraft and len(brokers) > 1 else None)
-        self.metadata = MetadataLog() if kraft else None
+        self.requests = RequestLogs(brokers, brokers[-1] if len(brokers) > 1 else None)
+        self.metadata = metadata
         self.journal: list[bytes] = []
         self._changes = 0
         self._now = begin

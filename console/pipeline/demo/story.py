@@ -112,7 +112,7 @@ STORY = (
 """All changes of the day, in the order of time."""
 
 NOT_POLLED = {"old": (_ago(11), _ago(6, 30))}
-"""When a cluster without a metadata log was not polled: from so long ago until so long ago."""
+"""When a cluster whose metadata log is not read was not polled: from so long ago until so long ago."""
 
 _BUSY = _ago(3, 30), _ago(1, 50)
 CLIENTS = (

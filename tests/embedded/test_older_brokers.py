@@ -1,0 +1,72 @@
+"""kac on a cluster with the APIs of Kafka 2.8 and without a quorum: what is there works, the rest is named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.cli import main as cli
+from console.cli.doctor_brokers import WITHOUT
+from console.contexts.console_settings import ConsoleSettings
+from console.contexts.context import Context, parse_bootstrap
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.session.session import Session
+from console.tui.app import Console
+from console.wire.schemas import api_key
+from tests.support.older_brokers import OLDER, known_release, like
+from tests.tui.console_app import Driven
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ThreadedCluster]:
+    """Three brokers with topics and groups."""
+    with run_in_thread(like("2.8", scenario="quiet")) as running:
+        yield running
+
+
+def kac(capsys: pytest.CaptureFixture[str], cluster: ThreadedCluster, *words: str) -> tuple[int, str, str]:
+    code = cli.run([words[0], "-b", cluster.bootstrap, *words[1:]])
+    written = capsys.readouterr()
+    return code, written.out, written.err
+
+
+def test_what_is_said_of_an_api_that_is_not_there(server: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = kac(capsys, server, "doctor", "--output", "json")
+    checks = json.loads(out)["checks"]
+    assert (code, [each for each in checks if each["health"] == "bad"]) == (0, [])
+    (kafka,) = {each["found"].partition(", in ")[0] for each in checks if each["name"].startswith("Kafka ")}
+    assert "release 2.8 or near" in kafka
+    missing = {each["name"].removeprefix("API ") for each in checks if each["name"].startswith("API ")}
+    assert missing == {api for api, _ in WITHOUT if api_key(api) not in known_release("2.8").apis}
+
+
+def test_no_trouble_is_named(server: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = kac(capsys, server, "triage", "--for", "0s", "--output", "json")
+    verdict = json.loads(out)
+    assert (code, verdict["healthy"]) == (0, True)
+
+
+def test_changes_are_made(server: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    script = "create topic made partitions=2 replication=2; set topic made retention.ms=1h; apply --yes"
+    code, _, err = kac(capsys, server, "run", "-e", script)
+    assert (code, err) == (0, "")
+    code, out, _ = kac(capsys, server, "run", "--output", "json", "-e", "show topic made retention.ms")
+    assert (code, "3600000" in out) == (0, True)
+    code, _, _ = kac(capsys, server, "run", "-e", "delete topic made; apply --yes")
+    assert code == 0
+
+
+async def test_the_screen_names_the_release(server: ThreadedCluster) -> None:
+    settings = ConnectionSettings(parse_bootstrap(server.bootstrap))
+    with AdminClient(settings) as client:
+        app = Console(Session(client, Context("old", "test", settings)), ConsoleSettings())
+        async with app.run_test(size=(120, 40)) as pilot:
+            await Driven(app, pilot, client).shows("kafka 2.8")
+
+
+def test_the_table_has_the_releases_that_are_not_imitated() -> None:
+    assert [known_release(name).name for name in OLDER] == list(OLDER)
