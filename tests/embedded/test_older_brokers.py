@@ -14,6 +14,7 @@ from console.cli.doctor_brokers import WITHOUT
 from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.model.releases import runs_on_zookeeper
 from console.session.session import Session
 from console.tui.app import Console
 from console.wire.schemas import api_key
@@ -65,7 +66,10 @@ async def test_the_screen_names_the_release(server: ThreadedCluster) -> None:
     with AdminClient(settings) as client:
         app = Console(Session(client, Context("old", "test", settings)), ConsoleSettings())
         async with app.run_test(size=(120, 40)) as pilot:
-            await Driven(app, pilot, client).shows("kafka 2.8")
+            it = Driven(app, pilot, client)
+            await it.shows("kafka 2.8")
+            await it.shows("ctrl 1")
+            assert runs_on_zookeeper(app.session.snapshot.versions[1].apis)
 
 
 def test_the_table_has_the_releases_that_are_not_imitated() -> None:
