@@ -1,0 +1,183 @@
+"""What Kafka's own tools print is read as it is meant, of brokers of 4.4 and 3.9: listings of kafka-acls and
+kafka-configs, and the JSON of kafka-reassign-partitions, which is also what proves a reassignment done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from console.admin.link import Link
+from console.admin.settings import ConnectionSettings
+from console.cli.main import run as run_kac
+from console.model.changes import CreateTopics, DeleteTopics, NewTopic
+from tests.support.changing import applied
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_commands import ACLS, CONFIGS, KafkaCommands
+from tests.support.kafka_jars import KAFKA_3_9
+from tests.support.real_clusters import running
+
+pytestmark = pytest.mark.slow
+
+REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+OLD_ACLS = "kafka.admin.AclCommand"
+"""Its name before 4.0."""
+USER = "CN=foreign files, OU=test"
+APPLY = "apply --yes --accept first-acl,acl-matches-nothing,acl-locks-out"
+Said = tuple[int, str, str]
+
+
+@pytest.fixture(params=["kafka44", "kafka39"])
+def kafka(request: pytest.FixtureRequest) -> KafkaCluster:
+    """One cluster after the other."""
+    cluster: KafkaCluster = request.getfixturevalue(request.param)
+    return cluster
+
+
+@pytest.fixture(scope="module")
+def commands() -> Iterator[KafkaCommands]:
+    """Kafka's own tools of 4.3, in one process: 4.4.0 was published without its tools."""
+    yield from running(KafkaCommands)
+
+
+@pytest.fixture
+def tool(kafka: KafkaCluster, commands: KafkaCommands) -> Callable[..., str]:
+    """A tool, of 3.9 for brokers of 3.9: what it prints."""
+
+    def call(name: str, *words: str) -> str:
+        words = ("--bootstrap-server", kafka.bootstrap, *words)
+        if kafka.version == KAFKA_3_9:
+            done = kafka.run_tool(OLD_ACLS if name == ACLS else name, *words)
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+        ran = commands.run(name, words)
+        assert ran.code == 0, ran.err
+        return ran.out
+
+    return call
+
+
+@pytest.fixture
+def kac(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
+    def call(command: str, *words: str) -> Said:
+        code = run_kac([command, "-b", kafka.bootstrap, *words])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+@pytest.fixture
+async def topic(kafka: KafkaCluster, name: str) -> AsyncIterator[str]:
+    """A topic of its own."""
+    link = Link(ConnectionSettings(bootstrap=kafka.addresses))
+    try:
+        assert await applied(link, CreateTopics((NewTopic(name, 3, 1),)))
+        yield name
+        assert await applied(link, DeleteTopics((name,)))
+    finally:
+        await link.close()
+
+
+def test_acls(topic: str, tool: Callable[..., str], kac: Callable[..., Said], tmp_path: Path) -> None:
+    """A listing differs in nothing; what is taken away comes back by it, as the tool itself says."""
+    bindings = (
+        f"allow 'User:{USER}' READ,ALTER_CONFIGS on topic {topic}",
+        f"deny 'User:b`o)b' ALL on topic {topic} from 10.0.0.9",
+        f"allow User:* DESCRIBE on topic {topic} prefixed",
+    )
+
+    def listing() -> str:
+        kinds = ((), ("--resource-pattern-type", "prefixed"))
+        return "".join(tool(ACLS, "--list", "--topic", topic, *kind) for kind in kinds)
+
+    done = kac("run", "-e", "; ".join((*bindings, APPLY)))
+    assert done[0] == 0, done
+    try:
+        file, before = tmp_path / "acls.txt", listing()
+        assert before.count("principal=") == 4, before
+        file.write_text(before)
+        assert kac("diff", "-f", str(file), "--exit-code") == (0, "no changes\n", "")
+        assert kac("run", "-e", f"revoke allow 'User:{USER}' READ on topic {topic}; {APPLY}")[0] == 0
+        code, out, err = kac("apply", "-f", str(file), "--yes", "--accept", APPLY.split()[-1])
+        assert (code, "1 entity ok, 0 failed" in out) == (0, True), (out, err)
+        assert sorted(listing().splitlines()) == sorted(before.splitlines())
+        file.write_text(tool(ACLS, "--list", "--principal", f"User:{USER}", "--topic", topic))
+        assert file.read_text().count("principal=") == 2
+        assert kac("diff", "-f", str(file), "--exit-code") == (0, "no changes\n", "")
+    finally:
+        kac("run", "-e", "; ".join((*(f"revoke {each}" for each in bindings), APPLY)))
+
+
+def test_configs(topic: str, tool: Callable[..., str], kac: Callable[..., Said], tmp_path: Path) -> None:
+    """Topics, brokers and their default, quotas; with --all the same."""
+    of_topic = ("--entity-type", "topics", "--entity-name", topic)
+    of_user = ("--entity-type", "users", "--entity-name", topic)
+    settings = {
+        f"topic {topic}": "retention.ms=864000000 cleanup.policy=compact,delete",
+        "broker <default>": "background.threads=11",
+        "broker 1": "log.cleaner.threads=2",
+        f"user {topic}": "producer_byte_rate=20000000 request_percentage=12.5",
+        f"user {topic} client <default>": "consumer_byte_rate=1024",
+    }
+
+    def listing() -> str:
+        of_pair = (*of_user, "--entity-type", "clients", "--entity-default")
+        kinds = (of_topic, ("--entity-type", "brokers"), of_user, of_pair)
+        return "".join(tool(CONFIGS, "--describe", *kind) for kind in kinds)
+
+    done = kac("run", "-e", "; ".join((*(f"set {on} {values}" for on, values in settings.items()), "apply --yes")))
+    assert done[0] == 0, done
+    try:
+        file, whole = tmp_path / "configs.txt", tmp_path / "all.txt"
+        file.write_text(before := listing())
+        whole.write_text(tool(CONFIGS, "--describe", "--all", *of_topic))
+        assert before.count("_rate=") == 2, before
+        assert whole.read_text().count("\n") > 20
+        for each in (file, whole):
+            assert kac("diff", "-f", str(each), "--exit-code") == (0, "no changes\n", ""), each.read_text()
+        moved = (
+            f"set topic {topic} segment.ms=600000; unset topic {topic} retention.ms; unset broker 1 log.cleaner.threads"
+        )
+        done = kac("run", "-e", f"{moved}; set user {topic} producer_byte_rate=5000; apply --yes")
+        assert done[0] == 0, done
+        assert kac("diff", "-f", str(file), "--exit-code")[0] == 3
+        done = kac("apply", "-f", str(file), "--yes")
+        assert done[0] == 0, done
+        assert sorted(listing().splitlines()) == sorted(before.splitlines())
+    finally:
+        keys = {on: " ".join(each.split("=")[0] for each in values.split()) for on, values in settings.items()}
+        kac("run", "-e", "; ".join((*(f"unset {on} {these}" for on, these in keys.items()), "apply --yes")))
+
+
+def test_a_reassignment(
+    kafka: KafkaCluster, topic: str, tool: Callable[..., str], kac: Callable[..., Said], tmp_path: Path
+) -> None:
+    """What --generate proposes is what kac plans and does; --verify says that it is done, with no throttle left."""
+    asked = tmp_path / "topics.json"
+    asked.write_text(json.dumps({"version": 1, "topics": [{"topic": topic}]}))
+    last = str(max(kafka.broker_ids))
+    printed = tool(REASSIGN, "--generate", "--topics-to-move-json-file", str(asked), "--broker-list", last)
+    file = tmp_path / "moves.json"
+    file.write_text(printed)
+    code, _, err = kac("plan", "-f", str(file))
+    assert (code, "this is what --generate prints" in err) == (2, True)
+    file.write_text(printed.strip().splitlines()[-1])
+    before = printed.splitlines()[1]
+    wanted = {each["partition"]: each["replicas"] for each in json.loads(file.read_text())["partitions"]}
+    there = {each["partition"]: each["replicas"] for each in json.loads(before)["partitions"]}
+    code, out, err = kac("plan", "-f", str(file), "--output", "json")
+    assert code == 0, err
+    planned = {each["partition"]: each["to"] for each in json.loads(out.splitlines()[0])["moves"]}
+    assert planned == {number: each for number, each in wanted.items() if each != there[number]}
+    code, out, err = kac("apply", "-f", str(file), "--yes", "--throttle", "50MB/s")
+    assert code == 0, (out, err)
+    verified = tool(REASSIGN, "--verify", "--reassignment-json-file", str(file), "--preserve-throttles")
+    assert verified.count("is completed") == 3, verified
+    assert "throttled" not in tool(CONFIGS, "--describe", "--entity-type", "topics", "--entity-name", topic)
+    back = tmp_path / "back.json"
+    back.write_text(before)
+    assert kac("apply", "-f", str(back), "--yes")[0] == 0
+    assert kac("diff", "-f", str(back), "--exit-code")[0] == 0
