@@ -437,6 +437,7 @@ def run_export(options: argparse.Namespace) -> int:
     """
     from console.files.wanted import PARTS, by_levels, wanted_of
     from console.files.writing import yaml_text
+    from console.model.config import topic_resource
 
     gc.disable()
     state = with_session(options, "export", _read_state)
@@ -451,7 +452,12 @@ def run_export(options: argparse.Namespace) -> int:
     unread = [each.part for each in failures if not each.entity]
     wanted = wanted_of(known)
     if options.form == "strimzi":
-        text = _as_strimzi(wanted, title, unread, options.label or context)
+        # Without its configs, which are not known: an operator would take an empty list of them for its wish.
+        topics = {
+            name: each if topic_resource(name) in known.configs else replace(each, configs=None)
+            for name, each in wanted.topics.items()
+        }
+        text = _as_strimzi(replace(wanted, topics=topics), title, unread, options.label or context)
     else:
         text = yaml_text(wanted, title, unread, by_levels(known))
     if options.output is None:

@@ -11,6 +11,7 @@ import pytest
 
 from console.cli import main as cli
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.faults import FailFor, Fault
 from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
 from console.model.config import topic_resource
@@ -106,6 +107,18 @@ def test_what_was_exported_changes_nothing(kac: Kac, cluster: ThreadedCluster, t
     again = kac("diff", "-f", file, "--exit-code")
     assert (again.code, again.out) == (0, "no changes\n"), again
     assert "can't be a label" in kac("export", "--as", "strimzi").complaints
+
+
+def test_configs_that_can_not_be_read_are_not_written_as_none(kac: Kac, cluster: ThreadedCluster) -> None:
+    """An operator would take all overrides away."""
+    fault = Fault(FailFor(29, frozenset({ORDERS})), api="describe_configs")
+    cluster.call(lambda one: one.faults.add(fault))
+    done = kac("export", "--as", "strimzi")
+    assert done.code == 1
+    (orders,) = (each for each in done.out.split("---\n") if f"name: {ORDERS}\n" in each)
+    assert "partitions: 12" in orders
+    assert "config:" not in orders
+    assert done.out.count("  config:") > 0
 
 
 # -- reassignments -----------------------------------------------------------------------------------------------------
