@@ -7,7 +7,7 @@ noted by name; all else that is not understood is a problem with its line.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from console.files.read import Read
@@ -43,6 +43,21 @@ class TextForm(NamedTuple):
     name: str
     owns: Callable[[str], bool]
     take: Callable[[str, str, Read], Iterator[FileProblem]]
+
+
+def fields(text: str, before: str, separators: Sequence[str], after: str) -> tuple[str, ...] | None:
+    """Return what stands between a beginning, separators and an end, of a line in which the first of several parts may
+    have any text; None if the line is not made so. The rightmost separators count, so it takes one pass.
+    """
+    if len(text) < len(before) + len(after) or not text.startswith(before) or not text.endswith(after):
+        return None
+    rest, found = text[len(before) : len(text) - len(after)], list[str]()
+    for separator in reversed(separators):
+        rest, there, part = rest.rpartition(separator)
+        if not there:
+            return None
+        found.append(part)
+    return rest, *reversed(found)
 
 
 def tried(problems: list[FileProblem], read: Callable[[Node], Found], node: Node | None) -> Found | None:

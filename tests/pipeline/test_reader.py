@@ -41,7 +41,8 @@ from console.pipeline.reader import (
 )
 from console.pipeline.schema import DRIFT, HISTORY, KRAFT_RECORD, POLICY_VIOLATION, QUOTA_USAGE, SNAPSHOT
 from console.present.lake import fleet_text
-from console.present.lake_rows import change_lines, of_change
+from console.present.lake_rows import change_lines
+from console.present.timeline import of_change
 from console.session.lake_staging import NoEdit, undo
 from tests.support import delta_lake, sample_lake
 from tests.support.delta_lake import arrow_rows

@@ -8,14 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from console.files.foreign_form import AclWords, TextForm, acl_of
+from console.files.foreign_form import AclWords, TextForm, acl_of, fields
 from console.files.read import Read
 from console.model.yaml_places import FileProblem
 
-_RESOURCE = re.compile(
-    r"Current ACLs for resource `ResourcePattern\(resourceType=(\w+), name=(.+), patternType=(\w+)\)`: ?"
-)
-_ENTRY = re.compile(r"\s+\(principal=(.+), host=(.+), operation=(\w+), permissionType=(\w+)\) ?")
+_WORD = re.compile(r"\w+")
 _OLD = re.compile(r"Current ACLs for resource `\w+:.*`: ?")
 _OF_PRINCIPAL = re.compile(r"ACLs for principal `.+`")
 _BEGINS = ("Current ACLs for resource `", "ACLs for principal `")
@@ -23,6 +20,35 @@ _BEGINS = ("Current ACLs for resource `", "ACLs for principal `")
 
 def _owns(beginning: str) -> bool:
     return beginning.startswith(_BEGINS)
+
+
+def _resource(line: str) -> tuple[str, ...] | None:
+    """Return type, name and pattern type of a heading; None for another line."""
+    found = fields(
+        line.removesuffix(" "),
+        "Current ACLs for resource `ResourcePattern(resourceType=",
+        (", name=", ", patternType="),
+        ")`:",
+    )
+    if found is None:
+        return None
+    # The name may have a separator's text, the type does not.
+    type_, separator, rest = f"{found[0]}, name={found[1]}".partition(", name=")
+    return (type_, rest, found[2]) if separator and rest and _are_words(type_, found[2]) else None
+
+
+def _entry(line: str) -> tuple[str, ...] | None:
+    """Return principal, host, operation and permission of an ACL; None for another line."""
+    text = line.lstrip()
+    found = fields(text.removesuffix(" "), "(principal=", (", host=", ", operation=", ", permissionType="), ")")
+    if found is None or len(text) == len(line):
+        return None
+    principal, host, operation, permission = found
+    return found if principal and host and _are_words(operation, permission) else None
+
+
+def _are_words(*texts: str) -> bool:
+    return all(_WORD.fullmatch(each) for each in texts)
 
 
 def _take(text: str, source: str, read: Read) -> Iterator[FileProblem]:
@@ -34,10 +60,10 @@ def _take(text: str, source: str, read: Read) -> Iterator[FileProblem]:
             hint = "list them with kafka-acls of 2.0 or newer"
             yield FileProblem(source, number, "this form has no type of pattern: it is from before Kafka 2.0", hint)
             return
-        if found := _RESOURCE.fullmatch(line):
-            resource = found.groups()
-        elif (found := _ENTRY.fullmatch(line)) and resource is not None and line.strip().isprintable():
-            principal, host, operation, permission = found.groups()
+        if found := _resource(line):
+            resource = found
+        elif (found := _entry(line)) and resource is not None and line.strip().isprintable():
+            principal, host, operation, permission = found
             type_, name, pattern = resource
             try:
                 acl = acl_of(AclWords(type_, name, pattern, principal, host, operation, permission))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from console.files.foreign_form import TextForm
+from console.files.foreign_form import TextForm, fields
 from console.files.read import Read
 from console.files.wanted import HIDDEN, Value, WantedTopic
 from console.model.codes import DYNAMIC_DEFAULT_BROKER_CONFIG, ResourceType
@@ -23,21 +23,37 @@ _BY_WORD = {each.kafka_type[:-1]: each for each in ENTITY_TYPES if each.number i
 _WORDS = "|".join(_BY_WORD)
 _OF_ONE = re.compile(rf"(Dynamic|All) configs for ({_WORDS}) (.+) are:")
 _OF_ALL = re.compile(r"Default configs for brokers in the cluster are:")
-_ENTRY = re.compile(r"  ([^=\s]+)=(.*) sensitive=(true|false) synonyms=\{(.*)\}")
 _QUOTAS = re.compile(r"Quota configs for (.+) are (.*)")
 _SCRAM = re.compile(r"SCRAM credential configs for user-principal '(.*)' are (.*)")
-_ABSENT = re.compile(r"The .+ '.*' doesn't exist and doesn't have dynamic config\.")
 _OLD = re.compile(r"Configs for .+ are ?.*")
 _PART = re.compile(r"the default (user-principal|client-id|ip)|(user-principal|client-id|ip) '([^']*)'")
 _PARTS = re.compile(rf"(?:{_PART.pattern})(?:, (?:{_PART.pattern}))?")
 _QUOTA_TYPES = {"user-principal": USER, "client-id": CLIENT_ID, "ip": IP}
-_HEADS = (_OF_ONE, _OF_ALL, _QUOTAS, _SCRAM, _ABSENT, _OLD)
+_HEADS = (_OF_ONE, _OF_ALL, _QUOTAS, _SCRAM, _OLD)
 _NOT_FINITE = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
 
 
 def _owns(beginning: str) -> bool:
     first = beginning.partition("\n")[0].rstrip()
-    return any(head.fullmatch(first) for head in _HEADS)
+    return _is_absent(first) or any(head.fullmatch(first) for head in _HEADS)
+
+
+def _entry(line: str) -> tuple[str, str, str, str] | None:
+    """Return key, value, whether it is sensitive, and synonyms of an entry; None for another line."""
+    key, equals, rest = line.removeprefix("  ").partition("=")
+    if not line.startswith("  ") or not equals or not key or any(each.isspace() for each in key):
+        return None
+    for_each = ((answer, fields(rest, "", (f" sensitive={answer} synonyms={{",), "}")) for answer in ("true", "false"))
+    # Either text may stand in the value of the other: the one further to the right is the tool's.
+    found = [(len(parts[0]), answer, parts) for answer, parts in for_each if parts is not None]
+    if not found:
+        return None
+    _, answer, (value, synonyms) = max(found)
+    return key, value, answer, synonyms
+
+
+def _is_absent(line: str) -> bool:
+    return fields(line, "The ", (" '",), "' doesn't exist and doesn't have dynamic config.") is not None
 
 
 def _take(text: str, source: str, read: Read) -> Iterator[FileProblem]:
@@ -55,8 +71,8 @@ def _take(text: str, source: str, read: Read) -> Iterator[FileProblem]:
         elif _OF_ALL.fullmatch(line):
             now = _Listing(_BY_WORD["broker"], "", DYNAMIC_DEFAULT_BROKER_CONFIG.name, False)
             yield from _begin(now, source, number, read)
-        elif (entry := _ENTRY.fullmatch(line)) and now is not None:
-            key, value, sensitive, synonyms = entry.groups()
+        elif (entry := _entry(line)) and now is not None:
+            key, value, sensitive, synonyms = entry
             if now.is_own(synonyms):
                 now.values[key] = HIDDEN if sensitive == "true" else value
                 read.remember(now.resource, source, [(key, number)])
@@ -67,7 +83,7 @@ def _take(text: str, source: str, read: Read) -> Iterator[FileProblem]:
             now = None
             what = f"the SCRAM credentials of {found[1]} are left out: no file holds one"
             read.notes.append(FileProblem(source, number, what, "kac scram --create sets one"))
-        elif _ABSENT.fullmatch(line):
+        elif _is_absent(line):
             read.notes.append(FileProblem(source, number, "it does not exist: left out"))
         elif _OLD.fullmatch(line):
             hint = "describe it with kafka-configs of 2.5 or newer and --bootstrap-server"

@@ -19,9 +19,10 @@ from console.present.events import (
     who_text,
     words,
 )
-from console.present.lake_rows import PastRow, as_event, change_lines, of_change
+from console.present.lake_rows import change_lines
 from console.present.names import plural
 from console.present.text import Cell, Line, clean
+from console.present.timeline import PastRow, as_event, of_change
 from console.session.event_feed import event_lines, way_back
 from console.session.lake_staging import NoEdit, edit_text
 from console.triage.events import Event

@@ -17,8 +17,9 @@ from console.plan.edits import Edit
 from console.present.columns import clock
 from console.present.events import concerns
 from console.present.failures import failure_text, how_to_settle
-from console.present.lake_rows import PAST, PastRow, change_lines, of_change, of_event, of_journal
+from console.present.lake_rows import change_lines
 from console.present.text import Cell, Line, clean
+from console.present.timeline import PAST, PastRow, of_change, of_event, of_journal
 from console.session.event_feed import event_lines, way_back
 from console.session.lake_staging import UNKNOWN, NoEdit, Wish, edit_text, undo
 from console.triage.events import Kind

@@ -1,0 +1,167 @@
+"""A timeline as rows: when, what, from what to what, who, how that is known; of a lake, of this host's journal, and of
+what this console saw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from console.pipeline.reader import Change
+from console.present.columns import SCREEN, Column, Columns
+from console.present.events import EVENTS, side, what_text
+from console.present.events import who_text as author_text
+from console.present.lake import how_sure
+from console.present.lake_rows import change_texts
+from console.present.text import Cell, clean
+from console.present.values import config_value
+from console.triage.events import Event
+from widgets.row_source import Column as ScreenColumn
+
+_STATES = {"applied": ("✓", "ok"), "failed": ("✗", "failed")}
+
+
+class PastRow(NamedTuple):
+    """A change. sure: a letter for how it is known who, or how it went, and its meaning. change: the lake's row.
+    number: of the journal's change; event: what this console saw; two of them are None. is_first_seen: the first look
+    showed it. is_unknown: the outcome is."""
+
+    key: Hashable
+    when: str
+    what: str
+    old: str
+    new: str
+    who: str
+    sure: tuple[str, str]
+    change: Change | None
+    number: int | None
+    is_first_seen: bool = False
+    is_unknown: bool = False
+    event: Event | None = None
+
+
+def of_event(event: Event, when: str) -> PastRow:
+    """Return the row of an event that this console saw.
+
+    Args:
+        when: ``2026-11-22 03:11:48``, with or without an offset.
+    """
+    was, became = (side(event, value) for value in (event.was, event.became))
+    mark = ("!", "danger") if event.trouble else ("·", "muted")
+    key = ("event", event.until, event.place)
+    return PastRow(key, when[5:16], what_text(event), was, became, author_text(event), mark, None, None, event=event)
+
+
+def of_change(change: Change, first_poll: datetime | None = None) -> PastRow:
+    """Return the row of a change in a lake's timeline.
+
+    Args:
+        first_poll: the time of the first poll of the cluster, whose values are older than that; None if it is unknown.
+    """
+    words = change_texts(change, first_poll, _lately)
+    letter, _ = how_sure(change)
+    sure = (letter, "muted" if letter in "RJ" else "pending")
+    if change.is_gap:
+        sure = ("~", "pending")
+    elif words.is_first_seen:
+        sure = ("·", "muted")
+    return PastRow(
+        change.place,
+        _lately(change.valid_from),
+        f"{words.entity} {words.key}" if words.key else words.entity,
+        _short(change, words.old),
+        _short(change, words.new),
+        "" if words.is_first_seen else words.who,
+        sure,
+        change,
+        None,
+        words.is_first_seen,
+    )
+
+
+def _lately(at: datetime) -> str:
+    return f"{at.astimezone():%m-%d %H:%M}"
+
+
+def _short(change: Change, side: str) -> str:
+    """Return the human form of a value alone, where it has one."""
+    raw, bracket, human = side.rpartition(" (")
+    if bracket and config_value(change.attr, raw) == human.removesuffix(")"):
+        return human.removesuffix(")")
+    return side
+
+
+def of_journal(texts: Mapping[str, str], place: int) -> PastRow:
+    """Return the row of a line in the journal's table.
+
+    Args:
+        texts: of the line, by the names of the table's columns: change, at, who, entity, key, was, became, state.
+        place: of the line in the table: lines of one change differ by it.
+    """
+    shown = {name: clean(text, 200) for name, text in texts.items()}
+    word = shown["state"].partition(",")[0]
+    sure = _STATES.get(word, ("?", "failed"))
+    if "taken back" in shown["state"]:
+        sure = ("↶", "muted")
+    return PastRow(
+        ("journal", shown["change"], place),
+        shown["at"][5:16],
+        f"{shown['entity']} {shown['key']}".rstrip(),
+        shown["was"],
+        shown["became"],
+        shown["who"],
+        sure,
+        None,
+        int(shown["change"]),
+        is_unknown=word == "unknown",
+    )
+
+
+def _change_cell(row: PastRow) -> Cell:
+    return [(f"{row.old} → ", "muted"), (row.new, "")] if row.old else [(row.new, "muted")]
+
+
+PAST: Columns[PastRow] = Columns(
+    Column("sure", SCREEN, cell=lambda row: row.sure, layout=ScreenColumn("sure", width=2, gutter=True)),
+    Column(
+        "when",
+        SCREEN,
+        lambda row: row.when,
+        cell=lambda row: (row.when, "muted"),
+        layout=ScreenColumn("when", "When", width=11),
+    ),
+    Column(
+        "what",
+        SCREEN,
+        lambda row: row.what,
+        layout=ScreenColumn("what", "What", flex=3, min_width=24, max_width=90, priority=95),
+    ),
+    Column(
+        "change",
+        SCREEN,
+        cell=_change_cell,
+        layout=ScreenColumn("change", "Was → became", flex=2, min_width=16, max_width=80, priority=90),
+    ),
+    Column(
+        "who",
+        SCREEN,
+        lambda row: row.who,
+        cell=lambda row: (row.who, "muted"),
+        layout=ScreenColumn("who", "Who", min_width=6, max_width=10, priority=96),
+    ),
+)
+"""What the screen has room for: what happened in a line, from a lake, the journal or this console."""
+
+
+def as_event(row: PastRow) -> list[Cell]:
+    """Return the cells of a change in the table of events, whose older rows come from a lake."""
+    cells: dict[str, Cell] = {
+        "trouble": row.sure,
+        "when": (row.when, "muted"),
+        "what": row.what,
+        "was": (row.old, "muted"),
+        "became": row.new,
+        "who": (row.who, "muted"),
+    }
+    return [cells.get(column.id, "") for column in EVENTS.layout]
