@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -22,7 +22,9 @@ from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from tests.embedded.raw_client import RawClient
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_jars import RELEASES
 from tests.support.patience import PATIENCE
+from tests.support.real_clusters import running
 from tests.support.rights_table import CASES, GROUP, SECRET, errors_of
 
 ALICE = "User:CN=alice"
@@ -37,17 +39,23 @@ class CertifiedClient(RawClient):
         super().__init__((host, int(port)), tls=cluster.authority.client_context(cluster.identity(name)))
 
 
+@pytest.fixture(scope="module")
+def secured() -> Iterator[KafkaCluster]:
+    """As `secure_cluster`, of the release that the embedded cluster is like."""
+    yield from running(lambda: KafkaCluster(RELEASES[ClusterSpec().versions], brokers=3, security="secure"))
+
+
 @pytest.fixture
-async def alice(secure_cluster: KafkaCluster) -> AsyncIterator[RawClient]:
+async def alice(secured: KafkaCluster) -> AsyncIterator[RawClient]:
     """Who may do nothing but what ACLs let her."""
-    async with CertifiedClient(secure_cluster, "alice") as client:
+    async with CertifiedClient(secured, "alice") as client:
         yield client
 
 
 @pytest.fixture
-async def admin(secure_cluster: KafkaCluster) -> AsyncIterator[RawClient]:
+async def admin(secured: KafkaCluster) -> AsyncIterator[RawClient]:
     """Who may do everything."""
-    async with CertifiedClient(secure_cluster, "admin") as client:
+    async with CertifiedClient(secured, "admin") as client:
         yield client
 
 
