@@ -180,6 +180,7 @@ def test_a_lake_that_is_being_written_is_named_with_who_does_it(
     assert "Wait for it to end" in said
 
 
+@pytest.mark.slow  # it fetches jars
 def test_package_says_how_it_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["lake", "package", "--file", str(tmp_path / "p.zip")]) == 0
     said = capsys.readouterr().out

@@ -246,6 +246,7 @@ for program in (folder / "nothing", folder / "ends"):
 """
 
 
+@pytest.mark.slow  # it fetches jars
 def test_a_java_that_does_not_start_is_said(tmp_path: Path) -> None:
     program = tmp_path / "ends"
     program.write_text("#!/bin/sh\nexit 3\n")
