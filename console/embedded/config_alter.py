@@ -64,9 +64,9 @@ def altered_results(
     )
 
 
-_BROKERS_DECIDE_FROM = _RANGES_TOLD_FROM = (4, 4)
-"""The first release whose brokers decide on their own configs before they ask the controller, and whose messages name
-the range of a group's value."""
+_BROKERS_DECIDE_FROM = _GROUPS_JUDGED_FROM = (4, 4)
+"""The first release whose brokers decide on their own configs before they ask the controller, and which judges groups'
+configs as `check_group` says."""
 
 
 class Altering:
@@ -204,7 +204,7 @@ class Altering:
         elif resource.type == GROUP:
             if not resource.name:
                 raise ConfigProblem(ErrorCode.invalid_request, "Default group resources are not allowed.")
-            check_group(self._layers, values, since_44=self._cluster.release.number >= _RANGES_TOLD_FROM)
+            check_group(self._layers, values, since_44=self._cluster.release.number >= _GROUPS_JUDGED_FROM)
         elif resource.type in self._configs.others:
             rules = own_resource(resource.type)
             if not resource.type.entity.names.allows(resource.name):

@@ -493,6 +493,16 @@ def trends_after(
     return {name: look_again(known.get(name), lag, moment, throttled=name in throttled) for name, lag in lags.items()}
 
 
+def trends_of_looks(snapshot: Snapshot, looks: GroupLooks, at: datetime) -> Mapping[str, LagTrend]:
+    """Return the trends of the groups that were polled, and of these alone. What a quota may delay is stuck later."""
+    trends = trends_after(snapshot.lag_trends, looks.lags, at)
+    # A cluster may have a million quotas: they are looked through for groups that stand still alone.
+    stuck = {name: group for name, group in looks.groups.items() if name in trends and trends[name].stuck}
+    throttled = throttled_groups(stuck, snapshot.quotas) if stuck else frozenset()
+    delayed = {name: looks.lags[name] for name in throttled}
+    return {**trends, **trends_after(snapshot.lag_trends, delayed, at, throttled)}
+
+
 def throttled_groups(groups: Mapping[str, Group], quotas: Mapping[QuotaEntity, QuotaValues]) -> frozenset[str]:
     """Return the groups of which a quota may delay what a member reads. Whose user a member is, no answer says: where a
     user has a quota, it may be of any.

@@ -314,8 +314,7 @@ async def _groups(client: Client, known: Snapshot, targets: Sequence[GroupTarget
     def update(snapshot: Snapshot) -> Snapshot:
         at = datetime.now(UTC)
         if looks is not None:
-            throttled = refresh.throttled_groups(looks.groups, snapshot.quotas)
-            trends = refresh.trends_after(snapshot.lag_trends, looks.lags, at, throttled)
+            trends = refresh.trends_of_looks(snapshot, looks, at)
             snapshot = refresh.with_group_looks(snapshot, looks, trends, at)
         return refresh.with_group_positions(snapshot, names, positions, at)
 

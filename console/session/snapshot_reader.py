@@ -473,12 +473,11 @@ class SnapshotReader:
             looks = await self._part("lags", self.client.run(groups.look_at_groups, some, types))
             if looks is None:
                 continue
-            at, before = self.clock.now(), self.snapshot.lag_trends
-            throttled = refresh.throttled_groups(looks.groups, self.snapshot.quotas)
+            at = self.clock.now()
             if sum(len(lag.partitions) for lag in looks.lags.values()) > MANY:
-                trends = await asyncio.to_thread(refresh.trends_after, before, looks.lags, at, throttled)
+                trends = await asyncio.to_thread(refresh.trends_of_looks, self.snapshot, looks, at)
             else:
-                trends = refresh.trends_after(before, looks.lags, at, throttled)
+                trends = refresh.trends_of_looks(self.snapshot, looks, at)
             self._learn(refresh.with_group_looks(self.snapshot, looks, trends, at), "groups", "lags")
 
     async def read_replica_logs(self, places: Sequence[TopicPartition]) -> None:
