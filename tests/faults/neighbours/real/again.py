@@ -1,6 +1,6 @@
 """Make all neighbours on real brokers again, and keep what was named: ``python -m tests.faults.neighbours.real.again
-VERSION [NAME …]``; then ``python -m tests.faults.table`` writes it into docs/triage.md. An hour for each version; needs
-Java and root."""
+VERSION [NAME …]``, VERSION as 4.4.0; then ``python -m tests.faults.table`` writes it into docs/triage.md. An hour for
+each version; needs Java and root."""
 
 from __future__ import annotations
 
