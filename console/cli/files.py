@@ -116,7 +116,7 @@ def no_plan(options: argparse.Namespace, found: Read) -> str:
     return ""
 
 
-def _reassign(options: argparse.Namespace, door: str, found: Read, *, begins: bool, moves: int = DONE) -> int:
+def _reassign(options: argparse.Namespace, front_end: str, found: Read, *, begins: bool, moves: int = DONE) -> int:
     """Plan the reassignment of a file, and begin its operation. Returns the exit code."""
     assert found.reassign is not None
     from console.cli.moves import run_goal
@@ -124,7 +124,7 @@ def _reassign(options: argparse.Namespace, door: str, found: Read, *, begins: bo
     goal, source, _ = found.reassign
     rest = {"script": False, "begins": begins, "yes": getattr(options, "yes", False)}
     begin = f"kac apply -f {source}"
-    return run_goal(argparse.Namespace(**{**vars(options), **rest}), door, goal, begin, moves)
+    return run_goal(argparse.Namespace(**{**vars(options), **rest}), front_end, goal, begin, moves)
 
 
 def written(path: Path, text: str, mode: int) -> bool:
@@ -176,12 +176,12 @@ def add_difference_options(parser: argparse.ArgumentParser) -> None:
 
 
 def tell_difference(
-    options: argparse.Namespace, door: str, *, keep: Callable[[Plan, str], bool], checks: bool = False
+    options: argparse.Namespace, front_end: str, *, keep: Callable[[Plan, str], bool], checks: bool = False
 ) -> int:
     """Stage what the files want and print it.
 
     Args:
-        door: the command, for the journal.
+        front_end: the command, for the journal.
         keep: called with the plan and the cluster's id afterwards; False is a failure.
         checks: whether the brokers check the plan before it is printed.
 
@@ -197,7 +197,7 @@ def tell_difference(
         return USAGE
     options = meant(options, found)
     if found.reassign is not None:
-        return _reassign(options, door, found, begins=False, moves=CHANGES if options.exit_code else DONE)
+        return _reassign(options, front_end, found, begins=False, moves=CHANGES if options.exit_code else DONE)
     from console.answers.plan_results import plan_table
     from console.answers.results import Printer
     from console.files.staging import file_edits, staging_of
@@ -217,7 +217,7 @@ def tell_difference(
             return FAILED
         return code or (CHANGES if session.plan and options.exit_code else 0)
 
-    return with_session(options, door, work)
+    return with_session(options, front_end, work)
 
 
 # ``kac plan``: what files would change, checked by the brokers, and kept in a file to apply later.

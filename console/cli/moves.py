@@ -133,12 +133,12 @@ def _with_goal(options: argparse.Namespace) -> int:
     return run_goal(options, "moves", goal, "the same with --run; or as commands: with --script | kac run -f -")
 
 
-def run_goal(options: argparse.Namespace, door: str, goal: Goal, begin: str, moves: int = DONE) -> int:
+def run_goal(options: argparse.Namespace, front_end: str, goal: Goal, begin: str, moves: int = DONE) -> int:
     """Plan a goal and print the moves, and begin an operation where the options ask for it.
 
     Args:
         options: throttle, script, output, begins and yes of them count.
-        door: the command, for the journal.
+        front_end: the command, for the journal.
         begin: what the operator gives to begin it.
         moves: the exit code where replicas would move.
 
@@ -166,7 +166,7 @@ def run_goal(options: argparse.Namespace, door: str, goal: Goal, begin: str, mov
             complain(f"{error}. kac brokers --list and kac topics --list show what there is.")
             return FAILED
 
-    return with_session(options, door, work)
+    return with_session(options, front_end, work)
 
 
 class _Planned(NamedTuple):

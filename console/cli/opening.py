@@ -147,14 +147,14 @@ def open_log_file() -> None:
 
 def with_session(
     options: argparse.Namespace,
-    door: str,
+    front_end: str,
     work: Callable[[Session], Awaitable[T]],
     recorder: Recorder | None = None,
 ) -> T | int:
     """Run `work` on a session with the cluster of the options.
 
     Args:
-        door: the command, for the journal.
+        front_end: the command, for the journal.
         recorder: gets every answer of the brokers.
 
     Returns:
@@ -174,7 +174,7 @@ def with_session(
     client = command_client(context, recorder)
 
     async def working() -> T:
-        return await work(Session(client, context, door))
+        return await work(Session(client, context, front_end))
 
     try:
         return asyncio.run(working())

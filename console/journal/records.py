@@ -131,10 +131,10 @@ def this_operator(principal: str, environ: Mapping[str, str]) -> Who:
     return Who(principal, os_user, environ.get("SUDO_USER", ""), client)
 
 
-def this_process(door: str) -> Origin:
+def this_process(front_end: str) -> Origin:
     """Return this process on this host."""
     pid = os.getpid()
-    return Origin(socket.gethostname(), door, pid, _started(pid))
+    return Origin(socket.gethostname(), front_end, pid, _started(pid))
 
 
 def still_runs(origin: Origin, *, elsewhere: bool = False) -> bool:

@@ -150,7 +150,7 @@ async def _send_plan(session: Session, run: ApplyRun) -> ApplyRun:
     # Before the next await: from here on `Session.stop` lets the work end instead of cancelling it, with a report.
     session.committed = True
     if session.context.journal:
-        intent = _intent(run, session.context, this_process(session.door), session.operation)
+        intent = _intent(run, session.context, this_process(session.front_end), session.operation)
         run = await _record(await session.journal(), intent, run)
     run = await _send_requests(session, run)
     answered = [(result.step, result.outcomes) for result in run.results]

@@ -108,22 +108,22 @@ async def former_changes(session: Session) -> FormerChanges:
     for _, change in sorted(shown.items()):
         lines += open_lines(change)
     # Only where an operator reads the lines: after a cron job, the next console has to show them, too.
-    if untold and _is_written(session.context) and (session.door in _ATTENDED or sys.stderr.isatty()):
+    if untold and _is_written(session.context) and (session.front_end in _ATTENDED or sys.stderr.isatty()):
         await _write_down(journal, [Told(change.number, _now()) for change in untold])
     expiring, now = past.expiring(), datetime.now(UTC)
     lines += ahead_lines(past.changes.values(), now)
     late = [due_line(due, now) for due in expiring if due.until <= now]
     if late:
         lines += [*late, "kac due --apply takes back what is due"]
-    open_ = await _open_operations(journal.path, session.door, contents.records, now)
-    how = "W goes on with it here, w shows it" if session.door == "console" else "kac moves shows it"
+    open_ = await _open_operations(journal.path, session.front_end, contents.records, now)
+    how = "W goes on with it here, w shows it" if session.front_end == "console" else "kac moves shows it"
     idle = [f"operation {each.number} ({each.goal}) is open: {how}" for each, is_idle in open_ if is_idle]
     lines = [*idle, *lines]
     return FormerChanges(tuple(lines), expiring, past, tuple(each for each, _ in open_))
 
 
 async def _open_operations(
-    journal: Path, door: str, records: tuple[Numbered | Note, ...], now: datetime
+    journal: Path, front_end: str, records: tuple[Numbered | Note, ...], now: datetime
 ) -> tuple[tuple[Operation, bool], ...]:
     """Return the open operations, each with whether no process works on it."""
     if not any(isinstance(each, OperationLine) for each in records):
@@ -133,7 +133,7 @@ async def _open_operations(
 
     # The lease decides, not whether a process runs: it ends where one hangs, and holds across hosts that share the
     # folder.
-    holder = await asyncio.to_thread(Lease(journal, this_process(door)).holder, now)
+    holder = await asyncio.to_thread(Lease(journal, this_process(front_end)).holder, now)
     return tuple((each, holder is None) for each in operations(records).values() if each.ended is None)
 
 

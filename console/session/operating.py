@@ -90,7 +90,7 @@ async def read_operations(session: Session, ended: int = 0) -> Operations:
     now = session.clock.now()
     try:
         journal = await session.journal()
-        return await asyncio.to_thread(_read, journal, ended, now, this_process(session.door))
+        return await asyncio.to_thread(_read, journal, ended, now, this_process(session.front_end))
     except JournalError as error:
         raise Refused(error.failure) from error
 
@@ -111,10 +111,10 @@ async def begin(session: Session, goal: Goal, throttle: int | None) -> int:
     Raises Refused: in a read-only context, without a journal, while another operation is open; AdminError.
     """
     await refuse_a_second(session)
-    async with _Work(await session.journal(), this_process(session.door), session.clock) as work:
+    async with _Work(await session.journal(), this_process(session.front_end), session.clock) as work:
         await refuse_a_second(session)  # another process may have begun one since
         by = this_operator(session.context.principal, os.environ)
-        begun = Begun(session.context.name, by, this_process(session.door), goal, throttle)
+        begun = Begun(session.context.name, by, this_process(session.front_end), goal, throttle)
         return await work.written(lambda: work.journal.begin_operation(session.clock.now(), begun_json(begun)))
 
 
@@ -231,7 +231,7 @@ async def work_on(
     # The journal ties each change of the steps to the operation by it.
     session.operation = number
     try:
-        async with _Work(await session.journal(), this_process(session.door), session.clock) as work:
+        async with _Work(await session.journal(), this_process(session.front_end), session.clock) as work:
             return await _work_on(session, work, number, tell, pace or Pace(), looked)
     finally:
         session.operation = None

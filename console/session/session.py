@@ -69,17 +69,17 @@ class RetentionReading(Struct, frozen=True):
 class Session(SnapshotReader):
     """One operator's work on one cluster.
 
-    door: the front end through which changes come, for the journal: console, run, shell, … applied: what the last apply
-    changed. retention, risk_reading: what was read for the plan (see `plan_facts`). in_flight: the request that has no
-    answer yet. stopping: nothing more is sent. committed: the change is being recorded and sent, so that a stop waits
-    for an answer. former_told: the operator has seen what former changes left open. recorder: keeps what brokers
+    front_end: the front end through which changes come, for the journal: console, run, shell, … applied: what the last
+    apply changed. retention, risk_reading: what was read for the plan (see `plan_facts`). in_flight: the request that
+    has no answer yet. stopping: nothing more is sent. committed: the change is being recorded and sent, so that a stop
+    waits for an answer. former_told: the operator has seen what former changes left open. recorder: keeps what brokers
     answer, None where nothing is kept. operation: the number of the operation whose steps are applied, None for other
     changes.
     """
 
-    def __init__(self, client: Client, context: Context, door: str = "console", clock: Clock = WALL) -> None:
+    def __init__(self, client: Client, context: Context, front_end: str = "console", clock: Clock = WALL) -> None:
         super().__init__(client, context, clock)
-        self.door = door
+        self.front_end = front_end
         self._plan: Plan = EMPTY
         self._staging: planning.Staging | None = None
         self._made = 0  # steps of the staging that are in the plan
@@ -151,7 +151,7 @@ class Session(SnapshotReader):
             Refused: the context is read-only, or the session is a replay.
         """
         # The context of a record is read-only as well; the remedy is another one here.
-        if self.door == "replay":
+        if self.front_end == "replay":
             remedy = "Stage it in a console on the cluster: kac -b HOST:PORT."
             raise Refused(Failure("READ_ONLY", "a replay can't be changed", remedy))
         if self.context.read_only:

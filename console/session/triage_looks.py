@@ -312,7 +312,7 @@ class Looker:
     async def _read_operations(self) -> None:
         """Read the open operations from the journal. Where it can't be read, what is known stays. Raises AdminError."""
         session = self._session
-        if session.door == "replay" or not session.context.journal or not any_journal(os.environ):
+        if session.front_end == "replay" or not session.context.journal or not any_journal(os.environ):
             return
         from console.journal.file import JournalFile
         from console.journal.operations import operations

@@ -170,7 +170,7 @@ class Operating:
 
         shown = self._shown
         shown.refuse_if_read_only()
-        return Session(shown.client, shown.context, shown.door, shown.clock)
+        return Session(shown.client, shown.context, shown.front_end, shown.clock)
 
     def _work(self, number: int, told: str) -> None:
         """Begin to work on an operation.

@@ -108,13 +108,13 @@ def elsewhere(contact: Contact) -> Contact:
     return replace(contact, unread=None, unread_since=None) if contact.unread is not None else contact
 
 
-def unread_text(contact: Contact, noted: bool, width: int, door: str = "console") -> str:
+def unread_text(contact: Contact, noted: bool, width: int, front_end: str = "console") -> str:
     """Return the text of a view that has nothing to show: it is being read, or since when and why it can't be.
 
     Args:
         noted: the message line says why already.
         width: of the screen, in cells.
-        door: the session's front end; in a ``replay`` nothing is read again.
+        front_end: the session's front end; in a ``replay`` nothing is read again.
 
     Returns:
         Lines of text, the last of which says what the operator can do.
@@ -127,7 +127,7 @@ def unread_text(contact: Contact, noted: bool, width: int, door: str = "console"
     within = max(20, width - 6)
     lines = textwrap.wrap(clean(text, 600), within)
     lines += ["", *textwrap.wrap(clean(failure.remedy, 600), within)] if failure.remedy else []
-    if door == "replay":
+    if front_end == "replay":
         again = "[ ] { } and :at TIME show other times of the record"
     else:
         again = "r tries again" if contact.final else "trying again by itself; r tries now"

@@ -82,8 +82,8 @@ def mortal(patch: pytest.MonkeyPatch, deaths: Deaths) -> Iterator[None]:
         if not deaths.dead:
             free(self)
 
-    def process(door: str) -> Origin:
-        return this_process(door)._replace(started=door)
+    def process(front_end: str) -> Origin:
+        return this_process(front_end)._replace(started=front_end)
 
     with patch.context() as patched:
         patched.setattr(JournalFile, "_write", writing)

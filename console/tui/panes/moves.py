@@ -100,7 +100,7 @@ class MovesView(DetailsView[MoveRow]):
         from console.session.snapshot_reader import Refused
 
         session = self.session
-        if session.door == "replay" or not session.context.journal or not any_journal(os.environ):
+        if session.front_end == "replay" or not session.context.journal or not any_journal(os.environ):
             return
         try:
             found = await read_operations(session)

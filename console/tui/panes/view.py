@@ -195,7 +195,7 @@ class View(Widget):
 
     def nothing_yet(self) -> str:
         """Return the text of a view that has nothing to show yet: that it is being read, or why it can't be."""
-        return unread_text(self.cluster.contact, bool(self.note()), self.app.size.width, self.session.door)
+        return unread_text(self.cluster.contact, bool(self.note()), self.app.size.width, self.session.front_end)
 
     def status(self) -> Line:
         """Return the text to the right of the breadcrumbs: counts, ages."""
