@@ -36,7 +36,7 @@ from console.model.cluster import (
 from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
 from console.model.lag_trend import LagTrend
-from console.model.log_course import LogCourses, LogOffsets, Newest, look_at_logs
+from console.model.observed_logs import LogOffsets, Newest, ObservedLogs, look_at_logs
 from console.model.snapshot import Snapshot, trends_after
 from console.session.triage_looks import MOST_GROUPS
 from console.terminal import put
@@ -159,7 +159,7 @@ def _behind(snapshot: Snapshot, tick: int, read: Iterable[str]) -> Snapshot:
 def facts(snapshot: Snapshot) -> Facts:
     """The logs of all partitions, with their newest records."""
     places = [(name, each.number) for name, topic in snapshot.topics.items() for each in topic.partitions]
-    logs = look_at_logs(LogCourses(), dict.fromkeys(places, LogOffsets(0, 1_000, 1_000)), START.timestamp())
+    logs = look_at_logs(ObservedLogs(), dict.fromkeys(places, LogOffsets(0, 1_000, 1_000)), START.timestamp())
     return Facts(logs, newest=dict.fromkeys(places, Newest(int(START.timestamp() * 1000), 999)))
 
 

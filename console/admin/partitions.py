@@ -31,7 +31,7 @@ from console.model.changes import (
 )
 from console.model.cluster import LogRange, LogSpan, Partition, Reassignment
 from console.model.failure import Failure
-from console.model.log_course import LogOffsets, Newest
+from console.model.observed_logs import LogOffsets, Newest
 
 T = TypeVar("T", bound=Target)
 

@@ -152,7 +152,7 @@ def entries_of(reader: FlightReader) -> Iterator[Entry]:
     lock = Lock()
 
     def read(index: int) -> Answer:
-        # The reader and its cache are not for several threads; the course and the screen read at the same time.
+        # The reader and its cache are not for several threads; its diagnosis and the screen read at the same time.
         with lock:
             return reader.answer(index)
 

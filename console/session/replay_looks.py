@@ -21,7 +21,7 @@ from console.model.certificates import Certificate, Listener
 from console.model.cluster import Topic
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource
-from console.model.log_course import LogOffsets, Place
+from console.model.observed_logs import LogOffsets, Place
 from console.session.slow_looks import (
     CERTIFICATES,
     CERTIFICATES_AGAIN,

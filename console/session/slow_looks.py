@@ -18,8 +18,8 @@ from console.model.cluster import Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.coordinators import TRANSACTIONS as TRANSACTIONS_TOPIC
 from console.model.elections import partition_in
-from console.model.log_course import LogOffsets, Newest, Place, look_at_logs, without_logs
 from console.model.metadata_views import look_at_view, of_brokers
+from console.model.observed_logs import LogOffsets, Newest, Place, look_at_logs, without_logs
 from console.model.snapshot import with_acls
 from console.session.request_log_tail import RequestLogTails
 from console.triage.facts import AclKey, Author, ConfigKey, Facts, opened

@@ -12,8 +12,8 @@ from console.model.acl import Acl
 from console.model.certificates import Certificate
 from console.model.config import ConfigResource
 from console.model.failure import Failure
-from console.model.log_course import LogCourses, Newest, Place
 from console.model.metadata_views import Views
+from console.model.observed_logs import Newest, ObservedLogs, Place
 from console.model.throttling import Client, Throttled
 from console.model.transactions import NOTHING_SEEN, Transactions
 
@@ -54,7 +54,7 @@ class Facts(Struct, frozen=True):
     answers to Metadata. request_logs: of those that were named. authors, acl_authors: who changed settings and ACLs,
     as far as this host's journal has it."""
 
-    logs: LogCourses = LogCourses()
+    logs: ObservedLogs = ObservedLogs()
     transactions: Transactions = NOTHING_SEEN
     open_before: frozenset[OpenPlace] = frozenset()
     newest: Mapping[Place, Newest] = field(default_factory=dict)

@@ -18,8 +18,8 @@ from console.model.codes import BROKER, TOPIC, AclResourceType, PatternType, Per
 from console.model.config import ConfigResource, ConfigSet, is_override, own_value, topic_resource
 from console.model.elections import partition_in
 from console.model.inheritance import by_broker
-from console.model.log_course import Jump
 from console.model.numbers import long_number
+from console.model.observed_logs import Jump
 from console.model.snapshot import Snapshot, host_ranges
 from console.triage.config_changes import HIDDEN, config_differences
 from console.triage.symptoms import Look, gone

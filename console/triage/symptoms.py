@@ -12,7 +12,7 @@ from console.model.cluster import Group, GroupLag, LogRange, Partition, Quorum, 
 from console.model.config import ConfigPlace, ConfigResource, ConfigSet, min_isr, topic_resource
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.lag_trend import LagTrend, recovers
-from console.model.log_course import Newest
+from console.model.observed_logs import Newest
 from console.model.observers import not_in_sync
 from console.model.snapshot import Snapshot
 from console.model.transactions import OpenTransaction, Standing, Verdict, verdict

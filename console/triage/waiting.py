@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from console.model.cluster import PartitionLag, Topic
 from console.model.coordinators import OFFSETS, partition_of
-from console.model.log_course import LogOffsets, Place
+from console.model.observed_logs import LogOffsets, Place
 from console.model.transactions import OpenTransaction, Transaction
 from console.triage.facts import Facts
 from console.triage.readers import Reading

@@ -20,7 +20,7 @@ from console.present.header import State
 from console.present.text import clean
 from console.present.time_bar import Span, time_bar
 from console.session.replay import RecordedClient, Replay, moment, record_time
-from console.session.replay_course import Moment, ReplayCourse
+from console.session.replay_diagnosis import Moment, ReplayDiagnosis
 from console.session.session import Session
 from console.session.snapshot_reader import Clock
 from console.tui.app import Console
@@ -125,11 +125,11 @@ class Opened(NamedTuple):
 
     session: Session
     client: ScreenClient
-    course: ReplayCourse
+    diagnosis: ReplayDiagnosis
 
     def close(self) -> None:
         """Stop its threads."""
-        self.course.close()
+        self.diagnosis.close()
         self.client.close()
 
 
@@ -139,9 +139,9 @@ def open_record(replay: Replay) -> Opened:
     client = ScreenClient(replay.tape.beside(), context.settings)
     client.at_ms = replay.times[0]
     clock = Clock(lambda: moment(client.at_ms), lambda: client.at_ms / 1000)
-    course = ReplayCourse(replay)
-    course.start()
-    return Opened(Session(cast("Any", client), context, "replay", clock), client, course)
+    diagnosis = ReplayDiagnosis(replay)
+    diagnosis.start()
+    return Opened(Session(cast("Any", client), context, "replay", clock), client, diagnosis)
 
 
 class ReplayKeys(ActiveKeys):
@@ -215,19 +215,21 @@ class ReplayConsole(Console):
 
     def do_next_look(self) -> None:
         """Show the next poll."""
-        self._go(lambda: self.record.course.beside(self.at_ms, 1), "this is the end of the record")
+        self._go(lambda: self.record.diagnosis.beside(self.at_ms, 1), "this is the end of the record")
 
     def do_look_before(self) -> None:
         """Show the previous poll."""
-        self._go(lambda: self.record.course.beside(self.at_ms, -1), "this is the beginning of the record")
+        self._go(lambda: self.record.diagnosis.beside(self.at_ms, -1), "this is the beginning of the record")
 
     def do_next_change(self) -> None:
         """Show the next poll at which the verdict or the cluster changed."""
-        self._go(lambda: self.record.course.beside(self.at_ms, 1, jump=True), "nothing changes later in the record")
+        self._go(lambda: self.record.diagnosis.beside(self.at_ms, 1, jump=True), "nothing changes later in the record")
 
     def do_change_before(self) -> None:
         """Show the previous poll at which the verdict or the cluster changed."""
-        self._go(lambda: self.record.course.beside(self.at_ms, -1, jump=True), "nothing changed earlier in the record")
+        self._go(
+            lambda: self.record.diagnosis.beside(self.at_ms, -1, jump=True), "nothing changed earlier in the record"
+        )
 
     def do_pause(self) -> None:
         """Play; then play ten times as fast; then stop."""
@@ -237,9 +239,9 @@ class ReplayConsole(Console):
 
     def go_to_time(self, text: str) -> None:
         """Show the last poll at a time, in the forms that an operator writes."""
-        course = self.record.course
+        diagnosis = self.record.diagnosis
         try:
-            wanted = record_time(text, course.begins_ms, course.ends_ms)
+            wanted = record_time(text, diagnosis.begins_ms, diagnosis.ends_ms)
         except ValueError as error:
             self.message_line.say(str(error), "failed")
             return
@@ -255,16 +257,16 @@ class ReplayConsole(Console):
 
         None until that is known: a console's record begins with its connections, before any answer.
         """
-        course = self.record.course
-        ended, moments = course.ended, course.moments
+        diagnosis = self.record.diagnosis
+        ended, moments = diagnosis.ended, diagnosis.moments
         return next((each for each in moments if each.verdict is not None), moments[0] if ended and moments else None)
 
     def _moment_at(self, at_ms: int) -> Moment | None:
         """Return the moment at a time, None if the record has not been read so far yet."""
-        course = self.record.course
-        known = course.moments
-        reached = course.ended or (bool(known) and known[-1].at_ms >= at_ms)
-        return course.at(at_ms) or (known[0] if known else None) if reached else None
+        diagnosis = self.record.diagnosis
+        known = diagnosis.moments
+        reached = diagnosis.ended or (bool(known) and known[-1].at_ms >= at_ms)
+        return diagnosis.at(at_ms) or (known[0] if known else None) if reached else None
 
     def _go(self, find: Callable[[], Moment | None], none: str) -> None:
         """Show a moment, now or once the record has been read so far.
@@ -276,26 +278,26 @@ class ReplayConsole(Console):
         self._wanted = None
         if (found := find()) is not None:
             self._show(found)
-        elif self.record.course.ended:
+        elif self.record.diagnosis.ended:
             self.message_line.say(none, "muted")
         else:
             self._wanted = find
             self.message_line.say("the record is still being read up to there", "pending")
 
     def _tick(self) -> None:
-        course = self.record.course
+        diagnosis = self.record.diagnosis
         if self._wanted is not None and (found := self._wanted()) is not None:
             self._wanted = None
             self.message_line.forget()
             self._show(found)
-        elif self._wanted is not None and course.ended:
+        elif self._wanted is not None and diagnosis.ended:
             self._wanted = None
-            self.message_line.say(course.failed or "that is not in the record", "failed")
+            self.message_line.say(diagnosis.failed or "that is not in the record", "failed")
         if self._speed and self._shown is not None:
             self._played_ms += TICK * 1000 * self._speed
-            if (found := course.at(round(self._played_ms))) is not None and found is not self._shown:
+            if (found := diagnosis.at(round(self._played_ms))) is not None and found is not self._shown:
                 self._show(found, playing=True)
-            if course.ended and self._played_ms >= course.ends_ms:
+            if diagnosis.ended and self._played_ms >= diagnosis.ends_ms:
                 self._speed = 0
         self._write_time()
 
@@ -314,9 +316,9 @@ class ReplayConsole(Console):
         self._write_time()
 
     def _write_time(self) -> None:
-        course = self.record.course
-        known = course.moments
-        span = Span(course.begins_ms, course.ends_ms, known[-1].at_ms if known else course.begins_ms)
+        diagnosis = self.record.diagnosis
+        known = diagnosis.moments
+        span = Span(diagnosis.begins_ms, diagnosis.ends_ms, known[-1].at_ms if known else diagnosis.begins_ms)
         turns = [each.at_ms for each in known if each.turned]
         changes = [each.at_ms for each in known if each.changed]
         self.time_line.set(time_bar(span, self.at_ms, turns, changes, self._speed, self.size.width))

@@ -19,7 +19,7 @@ from console.flight.answer import HANDSHAKE, Answer, Header
 from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
 from console.session.replay import Replay
-from console.session.replay_course import ReplayCourse
+from console.session.replay_diagnosis import ReplayDiagnosis
 from tests.support.recorded_looks import watched
 
 
@@ -165,14 +165,14 @@ def test_names_with_control_characters_do_not_reach_the_terminal(
     assert "\x1b" not in out + err
 
 
-def test_the_course_of_a_damaged_record_ends(record: Path, tmp_path: Path) -> None:
-    """For the screen: whatever a record holds, its course ends, and says so."""
+def test_the_diagnosis_of_a_damaged_record_ends(record: Path, tmp_path: Path) -> None:
+    """For the screen: whatever a record holds, its diagnosis ends, and says so."""
     wrong = [each._replace(body=each.body[: len(each.body) // 2]) for each in answers(record)]
     file = written(tmp_path / "half.flight", wrong)
-    course = ReplayCourse(Replay.of(FlightReader(file), file.name))
-    course.start()
-    course.close()
-    assert course.ended
+    diagnosis = ReplayDiagnosis(Replay.of(FlightReader(file), file.name))
+    diagnosis.start()
+    diagnosis.close()
+    assert diagnosis.ended
 
 
 def test_a_record_opens_nothing(record: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ async def replaying(file: Path, size: tuple[int, int] = (80, 24)) -> AsyncIterat
     app = ReplayConsole(Replay.of(FlightReader(file), file.name))
     async with app.run_test(size=size) as pilot:
         it = Driven(app, pilot, None)
-        await it.until(lambda: app.record.course.ended)
+        await it.until(lambda: app.record.diagnosis.ended)
         await it.shows("REPLAY")
         await it.press("full_stop")
         yield it
@@ -128,7 +128,7 @@ async def test_it_plays(record: Path) -> None:
         before = app_of(it).at_ms
         await it.press("p", "p")
         await it.shows("×10")
-        await it.until(lambda: app_of(it).at_ms == app_of(it).record.course.ends_ms)
+        await it.until(lambda: app_of(it).at_ms == app_of(it).record.diagnosis.ends_ms)
         assert before < app_of(it).at_ms
         await it.shows("paused")
 
@@ -161,7 +161,7 @@ async def test_nothing_can_be_staged_or_sent(record: Path) -> None:
 async def test_a_time_can_be_named(record: Path) -> None:
     async with replaying(record) as it:
         app = app_of(it)
-        ends = app.record.course.ends_ms
+        ends = app.record.diagnosis.ends_ms
         await it.command("at 1s")
         assert ends - 6000 < app.at_ms <= ends - 1000
         await it.command("at 2020-01-01T00:00")

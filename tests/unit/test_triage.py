@@ -38,7 +38,7 @@ from console.model.codes import AclOperation, AclResourceType, ConfigSource, Pat
 from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
 from console.model.disk_trend import DirSample, seconds_left
 from console.model.failure import WRONG_BROKER, Failure
-from console.model.log_course import LogCourses, LogOffsets, Newest, look_at_logs
+from console.model.observed_logs import ObservedLogs, LogOffsets, Newest, look_at_logs
 from console.model.metadata_views import Views, look_at_view
 from console.model.quota import QuotaEntity
 from console.model.rates import Rates, with_dirs
@@ -234,9 +234,9 @@ def _move_to_the_dead(snapshot: Snapshot, _tick: int) -> Snapshot:
     return replace(snapshot, reassignments=(Reassignment("orders", 0, (1, 2, 9), (9,), (3,)),))
 
 
-def logs_at(tick: int, states: Mapping[int, LogOffsets]) -> LogCourses:
+def logs_at(tick: int, states: Mapping[int, LogOffsets]) -> ObservedLogs:
     """The log of orders/0 read at each tick, in the state of the last of these ticks."""
-    course = LogCourses()
+    course = ObservedLogs()
     for each in range(tick + 1):
         state = states[max(at for at in states if at <= each)]
         course = look_at_logs(course, {("orders", 0): state}, (START + each * TICK).timestamp())
@@ -350,7 +350,7 @@ def _at_its_quota(snapshot: Snapshot, tick: int) -> Snapshot:
 
 def _whole_logs(tick: int) -> Facts:
     """Six partitions with 100 records each."""
-    course = LogCourses()
+    course = ObservedLogs()
     for each in range(tick + 1):
         found = {("orders", number): LogOffsets(0, 100, 100) for number in range(6)}
         course = look_at_logs(course, found, (START + each * TICK).timestamp())

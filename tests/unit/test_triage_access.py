@@ -15,7 +15,7 @@ from console.language.interpret import command_of
 from console.model.acl import Acl, acl_differences
 from console.model.authorizer import pattern_of, patterns_on, within_whole
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
-from console.model.log_course import LogCourses, LogOffsets, look_at_logs
+from console.model.observed_logs import LogOffsets, ObservedLogs, look_at_logs
 from console.model.snapshot import Snapshot
 from console.plan.edits import AddAcl, RemoveAcl
 from console.triage import past
@@ -61,7 +61,7 @@ def seen(
         return replace(snapshot, acls=acls, read_at={**snapshot.read_at, "acls": at})
 
     def facts(tick: int) -> Facts:
-        logs = LogCourses()
+        logs = ObservedLogs()
         for each in range(tick + 1):
             end = 100 + 10 * (min(each, WHEN) if stops else each)
             logs = look_at_logs(logs, {("orders", 0): LogOffsets(0, end, end)}, (START + each * TICK).timestamp())

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from console.model.config import topic_resource
-from console.model.log_course import LogCourses, LogOffsets, look_at_logs
+from console.model.observed_logs import LogOffsets, ObservedLogs, look_at_logs
 from console.model.snapshot import Snapshot
 from console.triage.cause import Claim, Severity
 from console.triage.diagnosis import Verdict, diagnose
@@ -19,7 +19,7 @@ from tests.unit.test_triage import START, TICK, TOPIC_CONFIG, config, healthy, w
 
 def written(until: int, tick: int) -> Facts:
     """The log of orders/3 grows at each tick until this one."""
-    course = LogCourses()
+    course = ObservedLogs()
     for each in range(tick + 1):
         end = 100 + 7 * min(each, until)
         course = look_at_logs(course, {("orders", 3): LogOffsets(0, end, end)}, (START + each * TICK).timestamp())

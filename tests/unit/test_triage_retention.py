@@ -21,7 +21,7 @@ from console.model.config import (
     broker_resource,
     topic_resource,
 )
-from console.model.log_course import LogOffsets
+from console.model.observed_logs import LogOffsets
 from console.model.snapshot import Snapshot
 from console.present.triage import MUTED_FOR, cause_id, cause_rows
 from console.triage.cause import Severity

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from console.model.cluster import Group, GroupLag, Partition, PartitionLag, Topic
 from console.model.coordinators import OFFSETS, java_hash, partition_of
-from console.model.log_course import LogCourses, LogOffsets, look_at_logs
 from console.model.numbers import time_of_day
+from console.model.observed_logs import LogOffsets, ObservedLogs, look_at_logs
 from console.model.snapshot import Snapshot
 from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
 from console.triage.cause import Claim, Severity
@@ -31,7 +31,7 @@ def held(
     tick: int, *, quiet_since: int = 0, known: bool = True, stable: int = 100, place: tuple[str, int] = PLACE
 ) -> Facts:
     """A transaction of five minutes' timeout that began at the first look, its last record at a tick."""
-    logs = LogCourses()
+    logs = ObservedLogs()
     for each in range(tick + 1):
         at = (START + each * TICK).timestamp()
         logs = look_at_logs(logs, {place: LogOffsets(0, stable, 110 + 50 * each)}, at)
@@ -133,7 +133,7 @@ def test_many_transactions_at_work_are_one_line() -> None:
 
     def facts(tick: int) -> Facts:
         places = [("orders", number) for number in range(6)]
-        logs = LogCourses()
+        logs = ObservedLogs()
         for each in range(tick + 1):
             at = (START + each * TICK).timestamp()
             logs = look_at_logs(logs, {place: LogOffsets(0, 40, 100 + each) for place in places}, at)
@@ -165,7 +165,7 @@ def test_readers_of_a_topic_are_told_before_groups_whose_offsets_are_in_the_tran
         return replace(moved(snapshot, {0: (100, 110 + 50 * tick)}), topics=topics)
 
     def facts(tick: int) -> Facts:
-        logs = LogCourses()
+        logs = ObservedLogs()
         for each in range(tick + 1):
             found = {place: LogOffsets(0, 100, 110 + 50 * each) for place in places}
             logs = look_at_logs(logs, found, (START + each * TICK).timestamp())

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from console.model.coordinators import OFFSETS
-from console.model.log_course import Place
 from console.model.numbers import plural, time_of_day
+from console.model.observed_logs import Place
 from console.model.transactions import OpenTransaction, Standing, Verdict, minutes
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, of
 from console.triage.config_undo import changed_place, undo

@@ -19,7 +19,7 @@ from console.embedded.spec import ClusterSpec, SaslSpec
 from console.model.acl import Acl
 from console.model.cluster import LogDir, Partition, ReplicaSize, ReplicaSizes, Topic
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
-from console.model.log_course import LogCourses, LogOffsets, look_at_logs
+from console.model.observed_logs import LogOffsets, ObservedLogs, look_at_logs
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
@@ -36,8 +36,8 @@ PLACE = ("orders", 0)
 # -- transactions ------------------------------------------------------------------------------------------------------
 
 
-def _logs(tick: int, stable: int, end: int, grows: int) -> LogCourses:
-    logs = LogCourses()
+def _logs(tick: int, stable: int, end: int, grows: int) -> ObservedLogs:
+    logs = ObservedLogs()
     for each in range(tick + 1):
         offsets = LogOffsets(0, stable, end + grows * each)
         logs = look_at_logs(logs, {PLACE: offsets}, (START + each * TICK).timestamp())
@@ -91,7 +91,7 @@ def _at_its_limit(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 def _hundred_records(tick: int, _ill: bool) -> Facts:
-    logs = LogCourses()
+    logs = ObservedLogs()
     for each in range(tick + 1):
         found = {("orders", number): LogOffsets(0, 100 if number == 0 else 0, 100) for number in range(6)}
         found = {place: LogOffsets(0, 100, 100) if place[1] == 0 else LogOffsets(0, 0, 0) for place in found}
@@ -150,7 +150,7 @@ def _denied(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 def _written_until_then(tick: int, _ill: bool) -> Facts:
-    logs = LogCourses()
+    logs = ObservedLogs()
     for each in range(tick + 1):
         end = 100 + 10 * min(each, 4)
         logs = look_at_logs(logs, {PLACE: LogOffsets(0, end, end)}, (START + each * TICK).timestamp())

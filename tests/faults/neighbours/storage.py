@@ -10,7 +10,7 @@ from console.model.cluster import GroupLag, LogDir, PartitionLag, ReplicaSize, R
 from console.model.codes import ConfigSource
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigSet, topic_resource
 from console.model.failure import Failure
-from console.model.log_course import LogOffsets, Newest
+from console.model.observed_logs import LogOffsets, Newest
 from console.model.snapshot import Snapshot
 from console.triage.facts import Facts
 from tests.faults.fault import cause

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.model.log_course import KEPT_SECONDS, LogCourses, LogOffsets, look_at_logs, without_logs
+from console.model.observed_logs import KEPT_SECONDS, LogOffsets, ObservedLogs, look_at_logs, without_logs
 
 PLACE = ("orders", 0)
 offsets = (
@@ -15,8 +15,8 @@ offsets = (
 )
 
 
-def course(looks: list[LogOffsets], every: float = 5.0) -> LogCourses:
-    known = LogCourses()
+def observed(looks: list[LogOffsets], every: float = 5.0) -> ObservedLogs:
+    known = ObservedLogs()
     for number, look in enumerate(looks):
         known = look_at_logs(known, {PLACE: look}, 1_000 + every * number)
     return known
@@ -24,7 +24,7 @@ def course(looks: list[LogOffsets], every: float = 5.0) -> LogCourses:
 
 @given(st.lists(offsets, min_size=1, max_size=12))
 def test_each_rise_of_a_beginning_is_one_jump_and_each_lower_end_one_fall(looks: list[LogOffsets]) -> None:
-    known = course(looks)
+    known = observed(looks)
     pairs = list(pairwise(looks))
     assert [(each.was, each.start) for each in known.jumps] == [
         (a.start, b.start) for a, b in pairs if b.start > a.start
@@ -36,7 +36,7 @@ def test_each_rise_of_a_beginning_is_one_jump_and_each_lower_end_one_fall(looks:
 
 @given(st.lists(offsets, min_size=1, max_size=12))
 def test_a_last_stable_offset_stands_for_as_long_as_it_was_seen_to(looks: list[LogOffsets]) -> None:
-    stood = course(looks).stood(PLACE)
+    stood = observed(looks).stood(PLACE)
     last = looks[-1]
     if not last.waiting:
         assert stood == -1
@@ -47,13 +47,13 @@ def test_a_last_stable_offset_stands_for_as_long_as_it_was_seen_to(looks: list[L
             break
         count += 1
     assert stood == 5.0 * count
-    assert (PLACE in course(looks).standing(stood)) is True
-    assert course(looks).standing(stood + 1) == ()
+    assert (PLACE in observed(looks).standing(stood)) is True
+    assert observed(looks).standing(stood + 1) == ()
 
 
 def test_what_is_old_is_forgotten_and_a_clock_that_goes_back_begins_again() -> None:
     looks = [LogOffsets(0, 9, 9), LogOffsets(5, 9, 9)]
-    known = course(looks)
+    known = observed(looks)
     later = look_at_logs(known, {}, 1_006 + KEPT_SECONDS)
     assert (len(known.jumps), later.jumps) == (1, ())
     again = look_at_logs(known, {PLACE: LogOffsets(7, 9, 9)}, 900.0)
@@ -62,6 +62,6 @@ def test_what_is_old_is_forgotten_and_a_clock_that_goes_back_begins_again() -> N
 
 
 def test_topics_that_are_gone_take_their_logs_along() -> None:
-    known = course([LogOffsets(0, 9, 9)])
+    known = observed([LogOffsets(0, 9, 9)])
     assert without_logs(known, {"orders": 1}) is known
     assert without_logs(known, {}).logs == {}

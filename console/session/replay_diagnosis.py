@@ -1,4 +1,4 @@
-"""The course of a record, computed in a thread of its own: what was wrong at each of its polls, and what changed.
+"""The diagnosis of a record, computed in a thread of its own: what was wrong at each of its polls, and what changed.
 
 What is equal from poll to poll is kept once; of a very long record every second, fourth, … quiet poll is kept.
 """
@@ -48,7 +48,7 @@ class Moment(Struct, frozen=True):
     changed: bool = False
 
 
-class ReplayCourse:
+class ReplayDiagnosis:
     """Goes through a record once, from its beginning. `moments` grows meanwhile; it is replaced, never changed.
 
     failed: why it ended before the end, ``""`` if it did not.

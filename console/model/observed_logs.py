@@ -38,7 +38,7 @@ class Newest(NamedTuple):
     offset: int
 
 
-class LogCourse(NamedTuple):
+class ObservedLog(NamedTuple):
     """A log as it was seen. at: of the last poll, Unix seconds; first_at: of the first, first_end: its end then.
     stable_since: since when the last stable offset has been this one, and below the end; None where it is not. grew_at:
     the last poll that found a higher end, None where none has."""
@@ -75,11 +75,11 @@ class Fall(NamedTuple):
     at: float
 
 
-class LogCourses(Struct, frozen=True):
+class ObservedLogs(Struct, frozen=True):
     """The logs that were read so far. at: of the last read, Unix seconds."""
 
     at: float = 0.0
-    logs: Mapping[Place, LogCourse] = field(default_factory=dict)
+    logs: Mapping[Place, ObservedLog] = field(default_factory=dict)
     jumps: tuple[Jump, ...] = ()
     falls: tuple[Fall, ...] = ()
 
@@ -95,7 +95,7 @@ class LogCourses(Struct, frozen=True):
         return -1.0 if known is None or known.stable_since is None else known.at - known.stable_since
 
 
-def look_at_logs(before: LogCourses, found: Mapping[Place, LogOffsets], at: float) -> LogCourses:
+def look_at_logs(before: ObservedLogs, found: Mapping[Place, LogOffsets], at: float) -> ObservedLogs:
     """Return the observations after another read of some logs.
 
     A log that begins at a lower offset than before is another one, since its topic was created again: it is observed
@@ -107,14 +107,14 @@ def look_at_logs(before: LogCourses, found: Mapping[Place, LogOffsets], at: floa
             observations begin again.
     """
     if at <= before.at:
-        before = LogCourses()
+        before = ObservedLogs()
     logs = dict(before.logs)
     jumps = [each for each in before.jumps if each.at > at - KEPT_SECONDS]
     falls = [each for each in before.falls if each.at > at - KEPT_SECONDS]
     for place, now in found.items():
         known = logs.get(place)
         if known is None or now.start < known.last.start:
-            logs[place] = LogCourse(now, at, at, now.end, at if now.waiting else None)
+            logs[place] = ObservedLog(now, at, at, now.end, at if now.waiting else None)
             continue
         was = known.last
         if now.start > was.start:
@@ -125,11 +125,11 @@ def look_at_logs(before: LogCourses, found: Mapping[Place, LogOffsets], at: floa
         since = known.stable_since if stands else at if now.waiting else None
         first_end = min(known.first_end, now.end)
         grew_at = at if now.end > was.end else known.grew_at
-        logs[place] = LogCourse(now, at, known.first_at, first_end, since, grew_at)
-    return LogCourses(at, logs, tuple(jumps[-MOST_JUMPS:]), tuple(falls[-MOST_JUMPS:]))
+        logs[place] = ObservedLog(now, at, known.first_at, first_end, since, grew_at)
+    return ObservedLogs(at, logs, tuple(jumps[-MOST_JUMPS:]), tuple(falls[-MOST_JUMPS:]))
 
 
-def without_logs(before: LogCourses, kept: Mapping[str, object]) -> LogCourses:
+def without_logs(before: ObservedLogs, kept: Mapping[str, object]) -> ObservedLogs:
     """Return the observations without those of topics that are gone.
 
     Args:
@@ -138,4 +138,4 @@ def without_logs(before: LogCourses, kept: Mapping[str, object]) -> LogCourses:
     if all(topic in kept for topic, _ in before.logs):
         return before
     logs = {place: known for place, known in before.logs.items() if place[0] in kept}
-    return LogCourses(before.at, logs, before.jumps, before.falls)
+    return ObservedLogs(before.at, logs, before.jumps, before.falls)
