@@ -209,15 +209,15 @@ def sought(path: Path) -> None:
 async def replayed(path: Path) -> None:
     """What it takes to open a record, and to go on in it: the processor's seconds up to verdicts."""
     from console.session.replay import Replay
-    from console.triage.course import Course, after, begin
     from console.triage.diagnosis import diagnose
+    from console.triage.observations import Observations, after, begin
 
     taken, before = [], time.process_time()
     replay = Replay.of(FlightReader(path), path.name)
-    course: Course | None = None
+    observations: Observations | None = None
     async for look in replay.looks(replay.times[:11]):
-        course = after(course, look) if course is not None else begin(look)
-        diagnose(course)
+        observations = after(observations, look) if observations is not None else begin(look)
+        diagnose(observations)
         taken.append(round((time.process_time() - before) * 1000))
         before = time.process_time()
     await replay.close()

@@ -1,4 +1,5 @@
-"""What a verdict costs at 40,000 partitions and 10,000 groups: the processor's time of a look's course and diagnosis.
+"""What a verdict costs at 40,000 partitions and 10,000 groups: the processor's time of a look's observations and
+diagnosis.
 
 ``python -m benchmarks.triage_cost [--rounds 10]``: of a cluster that is well, of one of whose six brokers is down, and
 of one where all groups lag, as many of them read in a look as triage reads; nothing is asked of a broker. Fails above
@@ -40,9 +41,9 @@ from console.model.observed_logs import LogOffsets, Newest, ObservedLogs, look_a
 from console.model.snapshot import Snapshot, trends_after
 from console.session.triage_looks import MOST_GROUPS
 from console.terminal import put
-from console.triage.course import after, begin
 from console.triage.diagnosis import diagnose
 from console.triage.facts import Facts
+from console.triage.observations import after, begin
 from console.triage.symptoms import Look
 
 TOPICS, PARTITIONS, GROUPS, BROKERS = 5_000, 8, 10_000, 6
@@ -168,7 +169,7 @@ def measure(change: Change, rounds: int) -> list[float]:
     base = cluster()
     known = facts(base)
     trends: Mapping[str, LagTrend] = trends_after({}, base.lags, START)
-    course = begin(Look(START, replace(base, lag_trends=trends), facts=known))
+    observations = begin(Look(START, replace(base, lag_trends=trends), facts=known))
     took: list[float] = []
     now, made = base, -1
     for tick in range(1, rounds + FIRST + 1):
@@ -183,8 +184,8 @@ def measure(change: Change, rounds: int) -> list[float]:
         with gc_paused():  # what was read is frozen, as after each decode
             pass
         began = time.thread_time()
-        course = after(course, look)
-        diagnose(course)
+        observations = after(observations, look)
+        diagnose(observations)
         if tick > FIRST:
             took.append(time.thread_time() - began)
     return took

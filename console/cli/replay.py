@@ -14,11 +14,11 @@ from console.terminal import complain
 
 if TYPE_CHECKING:
     from console.flight.flight_reader import FlightReader
-    from console.triage.course import Course
     from console.triage.diagnosis import Verdict
+    from console.triage.observations import Observations
     from console.triage.symptoms import Subject
 
-Tell = Callable[["Verdict", "Course"], None]
+Tell = Callable[["Verdict", "Observations"], None]
 
 
 def opened(file: Path) -> FlightReader | None:
@@ -82,23 +82,23 @@ async def _verdict(
     reader: FlightReader, name: str, until: int, expected: Sequence[Subject], tell: Tell, *, every: bool
 ) -> Verdict | None:
     from console.session.replay import Replay
-    from console.triage.course import after, begin
     from console.triage.diagnosis import diagnose
+    from console.triage.observations import after, begin
 
     replay = Replay.of(reader, name)
-    course: Course | None = None
+    observations: Observations | None = None
     verdict: Verdict | None = None
     try:
         async for look in replay.looks([*(at for at in replay.times if at < until), until]):
-            course = after(course, look) if course is not None else begin(look)
+            observations = after(observations, look) if observations is not None else begin(look)
             if every:
-                verdict = diagnose(course, expected)
-                tell(verdict, course)
+                verdict = diagnose(observations, expected)
+                tell(verdict, observations)
     finally:
         await replay.close()
-    if course is not None and not every:
-        verdict = diagnose(course, expected)
-        tell(verdict, course)
+    if observations is not None and not every:
+        verdict = diagnose(observations, expected)
+        tell(verdict, observations)
     return verdict
 
 

@@ -19,8 +19,8 @@ from console.terminal import complain, put, say, waiting
 if TYPE_CHECKING:
     from console.session.session import Session
     from console.session.triage_looks import Looker
-    from console.triage.course import Course
     from console.triage.diagnosis import Verdict
+    from console.triage.observations import Observations
     from console.triage.symptoms import Subject
 
 DEFAULT_SECONDS = 20.0
@@ -158,12 +158,12 @@ def _replayed(options: argparse.Namespace) -> int:
 
     told: dict[str, str] | None = None
 
-    def tell(verdict: Verdict, course: Course) -> None:
+    def tell(verdict: Verdict, observations: Observations) -> None:
         nonlocal told
         if options.watch:
             told = _tell_changes(verdict, told, options.output)
         else:
-            _tell(verdict, course, options.output)
+            _tell(verdict, observations, options.output)
 
     found = replay_verdict(options.replay, options.at, options.expect, tell, every=options.watch)
     if isinstance(found, int):
@@ -181,30 +181,30 @@ async def watch_verdicts(looker: Looker, options: argparse.Namespace) -> Verdict
     """
     from console.admin.errors import AdminError
     from console.plan.amounts import duration
-    from console.triage.course import after, begin
     from console.triage.diagnosis import diagnose
+    from console.triage.observations import after, begin
 
     began = time.monotonic()
     if options.watch:
         waiting("watching; Ctrl-C stops")
     elif options.seconds:
         waiting(f"looking at the cluster for {duration(round(options.seconds * 1000))} before the verdict…")
-    course = begin(await looker.look(whole=options.seconds == 0))
+    observations = begin(await looker.look(whole=options.seconds == 0))
     told: dict[str, str] | None = None
     lost = False
     while True:
-        verdict = await asyncio.to_thread(diagnose, course, options.expect)
+        verdict = await asyncio.to_thread(diagnose, observations, options.expect)
         if options.watch:
             told = _tell_changes(verdict, told, options.output)
             _write_metrics(options.prometheus, verdict)
         elif time.monotonic() - began >= options.seconds:
-            _tell(verdict, course, options.output)
+            _tell(verdict, observations, options.output)
             _write_metrics(options.prometheus, verdict)
             return verdict
         while True:
             await looker.rest()
             try:
-                course = after(course, await looker.look())
+                observations = after(observations, await looker.look())
             except AdminError as error:
                 if not options.watch and time.monotonic() - began >= options.seconds:
                     raise
@@ -227,13 +227,13 @@ def _say_of_brokers(text: str, output: str) -> None:
         say(f"{time_of_day(now)}  !  {text}")
 
 
-def _tell(verdict: Verdict, course: Course, output: str) -> None:
+def _tell(verdict: Verdict, observations: Observations, output: str) -> None:
     from console.answers.triage import text_lines, verdict_data
 
     if output == "json":
         put(json_text(verdict_data(verdict)) + "\n")
     else:
-        say("\n".join(text_lines(verdict, course.watched.total_seconds())))
+        say("\n".join(text_lines(verdict, observations.watched.total_seconds())))
 
 
 def _tell_changes(verdict: Verdict, told: dict[str, str] | None, output: str) -> dict[str, str]:

@@ -19,8 +19,8 @@ from widgets.row_source import Column as ScreenColumn
 if TYPE_CHECKING:
     from console.model.snapshot import Snapshot
     from console.triage.cause import Claim
-    from console.triage.course import Course
     from console.triage.diagnosis import Named, Unexplained, Verdict
+    from console.triage.observations import Observations
     from console.triage.symptoms import Subject
 
 CRITICAL, INFO = "critical", "info"
@@ -290,9 +290,9 @@ def counts(verdict: Verdict, muted: Mapping[str, datetime]) -> Line:
     return line
 
 
-def watched(course: Course) -> Line:
+def watched(observations: Observations) -> Line:
     """Return a line on since when the cluster is watched: a time and no age, so that at rest nothing is drawn."""
-    return [(f"watched since {clock(course.began)}", "muted")]
+    return [(f"watched since {clock(observations.began)}", "muted")]
 
 
 def part_names(parts: Sequence[str]) -> str:
@@ -309,13 +309,13 @@ def looking_text(snapshot: Snapshot) -> str:
     return f"{', '.join(known)}; looking at what is wrong with them…"
 
 
-def healthy_text(course: Course) -> str:
+def healthy_text(observations: Observations) -> str:
     """Return the text for a cluster without trouble: what was read, what is still being read, and what can't be, with
     why."""
     from console.triage.unread import VITAL, unread_parts
 
-    snapshot, unread = course.last.snapshot, course.last.unread
-    failed = unread_parts(course.last).difference(unread)
+    snapshot, unread = observations.last.snapshot, observations.last.unread
+    failed = unread_parts(observations.last).difference(unread)
     counted = {"cluster": "broker", "topics": "topic", "groups": "group"}
     named = {"quorum": "the quorum", "log_dirs": "disks", "reassignments": "moves", "configs": "throttles"}
     numbers = {"cluster": snapshot.cluster.brokers, "topics": snapshot.topics, "groups": snapshot.groups}

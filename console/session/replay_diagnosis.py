@@ -21,10 +21,10 @@ from console.log_file import INTERNAL
 from console.model.failure import Failure
 from console.session.replay import Replay, moment
 from console.session.snapshot_reader import Refused
-from console.triage.course import Course, after, begin
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.events import Event as EventOfRecord
 from console.triage.events import Record, differences, events
+from console.triage.observations import Observations, after, begin
 
 if TYPE_CHECKING:
     from console.triage.symptoms import Look
@@ -40,7 +40,7 @@ class Moment(Struct, frozen=True):
     the last poll that was answered. turned: the verdict is another; changed: something else is."""
 
     at_ms: int
-    course: Course | None
+    observations: Observations | None
     verdict: Verdict | None
     events: Record
     lost: Failure | None = None
@@ -137,12 +137,12 @@ class ReplayDiagnosis:
             # An outage is one turn, not one at each of its polls.
             is_new = before.lost is None
             return replace(before, at_ms=at_ms, lost=error.failure, turned=is_new, changed=False)
-        course = _with_shared(before.course, look)
-        verdict = _shared(before.verdict, diagnose(course))
+        observations = _with_shared(before.observations, look)
+        verdict = _shared(before.verdict, diagnose(observations))
         made = _happened(before, look)
         return Moment(
             at_ms,
-            course,
+            observations,
             verdict,
             before.events.with_events(made),
             None,
@@ -161,8 +161,8 @@ def _thinned(moments: Sequence[Moment]) -> list[Moment]:
     return kept if len(kept) <= MOST_MOMENTS * 3 // 4 else kept[::2]
 
 
-def _with_shared(before: Course | None, look: Look) -> Course:
-    """Return the course after a poll; a part that equals the former one is the same object."""
+def _with_shared(before: Observations | None, look: Look) -> Observations:
+    """Return the observations after a poll; a part that equals the former one is the same object."""
     if before is None:
         return begin(look)
     found = after(before, look)
@@ -186,8 +186,8 @@ def _names(verdict: Verdict | None) -> object:
 
 
 def _happened(before: Moment, look: Look) -> Sequence[EventOfRecord]:
-    if before.course is None:
+    if before.observations is None:
         return ()
-    old, new = before.course.last.snapshot, look.snapshot
+    old, new = before.observations.last.snapshot, look.snapshot
     found = list(differences(old, new))
     return events(found, old, new, look.at, {}) if found else ()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from console.plan.edits import Edit
-from console.triage.course import Course
+from console.triage.observations import Observations
 from console.triage.symptoms import Subject, Symptom
 
 
@@ -140,6 +140,6 @@ class CauseRule(NamedTuple):
     """
 
     name: str
-    claims: Callable[[Course], Iterable[Claim]]
-    rules_out: Callable[[Course], str] = lambda _course: ""
-    hides: Callable[[Course], Iterable[tuple[str, str]]] = lambda _course: ()
+    claims: Callable[[Observations], Iterable[Claim]]
+    rules_out: Callable[[Observations], str] = lambda _observations: ""
+    hides: Callable[[Observations], Iterable[tuple[str, str]]] = lambda _observations: ()

@@ -26,8 +26,8 @@ from console.triage.causes import (
     storage,
     throttled,
 )
-from console.triage.course import Course, without_restarts
 from console.triage.folding import folded, one_of
+from console.triage.observations import Observations, without_restarts
 from console.triage.remembered import RememberedEach, remembered
 from console.triage.symptoms import WORK, Key, Subject, Symptom
 from console.triage.unread import VITAL, unread_parts
@@ -106,15 +106,15 @@ class Verdict(Struct, frozen=True):
         return self.is_calm and not self.blind
 
 
-def diagnose(course: Course, expected: Iterable[Subject] = ()) -> Verdict:
-    """Return the verdict over a course: the fewest causes that explain its symptoms.
+def diagnose(observations: Observations, expected: Iterable[Subject] = ()) -> Verdict:
+    """Return the verdict over observations: the fewest causes that explain their symptoms.
 
     Each rule claims what it has evidence for; then the claim that explains most of what is still unexplained is taken,
     again and again. Claims that are named beside others come on top, and claims without a symptom whose evidence is the
     cause.
 
     Args:
-        course: as of `course.after`.
+        observations: as of `observations.after`.
         expected: subjects of announced work, such as a broker that is restarted: neither they nor what they explain is
             reported.
 
@@ -123,9 +123,9 @@ def diagnose(course: Course, expected: Iterable[Subject] = ()) -> Verdict:
         symptoms they explain. Symptoms that are work (`WORK`) count as unexplained only where some claim predicts them.
     """
     announced = frozenset(expected)
-    course = without_restarts(course, announced)
-    claims = [claim for rule in RULES for claim in rule.claims(course)]
-    index = _index(course.seen)
+    observations = without_restarts(observations, announced)
+    claims = [claim for rule in RULES for claim in rule.claims(observations)]
+    index = _index(observations.seen)
     explained = [_explained(claim, index) for claim in claims]
     excused: set[int] = set()
     if announced:
@@ -151,12 +151,12 @@ def diagnose(course: Course, expected: Iterable[Subject] = ()) -> Verdict:
     )
     found = [each for _, each in sorted(_as_few(named), key=itemgetter(0))]
     return Verdict(
-        course.last.at,
+        observations.last.at,
         tuple(found),
         _unexplained(symptoms[n] for n in sorted(open_)),
-        _ruled_out(course, {each.claim.cause for each in found}, bool(remaining)),
-        _hidden(course),
-        tuple(part for part in VITAL if part in unread_parts(course.last)),
+        _ruled_out(observations, {each.claim.cause for each in found}, bool(remaining)),
+        _hidden(observations),
+        tuple(part for part in VITAL if part in unread_parts(observations.last)),
     )
 
 
@@ -286,25 +286,25 @@ def _unexplained(symptoms: Iterable[Symptom]) -> tuple[Unexplained, ...]:
     )
 
 
-def _ruled_out(course: Course, named: set[str], is_ill: bool) -> tuple[RuledOut, ...]:
+def _ruled_out(observations: Observations, named: set[str], is_ill: bool) -> tuple[RuledOut, ...]:
     if not is_ill:
         return ()
-    given = ((rule.name, rule.rules_out(course)) for rule in RULES if rule.name not in named)
+    given = ((rule.name, rule.rules_out(observations)) for rule in RULES if rule.name not in named)
     return tuple(RuledOut(name, why) for name, why in given if why)
 
 
-def _hidden(course: Course) -> tuple[Hidden, ...]:
+def _hidden(observations: Observations) -> tuple[Hidden, ...]:
     """Return what could not be read, each reason once; and what was not answered yet."""
-    failed = {each.part for each in course.last.snapshot.failures}
+    failed = {each.part for each in observations.last.snapshot.failures}
     seen = {
         (part, ""): Hidden(f"{part}: not answered yet", "a longer look, or the brokers' load")
-        for part in course.last.unread
+        for part in observations.last.unread
         if part not in failed
     }
-    for each in course.last.snapshot.failures:
+    for each in observations.last.snapshot.failures:
         part = each.part.partition(" ")[0]
         # Of 1,000 topics that may not be described each is a failure, and all are one reason.
         key = (part, each.failure.name)
         where = each.failure.remedy or "the brokers' logs"
         seen.setdefault(key, Hidden(f"{each.part} {each.entity}".strip() + f": {each.failure}", where))
-    return (*seen.values(), *(Hidden(*each) for rule in RULES for each in rule.hides(course)))
+    return (*seen.values(), *(Hidden(*each) for rule in RULES for each in rule.hides(observations)))

@@ -93,7 +93,7 @@ class RecordedWatch(Watch):
 
     def take(self, found: Moment) -> None:
         """Show the verdict of a moment."""
-        self.course, self.verdict, self.lost = found.course, found.verdict, found.lost
+        self.observations, self.verdict, self.lost = found.observations, found.verdict, found.lost
         self._first.set()
         self._show()
 
@@ -308,7 +308,7 @@ class ReplayConsole(Console):
         if not playing:
             self._played_ms = found.at_ms
         self._events.record = found.events
-        snapshot = found.course.last.snapshot if found.course is not None else Snapshot()
+        snapshot = found.observations.last.snapshot if found.observations is not None else Snapshot()
         self.session.learn(lambda _: snapshot, *_PARTS)
         self.triage.take(found)
         self.reading.live.now()

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from console.session.session import Session
     from console.session.snapshot_reader import Refused
     from console.session.triage_looks import Looker
-    from console.triage.course import Course
     from console.triage.diagnosis import Verdict
+    from console.triage.observations import Observations
     from console.tui.reading import Contact, Reading
     from console.tui.tour import Tour
 
@@ -40,7 +40,8 @@ class Watch:
     """Triage in the background: begins when the pane of causes is first shown, and goes on beside all others, so that
     causes have a time.
 
-    course, verdict: of the last poll, None before the first. lost: why no broker answers now, None while one does.
+    observations, verdict: of the last poll, None before the first. lost: why no broker answers now, None while one
+    does.
     muted: cause (`cause_id`) -> until when it is not counted, UTC. seen: the causes of the verdict -> when each was
     first seen, UTC. tour: what is shown below the causes in a demo, None for nothing.
     """
@@ -63,7 +64,7 @@ class Watch:
         self._app, self._session, self._reading = app, reading.session, reading
         self._write_tabs, self._redraw = write_tabs, redraw
         self._worker: Worker[None] | None = None
-        self.course: Course | None = None
+        self.observations: Observations | None = None
         self.verdict: Verdict | None = None
         self.lost: Failure | None = None
         self.muted: Mapping[str, datetime] = {}
@@ -139,8 +140,8 @@ class Watch:
     async def _look(self, looker: Looker) -> None:
         """Poll the cluster, and diagnose it unless the last diagnosis was too recent. Raises AdminError and Refused."""
         from console.present.triage import cause_id, cause_rows
-        from console.triage.course import after, begin
         from console.triage.diagnosis import diagnose
+        from console.triage.observations import after, begin
 
         look = await looker.look()
         if self.lost is not None:
@@ -148,16 +149,18 @@ class Watch:
             self._reading.now()
         if (now := time.monotonic()) < self._next:
             return
-        known = self.course
-        course = await (asyncio.to_thread(begin, look) if known is None else asyncio.to_thread(after, known, look))
-        self.verdict = _steady(self.verdict, await asyncio.to_thread(diagnose, course))
+        known = self.observations
+        observations = await (
+            asyncio.to_thread(begin, look) if known is None else asyncio.to_thread(after, known, look)
+        )
+        self.verdict = _steady(self.verdict, await asyncio.to_thread(diagnose, observations))
         now_seen = (cause_id(row.claim) for row in cause_rows(self.verdict, {}))
         self.seen = {cause: self.seen.get(cause, look.at) for cause in now_seen}
-        if self.course is None:
+        if self.observations is None:
             self.muted = await asyncio.to_thread(self._kept().read, self._cluster)
         elif any(until <= look.at for until in self.muted.values()):
             self.muted = {cause: until for cause, until in self.muted.items() if until > look.at}
-        self.course = course
+        self.observations = observations
         self._next = time.monotonic() + REST * (time.monotonic() - now)
         self._first.set()
         self._show()

@@ -201,7 +201,8 @@ async def test_certificates_that_last_are_no_trouble(secure_cluster: KafkaCluste
     async with watching(secure(secure_cluster)) as it:
         shown = len(secure_cluster.addresses) * 2
         await it.until(
-            lambda _: it.course is not None and len(it.course.last.facts.certificates) >= shown, "certificates"
+            lambda _: it.observations is not None and len(it.observations.last.facts.certificates) >= shown,
+            "certificates",
         )
         assert "certificate-expiring" not in {each.claim.cause for each in (await it.look()).causes}
 
@@ -246,7 +247,9 @@ async def test_a_leader_from_outside_of_the_isr_is_named(three: KafkaCluster, na
             if broker == 3:
                 await write(three.addresses[:2], name, 10)
         place = Subject(topic=name, partition=0)
-        await it.until(lambda _: it.course is not None and ("leaderless", place) in it.course.seen, "a leaderless one")
+        await it.until(
+            lambda _: it.observations is not None and ("leaderless", place) in it.observations.seen, "a leaderless one"
+        )
         await it.until(lambda _: it.replica_logs(name, 0) is not None, "what its replicas hold")
         await asyncio.to_thread(three.restart, 3)
         elect = ElectLeaders((PartitionTarget(name, 0),), unclean=True)

@@ -19,8 +19,8 @@ from console.contexts.context import Context
 from console.model.changes import CreateTopics, NewTopic
 from console.session.session import Session
 from console.session.triage_looks import Looker
-from console.triage.course import Course, after, begin
 from console.triage.diagnosis import Verdict, diagnose
+from console.triage.observations import Observations, after, begin
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.patience import PATIENCE
 from tests.support.real_clusters import KAFKA_3_9, running
@@ -34,7 +34,7 @@ class Watching:
 
     def __init__(self, looker: Looker) -> None:
         self.looker = looker
-        self.course: Course | None = None
+        self.observations: Observations | None = None
         self.seen: list[tuple[float, frozenset[Found]]] = []
 
     async def until(self, holds: Callable[[frozenset[Found]], bool]) -> float:
@@ -46,8 +46,8 @@ class Watching:
                 except AdminError:
                     await self.looker.rest()
                     continue
-                self.course = begin(look) if self.course is None else after(self.course, look)
-                found = _found(diagnose(self.course))
+                self.observations = begin(look) if self.observations is None else after(self.observations, look)
+                found = _found(diagnose(self.observations))
                 self.seen.append((time.monotonic(), found))
                 if holds(found):
                     return self.seen[-1][0]

@@ -32,7 +32,9 @@ async def test_who_added_and_removed_an_acl(monkeypatch: pytest.MonkeyPatch) -> 
         cluster.call(lambda running: running.state.put_topic(new_topic("orders", striped([1], 1, 1), [1])))
         addresses = cluster.call(lambda running: running.addresses)
         async with watching(bootstrap(addresses.values()), journal=True) as it:
-            await it.until(lambda _: it.course is not None and "acls" in it.course.last.snapshot.read_at, "ACLs")
+            await it.until(
+                lambda _: it.observations is not None and "acls" in it.observations.last.snapshot.read_at, "ACLs"
+            )
             for number, verb in enumerate(("deny", "revoke deny"), 1):
                 command = f"{verb} User:app WRITE on topic orders; apply --yes --accept first-acl"
                 assert await asyncio.to_thread(cli.run, ["run", "-b", cluster.bootstrap, "-e", command]) == 0

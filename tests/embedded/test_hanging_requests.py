@@ -26,8 +26,8 @@ from console.embedded.spec import ClusterSpec
 from console.model.changes import CreateTopics, NewTopic
 from console.session.session import Session
 from console.session.triage_looks import Looker
-from console.triage.course import Course, after, begin
 from console.triage.diagnosis import diagnose
+from console.triage.observations import Observations, after, begin
 from console.triage.unread import VITAL
 from tests.support.patience import PATIENCE
 
@@ -54,14 +54,14 @@ def addresses(three: ThreadedCluster) -> tuple[Address, ...]:
     return tuple(parse_bootstrap(three.bootstrap))
 
 
-async def watched(looker: Looker, until: frozenset[str]) -> Course:
-    """The course up to the look for which only these parts are left."""
-    course = begin(await looker.look())
+async def watched(looker: Looker, until: frozenset[str]) -> Observations:
+    """The observations up to the look for which only these parts are left."""
+    observations = begin(await looker.look())
     async with asyncio.timeout(PATIENCE):
-        while set(course.last.unread) - until:
+        while set(observations.last.unread) - until:
             await looker.rest()
-            course = after(course, await looker.look())
-    return course
+            observations = after(observations, await looker.look())
+    return observations
 
 
 async def test_a_controller_that_hangs_takes_no_other_read_along(three: ThreadedCluster) -> None:
@@ -69,11 +69,11 @@ async def test_a_controller_that_hangs_takes_no_other_read_along(three: Threaded
         hangs(three, api)
     with AdminClient(settings_of(three)) as client:
         async with Looker(Session(client, Context("test", "tests", client.settings))) as looker:
-            course = await watched(looker, frozenset({"quorum", "reassignments"}))
-    assert set(course.last.unread) == {"quorum", "reassignments"}
-    assert course.last.silent == frozenset()
-    assert len(course.last.snapshot.topics["orders"].partitions) == 6
-    hidden = " ".join(each.what for each in diagnose(course).unknowable)
+            observations = await watched(looker, frozenset({"quorum", "reassignments"}))
+    assert set(observations.last.unread) == {"quorum", "reassignments"}
+    assert observations.last.silent == frozenset()
+    assert len(observations.last.snapshot.topics["orders"].partitions) == 6
+    hidden = " ".join(each.what for each in diagnose(observations).unknowable)
     assert "quorum" in hidden
     assert "no answer from" not in hidden
 

@@ -107,11 +107,13 @@ async def test_its_lag_is_known() -> None:
     with run_in_thread(ClusterSpec(brokers=1)) as running:
         running.call(seed)
         async with watching(ConnectionSettings(parse_bootstrap(running.bootstrap))) as it:
-            verdict = await it.until(lambda _: it.course is not None and "calm" in it.course.last.snapshot.lags, "lag")
+            verdict = await it.until(
+                lambda _: it.observations is not None and "calm" in it.observations.last.snapshot.lags, "lag"
+            )
             assert verdict.is_healthy
-            assert it.course is not None
-            assert it.course.last.snapshot.lags["calm"].total == 2
-            assert not [each for each in it.course.last.snapshot.failures if "calm" in each.part]
+            assert it.observations is not None
+            assert it.observations.last.snapshot.lags["calm"].total == 2
+            assert not [each for each in it.observations.last.snapshot.failures if "calm" in each.part]
 
 
 async def test_groups_whose_coordinator_has_no_leader_are_not_counted_as_none(
@@ -125,15 +127,17 @@ async def test_groups_whose_coordinator_has_no_leader_are_not_counted_as_none(
         assert known == 0
         capsys.readouterr()
         async with watching(ConnectionSettings(parse_bootstrap(running.bootstrap))) as it:
-            await it.until(lambda _: it.course is not None and "other" in it.course.last.snapshot.groups, "groups")
+            await it.until(
+                lambda _: it.observations is not None and "other" in it.observations.last.snapshot.groups, "groups"
+            )
             running.run(lambda c: c.broker_down(away))
             unlisted = f"groups {OFFSETS}"
             verdict = await it.until(
                 lambda v: any(unlisted in each.what for each in v.unknowable), "what is not listed"
             )
             assert not verdict.is_healthy
-            assert it.course is not None
-            assert "other" in it.course.last.snapshot.groups
+            assert it.observations is not None
+            assert "other" in it.observations.last.snapshot.groups
         bootstrap = running.call(
             lambda c: ",".join(f"{host}:{port}" for id_, (host, port) in c.addresses.items() if id_ != away)
         )

@@ -203,9 +203,9 @@ async def test_a_right_that_was_taken_is_named_where_writing_stops(monkeypatch: 
             def grows() -> bool:
                 running.call(write)
                 known = it.facts.logs.logs.get(("orders", 0))
-                return known is not None and known.grew_at is not None and it.course is not None
+                return known is not None and known.grew_at is not None and it.observations is not None
 
-            await it.until(lambda _: grows() and "acls" in it.course.last.snapshot.read_at, "a log that grows")  # type: ignore[union-attr]
+            await it.until(lambda _: grows() and "acls" in it.observations.last.snapshot.read_at, "a log that grows")  # type: ignore[union-attr]
             running.call(lambda c: c.state.add_acl(denied))
             named = await it.names("access-changed", Subject(topic="orders"))
             assert named.claim.title == "DENY WRITE for User:writer on topic orders was added, and " + (

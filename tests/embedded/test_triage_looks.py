@@ -33,8 +33,8 @@ from console.session.operating import begin as begin_operation
 from console.session.session import Session
 from console.session.snapshot_reader import Refused
 from console.session.triage_looks import Looker
-from console.triage.course import begin
 from console.triage.diagnosis import diagnose
+from console.triage.observations import begin
 from tests.support.patience import PATIENCE
 
 T = TypeVar("T")
@@ -129,8 +129,8 @@ async def test_another_cluster_than_the_contexts(cluster: ThreadedCluster) -> No
 async def test_a_broker_whose_port_is_closed(cluster: ThreadedCluster) -> None:
     """Before its session times out the cluster still lists it."""
     async with looking(cluster) as (looker, _, _):
-        course = begin(await looker.look(whole=True))
-        assert diagnose(course).is_healthy
+        observations = begin(await looker.look(whole=True))
+        assert diagnose(observations).is_healthy
         cluster.run(lambda c: c._listeners[3].stop())
         async with asyncio.timeout(PATIENCE):
             while 3 not in (look := await looker.look()).refusing:

@@ -33,8 +33,8 @@ from console.session.journal_changes import stage_revert
 from console.session.read_again import read_again
 from console.session.session import Session
 from console.session.triage_looks import Looker
-from console.triage.course import begin
 from console.triage.diagnosis import diagnose
+from console.triage.observations import begin
 from tests.support.applied import apply_plan
 from tests.support.patience import PATIENCE
 

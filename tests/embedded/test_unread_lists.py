@@ -213,7 +213,7 @@ def test_what_was_not_answered_was_not_looked_at() -> None:
     from console.model.failure import Failure
     from console.model.snapshot import Snapshot
     from console.present.triage import healthy_text
-    from console.triage.course import begin
+    from console.triage.observations import begin
     from console.triage.symptoms import Look
 
     at = datetime(2026, 1, 1, tzinfo=UTC)

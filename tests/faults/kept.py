@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from console.cli.replay import replay_verdict
-from console.triage.course import Course
 from console.triage.diagnosis import Verdict
+from console.triage.observations import Observations
 from tests.faults.trial import Names, Trial
 
 RESULTS = Path(__file__).with_name("results.json")
@@ -42,7 +42,7 @@ def judged_again(trial: Trial, record: Path) -> Trial:
     """The trial as its record gives it: what is named of what brokers answered then, by the rules of now."""
     names = Names()
 
-    def tell(verdict: Verdict, _course: Course) -> None:
+    def tell(verdict: Verdict, _observations: Observations) -> None:
         seconds = verdict.at.timestamp() - trial.began_ms / 1000
         if seconds >= 0:
             names.add(verdict, seconds)

@@ -48,8 +48,8 @@ from console.model.config import ConfigPlace, ConfigResource, topic_resource
 from console.model.secret import Secret
 from console.session.session import Session
 from console.session.triage_looks import Looker
-from console.triage.course import after, begin
 from console.triage.diagnosis import diagnose
+from console.triage.observations import after, begin
 from console.triage.symptoms import Subject
 from tests.faults.cluster import FaultCluster
 from tests.faults.fault import Begin, Fault, Name
@@ -324,9 +324,9 @@ def _of_broker(resource: ConfigResource) -> int | None:
 
 
 class Watch:
-    """The console's look at the cluster, from opening it: a session and a course of its own. Use as an async context
-    manager. record: a file for what it was answered; settings: how it connects, None: as a super user; request_logs:
-    that it reads too; throttles: that its context declares."""
+    """The console's look at the cluster, from opening it: a session and observations of its own. Use as an async
+    context manager. record: a file for what it was answered; settings: how it connects, None: as a super user;
+    request_logs: that it reads too; throttles: that its context declares."""
 
     def __init__(
         self,
@@ -343,7 +343,7 @@ class Watch:
         self._client = lab.connected(settings or lab.settings(), tap)
         context = Context("faults", "faults", self._client.settings, journal=False, throttles=throttles)
         self._looker = Looker(Session(self._client, context), request_logs)
-        self._course: Any = None
+        self._observations: Any = None
         self._names = Names()
         self._clock: float | None = None
         self._began_ms = 0
@@ -376,14 +376,14 @@ class Watch:
 
     async def look_again(self) -> None:
         """Look once, when a look is due, and keep what is named."""
-        if self._course is not None:
+        if self._observations is not None:
             await self._looker.rest()
         try:
             look = await self._looker.look()
         except AdminError:
             return  # no broker answers: the next look tries again
-        self._course = begin(look) if self._course is None else after(self._course, look)
-        verdict = await asyncio.to_thread(diagnose, self._course, self._expected)
+        self._observations = begin(look) if self._observations is None else after(self._observations, look)
+        verdict = await asyncio.to_thread(diagnose, self._observations, self._expected)
         if self._clock is not None:
             self._names.add(verdict, time.monotonic() - self._clock)
 

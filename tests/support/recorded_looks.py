@@ -24,8 +24,8 @@ from console.flight.tap import Tap
 from console.session.replay import Replay
 from console.session.session import Session
 from console.session.triage_looks import Looker
-from console.triage.course import Course, after, begin
 from console.triage.diagnosis import Verdict, diagnose
+from console.triage.observations import Observations, after, begin
 
 Step = Callable[[int], None]
 """What is done after a look: by its number."""
@@ -42,12 +42,12 @@ async def watched(
     client.start()
     verdicts: list[Verdict] = []
     try:
-        course: Course | None = None
+        observations: Observations | None = None
         async with Looker(Session(client, Context("watched", "test", settings))) as looker:
             for number in range(looks):
                 look = await looker.look(whole=True)
-                course = after(course, look) if course is not None else begin(look)
-                verdicts.append(diagnose(course))
+                observations = after(observations, look) if observations is not None else begin(look)
+                verdicts.append(diagnose(observations))
                 await asyncio.to_thread(step, number)
                 await looker.rest()
     finally:
@@ -62,10 +62,10 @@ def replayed(file: Path, times: Sequence[int]) -> list[Verdict]:
     async def work() -> list[Verdict]:
         replay = Replay.of(FlightReader(file), str(file))
         found: list[Verdict] = []
-        course: Course | None = None
+        observations: Observations | None = None
         async for look in replay.looks(times):
-            course = after(course, look) if course is not None else begin(look)
-            found.append(diagnose(course))
+            observations = after(observations, look) if observations is not None else begin(look)
+            found.append(diagnose(observations))
         await replay.close()
         return found
 

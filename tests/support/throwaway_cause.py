@@ -12,8 +12,8 @@ from tests.support.walking import Said, kac, tell
 
 MODULE = "console/triage/causes/load.py"
 _LAST = 'CAUSES = (CauseRule("hot-partition", _hot),)\n'
-_RULE = """def _many(course: Course) -> Iterator[Claim]:
-    topics = course.last.snapshot.topics
+_RULE = """def _many(observations: Observations) -> Iterator[Claim]:
+    topics = observations.last.snapshot.topics
     if len(topics) > 1:
         yield Claim(
             cause="many-topics",

@@ -14,9 +14,9 @@ from console.model.cluster import ReplicaLogs
 from console.model.config import topic_resource
 from console.session.session import Session
 from console.session.triage_looks import Looker
-from console.triage.course import Course, after, begin
 from console.triage.diagnosis import Named, Verdict, diagnose
 from console.triage.facts import Facts
+from console.triage.observations import Observations, after, begin
 from console.triage.symptoms import Subject
 from tests.support.patience import PATIENCE
 
@@ -25,26 +25,28 @@ EVERY = 0.5
 
 
 class Watching:
-    """Looks at a cluster. course, verdict: of the last look."""
+    """Looks at a cluster. observations, verdict: of the last look."""
 
     def __init__(self, looker: Looker, session: Session) -> None:
         self._looker = looker
         self._session = session
-        self.course: Course | None = None
+        self.observations: Observations | None = None
         self.verdict: Verdict | None = None
 
     @property
     def facts(self) -> Facts:
         """What was read beside the snapshot."""
-        return Facts() if self.course is None else self.course.last.facts
+        return Facts() if self.observations is None else self.observations.last.facts
 
     def replica_logs(self, topic: str, partition: int) -> ReplicaLogs | None:
         """What the replicas of a partition without a leader hold, once it was read."""
-        return None if self.course is None else self.course.last.snapshot.replica_logs.get((topic, partition))
+        return (
+            None if self.observations is None else self.observations.last.snapshot.replica_logs.get((topic, partition))
+        )
 
     def knows_configs_of(self, topic: str) -> bool:
         """Whether a look had the configs of a topic."""
-        return self.course is not None and topic_resource(topic) in self.course.last.snapshot.configs
+        return self.observations is not None and topic_resource(topic) in self.observations.last.snapshot.configs
 
     async def reads_configs_of(self, *topics: str) -> None:
         """Read the configs of topics now, as a pane that shows them does: triage itself reads them each minute."""
@@ -53,8 +55,8 @@ class Watching:
     async def look(self) -> Verdict:
         """Look once more."""
         look = await self._looker.look()
-        self.course = begin(look) if self.course is None else after(self.course, look)
-        self.verdict = diagnose(self.course)
+        self.observations = begin(look) if self.observations is None else after(self.observations, look)
+        self.verdict = diagnose(self.observations)
         return self.verdict
 
     async def until(self, holds: Callable[[Verdict], bool], what: str) -> Verdict:

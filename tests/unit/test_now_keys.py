@@ -15,8 +15,8 @@ from console.language.statements import Where
 from console.present.triage import CAUSES, CauseRow, details
 from console.present.triage import watched as since_when
 from console.session.staged_steps import staging_of
-from console.triage.course import Course, after
 from console.triage.diagnosis import diagnose
+from console.triage.observations import Observations, after
 from console.triage.symptoms import Subject
 from console.tui.panes.now import evidence_of
 from console.tui.places import PANES, pane
@@ -27,14 +27,14 @@ from tests.unit.test_triage import CASES, Change, watched
 def test_every_cause_has_its_evidence_and_a_way_on(
     cause: str, subject: Subject, change: Change, how: dict[str, object]
 ) -> None:
-    course = watched(change, **{name: value for name, value in how.items() if name != "beside"})  # type: ignore[arg-type]
-    verdict = diagnose(course)
+    observations = watched(change, **{name: value for name, value in how.items() if name != "beside"})  # type: ignore[arg-type]
+    verdict = diagnose(observations)
     (named,) = (n for n in verdict.causes if (n.claim.cause, n.claim.subject) == (cause, subject))
     place, row = evidence_of(cause, subject)
     assert pane(place.pane).view in PANES
     if subject.partition is not None:
         assert row in (subject.partition, (subject.topic, subject.partition))
-    staging = staging_of(named.claim.next, course.last.snapshot)
+    staging = staging_of(named.claim.next, observations.last.snapshot)
     outside = [step.text for step in named.claim.next if not step.command and not step.edits]
     assert staging is not None or outside
     for step in named.claim.next:
@@ -50,28 +50,28 @@ def test_every_cause_has_its_evidence_and_a_way_on(
 def test_while_nothing_changes_no_text_of_a_cause_does(
     cause: str, subject: Subject, change: Change, how: dict[str, object]
 ) -> None:
-    course = watched(change, **{name: value for name, value in how.items() if name != "beside"})  # type: ignore[arg-type]
-    course = _at_rest(course, 300)  # trends end
-    settled = _shown(course)
-    shown = _shown(_at_rest(course, 130))
+    observations = watched(change, **{name: value for name, value in how.items() if name != "beside"})  # type: ignore[arg-type]
+    observations = _at_rest(observations, 300)  # trends end
+    settled = _shown(observations)
+    shown = _shown(_at_rest(observations, 130))
     both = settled.keys() & shown.keys()
     assert {key: shown[key] for key in both} == {key: settled[key] for key in both}
 
 
-def _at_rest(course: Course, seconds: int) -> Course:
-    """The course after so many seconds of looks that see what the last one saw."""
-    last = course.last
+def _at_rest(observations: Observations, seconds: int) -> Observations:
+    """The observations after so many seconds of looks that see what the last one saw."""
+    last = observations.last
     for later in range(10, seconds + 1, 10):
-        course = after(course, replace(last, at=last.at + timedelta(seconds=later)))
-    return course
+        observations = after(observations, replace(last, at=last.at + timedelta(seconds=later)))
+    return observations
 
 
-def _shown(course: Course) -> dict[object, object]:
+def _shown(observations: Observations) -> dict[object, object]:
     """What the pane shows of each cause, and above them."""
-    verdict = diagnose(course)
-    shown: dict[object, object] = {"since when": since_when(course)}
+    verdict = diagnose(observations)
+    shown: dict[object, object] = {"since when": since_when(observations)}
     for each in verdict.causes:
-        staging = staging_of(each.claim.next, course.last.snapshot)
+        staging = staging_of(each.claim.next, observations.last.snapshot)
         row = CauseRow(each)
         shown[each.claim.cause, each.claim.subject] = CAUSES.cells(row), details(row, verdict, staging, 78)
     return shown
@@ -92,7 +92,7 @@ def far_east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_times_of_day_are_all_of_this_hosts_clock(
     cause: str, subject: Subject, change: Change, how: dict[str, object]
 ) -> None:
-    course = watched(change, **{name: value for name, value in how.items() if name != "beside"})  # type: ignore[arg-type]
-    texts = str(_shown(course))
+    observations = watched(change, **{name: value for name, value in how.items() if name != "beside"})  # type: ignore[arg-type]
+    texts = str(_shown(observations))
     assert {at[:2] for at in re.findall(r"\b\d\d:\d\d:\d\d\b", texts)} == {"12"}
     assert all(zone == " UTC" for zone in re.findall(r"\d{4}-\d\d-\d\d \d\d:\d\d(.{4})", texts))

@@ -38,8 +38,8 @@ from console.model.codes import AclOperation, AclResourceType, ConfigSource, Pat
 from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
 from console.model.disk_trend import DirSample, seconds_left
 from console.model.failure import WRONG_BROKER, Failure
-from console.model.observed_logs import ObservedLogs, LogOffsets, Newest, look_at_logs
 from console.model.metadata_views import Views, look_at_view
+from console.model.observed_logs import LogOffsets, Newest, ObservedLogs, look_at_logs
 from console.model.quota import QuotaEntity
 from console.model.rates import Rates, with_dirs
 from console.model.snapshot import Snapshot, trends_after, with_failures
@@ -47,9 +47,9 @@ from console.model.transactions import OpenTransaction, Producer, StableOffsets,
 from console.plan.kinds.moves import CancelMove
 from console.present.triage import alarms, cause_id, cause_rows, counts
 from console.triage.cause import Certainty, Next
-from console.triage.course import Course, after, begin
 from console.triage.diagnosis import RULES, Verdict, diagnose
 from console.triage.facts import Facts, opened
+from console.triage.observations import Observations, after, begin
 from console.triage.symptoms import WORK, Look, Subject
 from console.tui.panes.now import evidence_of
 
@@ -107,17 +107,19 @@ def watched(
     silent: Iterable[int] = (),
     before: Snapshot | None = None,
     facts: Callable[[int], Facts] = lambda _: Facts(),
-) -> Course:
-    """The course of a cluster that is well at first, and then as `change` makes it at each tick."""
+) -> Observations:
+    """The observations of a cluster that is well at first, and then as `change` makes it at each tick."""
     base = before or healthy()
     trends = trends_after({}, base.lags, START)
-    course = begin(Look(START, replace(base, lag_trends=trends), facts=facts(0)))
+    observations = begin(Look(START, replace(base, lag_trends=trends), facts=facts(0)))
     for tick in range(1, ticks + 1):
         at = START + tick * TICK
         snapshot = change(fresh(base, tick), tick)
         trends = trends_after(trends, snapshot.lags, at)
-        course = after(course, Look(at, replace(snapshot, lag_trends=trends), frozenset(silent), facts=facts(tick)))
-    return course
+        observations = after(
+            observations, Look(at, replace(snapshot, lag_trends=trends), frozenset(silent), facts=facts(tick))
+        )
+    return observations
 
 
 def named(verdict: Verdict) -> set[tuple[str, Subject]]:
@@ -236,11 +238,11 @@ def _move_to_the_dead(snapshot: Snapshot, _tick: int) -> Snapshot:
 
 def logs_at(tick: int, states: Mapping[int, LogOffsets]) -> ObservedLogs:
     """The log of orders/0 read at each tick, in the state of the last of these ticks."""
-    course = ObservedLogs()
+    observations = ObservedLogs()
     for each in range(tick + 1):
         state = states[max(at for at in states if at <= each)]
-        course = look_at_logs(course, {("orders", 0): state}, (START + each * TICK).timestamp())
-    return course
+        observations = look_at_logs(observations, {("orders", 0): state}, (START + each * TICK).timestamp())
+    return observations
 
 
 LATE = OpenTransaction("orders", 0, Producer(4012, 5, 2, now_ms(0) - 3_600_000, 3, 40), confirmed=True)
@@ -350,11 +352,11 @@ def _at_its_quota(snapshot: Snapshot, tick: int) -> Snapshot:
 
 def _whole_logs(tick: int) -> Facts:
     """Six partitions with 100 records each."""
-    course = ObservedLogs()
+    observations = ObservedLogs()
     for each in range(tick + 1):
         found = {("orders", number): LogOffsets(0, 100, 100) for number in range(6)}
-        course = look_at_logs(course, found, (START + each * TICK).timestamp())
-    return Facts(course)
+        observations = look_at_logs(observations, found, (START + each * TICK).timestamp())
+    return Facts(observations)
 
 
 def _moves(snapshot: Snapshot, tick: int, grows_to: int = 100) -> Snapshot:
@@ -490,8 +492,8 @@ def test_a_trouble_is_named_and_nothing_else(
     cause: str, subject: Subject, change: Change, how: dict[str, object]
 ) -> None:
     beside = how.get("beside", set())
-    course = watched(change, **{name: value for name, value in how.items() if name != "beside"})  # type: ignore[arg-type]
-    verdict = diagnose(course)
+    observations = watched(change, **{name: value for name, value in how.items() if name != "beside"})  # type: ignore[arg-type]
+    verdict = diagnose(observations)
     assert (cause, subject) in named(verdict)
     assert not verdict.unexplained, verdict.unexplained
     assert named(verdict) == {(cause, subject)} | beside  # type: ignore[operator]
@@ -689,9 +691,9 @@ def test_a_broker_that_replicas_move_to_is_not_out_of_sync() -> None:
 
 
 def test_an_announced_restart_is_no_trouble() -> None:
-    course = watched(lambda snapshot, _: without_broker(snapshot, [3]))
-    assert diagnose(course, [Subject(broker=3)]).is_healthy
-    assert not diagnose(course, [Subject(broker=2)]).is_healthy
+    observations = watched(lambda snapshot, _: without_broker(snapshot, [3]))
+    assert diagnose(observations, [Subject(broker=3)]).is_healthy
+    assert not diagnose(observations, [Subject(broker=2)]).is_healthy
 
 
 def test_one_election_and_one_restart_are_no_trouble() -> None:
@@ -733,8 +735,8 @@ def test_a_symptom_without_a_cause_is_said() -> None:
 
 def test_what_can_not_be_read_is_said() -> None:
     denied = Failure("CLUSTER_AUTHORIZATION_FAILED", "denied", "Ask for Describe on the cluster.")
-    course = watched(lambda s, _: with_failures(s, "reassignments", [("", denied)]))
-    verdict = diagnose(course)
+    observations = watched(lambda s, _: with_failures(s, "reassignments", [("", denied)]))
+    verdict = diagnose(observations)
     (hidden,) = verdict.unknowable
     assert verdict.is_healthy, "it is this console's trouble, and not the cluster's"
     assert named(verdict) == {("access-denied", Subject(entity="this console: cluster"))}
@@ -743,8 +745,8 @@ def test_what_can_not_be_read_is_said() -> None:
 
 
 def test_a_trouble_has_the_time_at_which_it_began() -> None:
-    course = watched(lambda s, t: without_broker(s, [3]) if t >= 4 else s)
-    (only,) = diagnose(course).causes
+    observations = watched(lambda s, t: without_broker(s, [3]) if t >= 4 else s)
+    (only,) = diagnose(observations).causes
     assert only.claim.since == START + 4 * TICK
     at_first = begin(Look(START, without_broker(healthy(), [3])))
     (known,) = diagnose(at_first).causes
@@ -755,12 +757,12 @@ def test_a_broker_that_refuses_connections_is_down_before_it_is_fenced() -> None
     second = timedelta(seconds=1)
     base = healthy()
     fenced = without_broker(base, [3])
-    course = begin(Look(START, base))
+    observations = begin(Look(START, base))
     seen = []
     for n in range(1, 12):
         refusing = frozenset({3}) if 2 <= n < 8 else frozenset[int]()
-        course = after(course, Look(START + n * second, fenced if n >= 8 else base, refusing, refusing))
-        seen.append([(c.claim.cause, c.claim.certainty.value, c.claim.since) for c in diagnose(course).causes])
+        observations = after(observations, Look(START + n * second, fenced if n >= 8 else base, refusing, refusing))
+        seen.append([(c.claim.cause, c.claim.certainty.value, c.claim.since) for c in diagnose(observations).causes])
     began = START + 2 * second
     assert seen[0] == []
     assert seen[1:7] == [[("broker-down", "likely", began)]] * 6
@@ -770,17 +772,17 @@ def test_a_broker_that_refuses_connections_is_down_before_it_is_fenced() -> None
 def test_a_broker_that_stays_in_the_cluster_is_only_out_of_reach() -> None:
     """A listener that refuses us says nothing of a broker whose heartbeats arrive."""
     base, refusing = healthy(), frozenset({3})
-    course = begin(Look(START, base, refusing, refusing))
+    observations = begin(Look(START, base, refusing, refusing))
     for n in range(1, 8):
-        course = after(course, Look(START + n * TICK, base, refusing, refusing))
-    (cause,) = diagnose(course).causes
+        observations = after(observations, Look(START + n * TICK, base, refusing, refusing))
+    (cause,) = diagnose(observations).causes
     assert (cause.claim.cause, cause.claim.certainty.value) == ("broker-unresponsive", "possible")
     assert "refuses connections" in cause.claim.evidence[0].fact
 
 
 def test_a_clock_that_is_set_back_begins_anew() -> None:
-    course = watched(_flapping)
-    again = after(course, Look(START - timedelta(hours=1), healthy()))
+    observations = watched(_flapping)
+    again = after(observations, Look(START - timedelta(hours=1), healthy()))
     assert again.began == START - timedelta(hours=1)
     assert diagnose(again).is_healthy
 
@@ -797,10 +799,10 @@ def test_whatever_happens_no_symptom_is_lost(
                 snapshot = change(snapshot, tick)
         return snapshot
 
-    course = watched(all_of, ticks)
-    verdict = diagnose(course)
+    observations = watched(all_of, ticks)
+    verdict = diagnose(observations)
     told = {each.symptom for each in verdict.unexplained}
-    for symptom in course.seen.values():
+    for symptom in observations.seen.values():
         by_cause = any(each.claim.predicts(symptom) for each in verdict.causes)
         assert by_cause or symptom.name in told or symptom.name in WORK
     assert verdict.is_healthy == (exit_code(verdict) == 0)

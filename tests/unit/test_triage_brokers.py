@@ -13,8 +13,8 @@ from console.model.failure import Failure
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot, trends_after, with_failures
 from console.triage.cause import Certainty, Severity
-from console.triage.course import after, begin
 from console.triage.diagnosis import diagnose
+from console.triage.observations import after, begin
 from console.triage.symptoms import Look, Subject
 from tests.unit.test_triage import (
     AT_0,
@@ -38,10 +38,10 @@ def test_a_rack_is_known_when_its_brokers_are_listed_no_more(*, fenced: bool) ->
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return without_broker(snapshot, [2, 4, 6], fenced=fenced) if tick >= 2 else snapshot
 
-    course = watched(change, before=healthy(brokers=6, racks=2))
-    assert named(diagnose(course)) == {("rack-down", Subject(rack="rack-0"))}
+    observations = watched(change, before=healthy(brokers=6, racks=2))
+    assert named(diagnose(observations)) == {("rack-down", Subject(rack="rack-0"))}
     away = {("broker-down", BROKER[n]) for n in (2, 4, 6)}
-    later = watched(lambda snapshot, _: snapshot, before=course.last.snapshot)
+    later = watched(lambda snapshot, _: snapshot, before=observations.last.snapshot)
     assert named(diagnose(later)) == ({("rack-down", Subject(rack="rack-0"))} if fenced else away)
 
 
@@ -122,8 +122,8 @@ def test_without_a_majority_of_voters_the_quorum_is_lost(state: str, seconds: in
             frozenset(away) if state != "fenced" else frozenset(),
             frozenset(away) if state == "refusing" else frozenset(),
         )
-        course = after(begin(Look(START - timedelta(seconds=1), healthy())), look)
-        assert (("quorum-lost", Subject()) in named(diagnose(course))) is (is_lost and away == (2, 3))
+        observations = after(begin(Look(START - timedelta(seconds=1), healthy())), look)
+        assert (("quorum-lost", Subject()) in named(diagnose(observations))) is (is_lost and away == (2, 3))
 
 
 @pytest.mark.parametrize(("seconds", "is_lost"), [(10, False), (20, True)])
@@ -200,8 +200,8 @@ def test_rebalances_that_may_be_a_deployment_are_a_possible_cause_of_lag() -> No
         state = "PreparingRebalance" if tick in (2, 8, 14) else "Stable"
         return moved(snapshot, {0: (100, 100 + 50 * tick)}, state)
 
-    course = watched(change, ticks=14)
-    found = [each.claim for each in diagnose(course).causes if each.claim.cause == "group-rebalancing"]
+    observations = watched(change, ticks=14)
+    found = [each.claim for each in diagnose(observations).causes if each.claim.cause == "group-rebalancing"]
     assert [each.certainty for each in found] == [Certainty.POSSIBLE]
 
 
@@ -343,10 +343,10 @@ def _rolling(snapshot: Snapshot, tick: int) -> Snapshot:
 
 
 def test_elections_of_a_rolling_restart_are_announced_with_it() -> None:
-    course = watched(_rolling, ticks=14)
-    assert diagnose(course, BROKER.values()).is_healthy
-    assert ("quorum-unstable", Subject()) in named(diagnose(course))
-    assert ("quorum-unstable", Subject()) in named(diagnose(course, [BROKER[1]]))
+    observations = watched(_rolling, ticks=14)
+    assert diagnose(observations, BROKER.values()).is_healthy
+    assert ("quorum-unstable", Subject()) in named(diagnose(observations))
+    assert ("quorum-unstable", Subject()) in named(diagnose(observations, [BROKER[1]]))
 
 
 def test_what_an_announced_broker_explains_is_no_trouble_by_another_name() -> None:
@@ -359,9 +359,9 @@ def test_what_an_announced_broker_explains_is_no_trouble_by_another_name() -> No
         changed = replace(snapshot, topics={"orders": replace(topic, partitions=(alone, *rest))})
         return without_broker(changed, [3]) if tick > 2 else changed
 
-    course = watched(lonely)
-    assert diagnose(course, [BROKER[3]]).is_healthy
-    assert not diagnose(course).is_healthy
+    observations = watched(lonely)
+    assert diagnose(observations, [BROKER[3]]).is_healthy
+    assert not diagnose(observations).is_healthy
 
 
 def _alone(partition: Partition, leader: int) -> Partition:
@@ -395,14 +395,14 @@ def test_a_burst_that_arrives_for_three_seconds_is_no_trouble() -> None:
     written = [50 * tick for tick in range(12)]
     written += [written[-1] + 1_000 * burst for burst in (1, 2, 3)] + [written[-1] + 3_000] * 20
     read = [50 * tick for tick in range(12)] + [600 + 250 * tick for tick in range(23)]
-    course, trends, told = None, {}, set()
+    observations, trends, told = None, {}, set()
     for tick, (end, offset) in enumerate(zip(written, read, strict=True)):
         at = START + tick * second
         snapshot = moved(fresh(healthy(), tick), {0: (min(end, offset), end)})
         trends = trends_after(trends, snapshot.lags, at)
         look = Look(at, replace(snapshot, lag_trends=trends))
-        course = begin(look) if course is None else after(course, look)
-        verdict = diagnose(course)
+        observations = begin(look) if observations is None else after(observations, look)
+        verdict = diagnose(observations)
         assert verdict.is_healthy, (tick, named(verdict))
         told |= named(verdict)
     assert told == {("consumer-slow", Subject(group="billing"))}

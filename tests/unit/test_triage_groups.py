@@ -122,12 +122,12 @@ def test_a_topic_that_a_group_reads_no_more_is_not_its_trouble() -> None:
         }
         return with_rows(snapshot, rows, {("old", 0): (50, 900)})
 
-    course = watched(change, ticks=14, before=change(healthy(), 0))
-    verdict = diagnose(course)
+    observations = watched(change, ticks=14, before=change(healthy(), 0))
+    verdict = diagnose(observations)
     assert verdict.is_healthy
     (only,) = verdict.causes
     assert "has members, none of them for this" in only.claim.evidence[0].fact
-    assert not troubles(course.last).groups
+    assert not troubles(observations.last).groups
 
 
 def test_a_group_whose_members_partitions_are_unknown_is_read() -> None:

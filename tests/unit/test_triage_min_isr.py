@@ -19,11 +19,13 @@ from tests.unit.test_triage import START, TICK, TOPIC_CONFIG, config, healthy, w
 
 def written(until: int, tick: int) -> Facts:
     """The log of orders/3 grows at each tick until this one."""
-    course = ObservedLogs()
+    observations = ObservedLogs()
     for each in range(tick + 1):
         end = 100 + 7 * min(each, until)
-        course = look_at_logs(course, {("orders", 3): LogOffsets(0, end, end)}, (START + each * TICK).timestamp())
-    return Facts(course)
+        observations = look_at_logs(
+            observations, {("orders", 3): LogOffsets(0, end, end)}, (START + each * TICK).timestamp()
+        )
+    return Facts(observations)
 
 
 def wanting(snapshot: Snapshot, number: int, topics: Iterable[str] = ("orders",)) -> Snapshot:
@@ -48,8 +50,10 @@ def min_isr_of(verdict: Verdict) -> list[Claim]:
     ],
 )
 def test_it_is_critical_where_writes_are_seen_to_stop(until: int, severity: Severity) -> None:
-    course = watched(lambda s, t: wanting(s, 5) if t >= 4 else s, ticks=12, facts=lambda tick: written(until, tick))
-    (claim,) = min_isr_of(diagnose(course))
+    observations = watched(
+        lambda s, t: wanting(s, 5) if t >= 4 else s, ticks=12, facts=lambda tick: written(until, tick)
+    )
+    (claim,) = min_isr_of(diagnose(observations))
     assert claim.severity is severity
     assert any("no new record since" in each.fact for each in claim.evidence) is (severity is Severity.CRITICAL)
 
@@ -77,8 +81,8 @@ def test_a_min_isr_with_room_is_the_brokers_trouble_alone() -> None:
 
 
 def test_an_announced_restart_is_none() -> None:
-    course = watched(lambda s, _: without_broker(wanting(s, 3), [2]))
-    assert diagnose(course, [Subject(broker=2)]).is_healthy
+    observations = watched(lambda s, _: without_broker(wanting(s, 3), [2]))
+    assert diagnose(observations, [Subject(broker=2)]).is_healthy
 
 
 def test_one_replica_is_a_partition_without_a_leader() -> None:

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from console.model.cluster import Group, GroupLag, PartitionLag
 from console.model.snapshot import Snapshot, trends_after
-from console.triage.course import after, begin
 from console.triage.diagnosis import Verdict, diagnose
+from console.triage.observations import after, begin
 from console.triage.remembered import RememberedEach, remembered
 from console.triage.symptoms import Look
 from tests.unit.test_triage import START, TICK, fresh, healthy
@@ -58,15 +58,15 @@ LOOK = st.tuples(st.dictionaries(st.sampled_from(NAMES), STEP), st.sets(st.integ
 def _verdicts(*clusters: Sequence[tuple[dict[str, tuple[int, int, str]], set[int], bool]]) -> list[list[Verdict]]:
     """The verdicts of clusters that are looked at in turn, look by look."""
     bases = [_cluster() for _ in clusters]
-    courses = [begin(Look(START, base)) for base in bases]
+    observed = [begin(Look(START, base)) for base in bases]
     found: list[list[Verdict]] = [[] for _ in clusters]
     for tick in range(1, max(map(len, clusters)) + 1):
         at = START + tick * TICK
         for place, looks in enumerate(clusters):
             if tick <= len(looks):
                 bases[place] = _changed(bases[place], *looks[tick - 1], at - START)
-                courses[place] = after(courses[place], Look(at, fresh(bases[place], tick)))
-                found[place].append(diagnose(courses[place]))
+                observed[place] = after(observed[place], Look(at, fresh(bases[place], tick)))
+                found[place].append(diagnose(observed[place]))
     return found
 
 

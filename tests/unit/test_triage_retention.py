@@ -25,9 +25,9 @@ from console.model.observed_logs import LogOffsets
 from console.model.snapshot import Snapshot
 from console.present.triage import MUTED_FOR, cause_id, cause_rows
 from console.triage.cause import Severity
-from console.triage.course import Course, after, begin
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
+from console.triage.observations import Observations, after, begin
 from console.triage.past import _is_tighter
 from console.triage.symptoms import Look
 from tests.unit.test_triage import DAY_MS, START, TICK, _unclean, fresh, healthy, logs_at, watched
@@ -67,18 +67,18 @@ def configured(snapshot: Snapshot, own: Own) -> Snapshot:
     return replace(snapshot, configs=configs)
 
 
-def course_of(states: Mapping[int, Own], logs: Mapping[int, LogOffsets], ticks: int = 12) -> Course:
-    """The course of a cluster with the settings of the last of these ticks, and so the log of orders/0."""
+def observed(states: Mapping[int, Own], logs: Mapping[int, LogOffsets], ticks: int = 12) -> Observations:
+    """The observations of a cluster with the settings of the last of these ticks, and so the log of orders/0."""
 
     def look(tick: int) -> Look:
         own = states[max(at for at in states if at <= tick)]
         facts = Facts(logs_at(tick, {0: LogOffsets(0, 900, 900), **logs}))
         return Look(START + tick * TICK, configured(fresh(healthy(), tick), own), facts=facts)
 
-    course = begin(look(0))
+    observations = begin(look(0))
     for tick in range(1, ticks + 1):
-        course = after(course, look(tick))
-    return course
+        observations = after(observations, look(tick))
+    return observations
 
 
 def deletions(verdict: Verdict) -> list[tuple[str, Severity, list[str]]]:
@@ -113,7 +113,7 @@ CUT = {4: LogOffsets(700, 900, 900)}
     ],
 )
 def test_a_cut_counts_wherever_the_value_is_from(before: Own, then: Own, undone: str) -> None:
-    ((_, severity, staged),) = deletions(diagnose(course_of({0: before, 3: then}, CUT)))
+    ((_, severity, staged),) = deletions(diagnose(observed({0: before, 3: then}, CUT)))
     assert severity is Severity.HIGH
     assert staged == [undone]
 
@@ -128,12 +128,12 @@ def test_a_cut_counts_wherever_the_value_is_from(before: Own, then: Own, undone:
     ],
 )
 def test_what_does_not_reach_the_log_is_not_to_blame(then: Own) -> None:
-    assert deletions(diagnose(course_of({0: {}, 3: then}, CUT))) == []
+    assert deletions(diagnose(observed({0: {}, 3: then}, CUT))) == []
 
 
 def test_a_topics_own_value_shields_it() -> None:
     own = {ORDERS: {"retention.ms": str(DAY_MS)}}
-    assert deletions(diagnose(course_of({0: own, 3: {**own, CLUSTER_DEFAULT: {"log.retention.ms": "1"}}}, CUT))) == []
+    assert deletions(diagnose(observed({0: own, 3: {**own, CLUSTER_DEFAULT: {"log.retention.ms": "1"}}}, CUT))) == []
 
 
 def test_each_change_is_a_cause_and_what_was_put_back_is_past() -> None:
@@ -145,7 +145,7 @@ def test_each_change_is_a_cause_and_what_was_put_back_is_past() -> None:
         8: {CLUSTER_DEFAULT: {"log.retention.ms": "1000"}},
     }
     logs = {3: LogOffsets(100, 900, 900), 9: LogOffsets(900, 900, 900)}
-    first, second = deletions(diagnose(course_of(states, logs)))
+    first, second = deletions(diagnose(observed(states, logs)))
     assert (first[1:], second[1:]) == (
         (Severity.INFO, []),
         (Severity.HIGH, ["unset broker <default> log.retention.ms"]),
@@ -157,29 +157,29 @@ def test_the_same_change_twice_is_two_causes() -> None:
     cut: Own = {ORDERS: {"retention.ms": "60000"}}
     states: dict[int, Own] = {0: {}, 2: cut, 5: {}, 8: cut}
     logs = {3: LogOffsets(100, 900, 900), 9: LogOffsets(900, 900, 900)}
-    first, second = deletions(diagnose(course_of(states, logs)))
+    first, second = deletions(diagnose(observed(states, logs)))
     assert [first[1], second[1]] == [Severity.INFO, Severity.HIGH]
     assert first[0] != second[0]
 
 
 def test_one_change_of_many_topics_is_one_cause() -> None:
     """And names how many."""
-    course = course_of({0: {}, 3: {CLUSTER_DEFAULT: {"log.retention.ms": "1000"}}}, CUT)
-    (loss,) = course.past.losses
+    observations = observed({0: {}, 3: {CLUSTER_DEFAULT: {"log.retention.ms": "1000"}}}, CUT)
+    (loss,) = observations.past.losses
     more = tuple(loss._replace(jump=loss.jump._replace(topic=f"topic-{n}")) for n in range(4))
-    past = replace(course.past, losses=(loss, *more))
-    (named,) = [c for c in diagnose(replace(course, past=past)).causes if c.claim.cause == "records-deleted"]
+    past = replace(observations.past, losses=(loss, *more))
+    (named,) = [c for c in diagnose(replace(observations, past=past)).causes if c.claim.cause == "records-deleted"]
     assert named.claim.title.startswith("orders, topic-0, topic-1 and 2 more: 3,500 offsets")
 
 
 def test_a_mute_ends_with_the_next_loss() -> None:
     cut: Own = {ORDERS: {"retention.ms": "60000"}}
     logs = {3: LogOffsets(100, 900, 900)}
-    verdict = diagnose(course_of({0: {}, 2: cut}, logs))
+    verdict = diagnose(observed({0: {}, 2: cut}, logs))
     (row,) = cause_rows(verdict, {})
     muted = {cause_id(row.claim): verdict.at + MUTED_FOR}
     assert [each.muted is not None for each in cause_rows(verdict, muted)] == [True]
-    later = diagnose(course_of({0: {}, 2: cut}, {**logs, 14: LogOffsets(300, 900, 900)}, ticks=14))
+    later = diagnose(observed({0: {}, 2: cut}, {**logs, 14: LogOffsets(300, 900, 900)}, ticks=14))
     assert cause_id(later.causes[0].claim) == cause_id(row.claim)
     assert [each.muted for each in cause_rows(later, muted)] == [None]
     assert later.at - verdict.at < timedelta(minutes=1)
@@ -203,7 +203,7 @@ def test_of_changes_of_which_none_is_in_force_none_is_to_mend(settings: Iterable
         states[2 + 2 * place] = {CLUSTER_DEFAULT: {"log.retention.ms": lengths[each]}}
     states[2 + 2 * len(states)] = {}
     logs = {tick: LogOffsets(10 * tick, 900, 900) for tick in range(1, 24)}
-    for _, severity, staged in deletions(diagnose(course_of(states, logs, ticks=24))):
+    for _, severity, staged in deletions(diagnose(observed(states, logs, ticks=24))):
         assert (severity, staged) in ((Severity.INFO, []), (Severity.HIGH, []))
 
 
@@ -218,22 +218,24 @@ def test_what_was_read_of_other_resources_does_not_move_the_time_of_a_change() -
         known = replace(fresh(configs, tick), configs_at=minute, read_at=read_at)
         return Look(at, known, facts=Facts(logs_at(tick, {0: LogOffsets(0, 900, 900), **CUT})))
 
-    course = begin(look(0, base))
+    observations = begin(look(0, base))
     for tick in range(1, 9):
-        course = after(course, look(tick, cut if tick >= 6 else base))
-    ((_, severity, staged),) = deletions(diagnose(course))
+        observations = after(observations, look(tick, cut if tick >= 6 else base))
+    ((_, severity, staged),) = deletions(diagnose(observations))
     assert (severity, staged) == (Severity.HIGH, ["unset broker <default> log.retention.ms"])
 
 
 def test_a_mute_ends_with_the_next_unclean_election() -> None:
     """Of two of one partition there is one row, which is the last one's."""
-    course = watched(_unclean)
-    (led,) = course.past.unclean
-    (row,) = [each for each in cause_rows(diagnose(course), {}) if each.claim.cause == "unclean-election"]
+    observations = watched(_unclean)
+    (led,) = observations.past.unclean
+    (row,) = [each for each in cause_rows(diagnose(observations), {}) if each.claim.cause == "unclean-election"]
     muted = {cause_id(row.claim): led.at + TICK + MUTED_FOR}
-    assert [each.muted is not None for each in cause_rows(diagnose(course), muted) if each.claim == row.claim] == [True]
+    assert [
+        each.muted is not None for each in cause_rows(diagnose(observations), muted) if each.claim == row.claim
+    ] == [True]
     second = led._replace(leader=3, epoch=9, at=led.at + 2 * TICK)
-    later = diagnose(replace(course, past=replace(course.past, unclean=(led, second))))
+    later = diagnose(replace(observations, past=replace(observations.past, unclean=(led, second))))
     (again,) = [each for each in cause_rows(later, muted) if each.claim.cause == "unclean-election"]
     assert (again.muted, again.claim.times, again.claim.since) == (None, 2, second.at)
     assert cause_id(again.claim) == cause_id(row.claim)

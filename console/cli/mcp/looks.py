@@ -105,24 +105,24 @@ class Looks:
         from console.admin.errors import AdminError
         from console.answers.triage import verdict_data
         from console.session.triage_looks import Looker
-        from console.triage.course import after, begin
         from console.triage.diagnosis import diagnose
+        from console.triage.observations import after, begin
         from console.triage.symptoms import Subject
 
         began = time.monotonic()
         session = self.session()
         async with Looker(session) as looker:
-            course = begin(await looker.look(whole=seconds == 0))
+            observations = begin(await looker.look(whole=seconds == 0))
             self.pin(session.snapshot.cluster.cluster_id)
             while time.monotonic() - began < seconds:
                 await looker.rest()
                 try:
-                    course = after(course, await looker.look())
+                    observations = after(observations, await looker.look())
                 except AdminError:
                     # Brokers may answer again within the time.
                     if time.monotonic() - began >= seconds:
                         raise
-        verdict = await asyncio.to_thread(diagnose, course, [Subject(broker=number) for number in expected])
+        verdict = await asyncio.to_thread(diagnose, observations, [Subject(broker=number) for number in expected])
         return Answered(verdict_data(verdict))
 
     async def events(self, seconds: float) -> Answered:

@@ -12,7 +12,7 @@ from console.model.codes import AclResourceType
 from console.model.numbers import plural, time_of_day
 from console.plan.edits import AddAcl, RemoveAcl
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
-from console.triage.course import Course
+from console.triage.observations import Observations
 from console.triage.past import AclChange
 from console.triage.symptoms import (
     COMMIT_STANDS_STILL,
@@ -56,17 +56,17 @@ class _Change(NamedTuple):
 _WRITES, _READS = frozenset({"WRITE", "ALL"}), frozenset({"READ", "DESCRIBE", "ALL"})
 
 
-def _changed(course: Course) -> Iterator[Claim]:
-    now = course.last.at
-    recent = [each for each in course.past.access[-MOST:] if each.takes and each.at > now - BEFORE]
+def _changed(observations: Observations) -> Iterator[Claim]:
+    now = observations.last.at
+    recent = [each for each in observations.past.access[-MOST:] if each.takes and each.at > now - BEFORE]
     for change in _together(recent):
-        topics = _topics(course, change.acl)
+        topics = _topics(observations, change.acl)
         if change.takes(_WRITES) and (
-            quiet := [each for each in topics if _fell_silent(course, change.parts[0], each)]
+            quiet := [each for each in topics if _fell_silent(observations, change.parts[0], each)]
         ):
-            yield _claim(course, change, quiet, [])
-        elif change.takes(_READS) and (hit := list(_of_groups(course, change.parts[0], frozenset(topics)))):
-            yield _claim(course, change, sorted({each.subject.group or "" for each in hit}), hit)
+            yield _claim(observations, change, quiet, [])
+        elif change.takes(_READS) and (hit := list(_of_groups(observations, change.parts[0], frozenset(topics)))):
+            yield _claim(observations, change, sorted({each.subject.group or "" for each in hit}), hit)
 
 
 def _together(changes: Iterable[AclChange]) -> Iterator[_Change]:
@@ -77,17 +77,17 @@ def _together(changes: Iterable[AclChange]) -> Iterator[_Change]:
     return (_Change(tuple(some)) for some in found.values())
 
 
-def _topics(course: Course, acl: Acl) -> list[str]:
+def _topics(observations: Observations, acl: Acl) -> list[str]:
     if acl.resource_type != _TOPIC:
         return []
     pattern = pattern_of(acl)
-    return [name for name in course.last.snapshot.topics if covers(pattern, _TOPIC, name)]
+    return [name for name in observations.last.snapshot.topics if covers(pattern, _TOPIC, name)]
 
 
-def _fell_silent(course: Course, change: AclChange, topic: str) -> bool:
+def _fell_silent(observations: Observations, change: AclChange, topic: str) -> bool:
     """Return whether a topic was written to right until the change, and not since."""
-    logs = course.last.facts.logs
-    partitions = course.last.snapshot.topics[topic].partitions
+    logs = observations.last.facts.logs
+    partitions = observations.last.snapshot.topics[topic].partitions
     grew = [known.grew_at for each in partitions if (known := logs.logs.get((topic, each.number))) is not None]
     last = max((at for at in grew if at is not None), default=None)
     # Silence is compared with the last read of the logs, not with now: offsets are read less often than looks are
@@ -97,13 +97,13 @@ def _fell_silent(course: Course, change: AclChange, topic: str) -> bool:
     return change.after.timestamp() - WROTE <= last <= change.at.timestamp() + SETTLES
 
 
-def _of_groups(course: Course, change: AclChange, topics: frozenset[str]) -> Iterator[Symptom]:
+def _of_groups(observations: Observations, change: AclChange, topics: frozenset[str]) -> Iterator[Symptom]:
     """Yield the symptoms, begun since the change, of groups that it concerns or that read the topics it concerns."""
-    snapshot = course.last.snapshot
+    snapshot = observations.last.snapshot
     for name in _STOPS:
-        for symptom in course.of(name):
+        for symptom in observations.of(name):
             group = symptom.subject.group or ""
-            since = course.since(symptom)
+            since = observations.since(symptom)
             if since is None or since < change.after - timedelta(seconds=SETTLES):
                 continue
             if change.acl.resource_type == _GROUP:
@@ -117,9 +117,9 @@ def _of_groups(course: Course, change: AclChange, topics: frozenset[str]) -> Ite
                 yield symptom
 
 
-def _authors(course: Course, change: _Change) -> Iterator[Evidence]:
+def _authors(observations: Observations, change: _Change) -> Iterator[Evidence]:
     """Yield who made it, as far as this host's journal has it."""
-    known = course.last.facts.acl_authors
+    known = observations.last.facts.acl_authors
     verb = "added" if change.parts[0].added else "removed"
     for author in dict.fromkeys(known.get((each.acl, each.added)) for each in change.parts):
         if author is not None:
@@ -127,7 +127,7 @@ def _authors(course: Course, change: _Change) -> Iterator[Evidence]:
             yield Evidence(text, "this host's journal")
 
 
-def _claim(course: Course, change: _Change, what: list[str], hit: list[Symptom]) -> Claim:
+def _claim(observations: Observations, change: _Change, what: list[str], hit: list[Symptom]) -> Claim:
     acl, first = change.acl, change.parts[0]
     is_topic = not hit
     several = len(change.parts) > 1
@@ -154,7 +154,7 @@ def _claim(course: Course, change: _Change, what: list[str], hit: list[Symptom])
                 f"{text} {word} between {time_of_day(first.after)} and {time_of_day(first.at)}",
                 "DescribeAcls, two looks",
             ),
-            *_authors(course, change),
+            *_authors(observations, change),
             Evidence(stops, "ListOffsets" if is_topic else "OffsetFetch, ListOffsets"),
             *(
                 (Evidence("it is the first ACL on it: before, everyone had access", "DescribeAcls"),)

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from console.model.failure import WRONG_BROKER
 from console.model.nodes import address_of, shared_addresses
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity
-from console.triage.course import Course
+from console.triage.observations import Observations
 from console.triage.symptoms import Subject
 
 _NEXT = (Next("correct advertised.listeners of the broker that is not there: clients can't reach what it leads"),)
 
 
-def _shared(course: Course) -> Iterator[Claim]:
-    for address, brokers in shared_addresses(course.last.snapshot.cluster.brokers).items():
+def _shared(observations: Observations) -> Iterator[Claim]:
+    for address, brokers in shared_addresses(observations.last.snapshot.cluster.brokers).items():
         named = ", ".join(map(str, brokers))
         yield _claim(
             brokers[-1],
@@ -24,8 +24,8 @@ def _shared(course: Course) -> Iterator[Claim]:
         )
 
 
-def _of_another(course: Course) -> Iterator[Claim]:
-    snapshot = course.last.snapshot
+def _of_another(observations: Observations) -> Iterator[Claim]:
+    snapshot = observations.last.snapshot
     shared = {each for brokers in shared_addresses(snapshot.cluster.brokers).values() for each in brokers}
     places = {f"broker {each.id}": each for each in snapshot.cluster.brokers}
     for failed in snapshot.failures:
@@ -54,4 +54,4 @@ def _claim(broker: int, address: str, title: str, evidence: Evidence) -> Claim:
     )
 
 
-CAUSES = (CauseRule("address-of-another", lambda course: (*_shared(course), *_of_another(course))),)
+CAUSES = (CauseRule("address-of-another", lambda observations: (*_shared(observations), *_of_another(observations))),)

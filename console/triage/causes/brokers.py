@@ -14,7 +14,7 @@ from console.model.numbers import time_of_day
 from console.model.observers import not_in_sync
 from console.model.transactions import minutes
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, of
-from console.triage.course import Course, Spell
+from console.triage.observations import Observations, Spell
 from console.triage.remembered import remembered
 from console.triage.symptoms import (
     BROKER_GONE,
@@ -43,7 +43,7 @@ CATCHES_UP = timedelta(minutes=5)
 FENCED_AFTER = 30.0
 """Seconds without a heartbeat after which a broker is fenced for certain: three times broker.session.timeout.ms."""
 FLAPS = 3
-"""Times that a broker has to go away within the course until that is more than a restart."""
+"""Times that a broker has to go away within the observations until that is more than a restart."""
 
 _OF_REPLICAS = frozenset({UNDER_REPLICATED, UNDER_MIN_ISR, LEADERLESS})
 _OF_BROKERS = frozenset({BROKER_GONE, BROKER_SILENT, NOT_PREFERRED, REBALANCING, VIEWS_DISAGREE, VOTER_BEHIND})
@@ -57,8 +57,8 @@ def _follows(*brokers: int, alone: bool = False) -> tuple[Prediction, ...]:
     return Prediction(_OF_REPLICAS, brokers=these, only=alone), Prediction(_OF_BROKERS, brokers=these)
 
 
-def _led(course: Course, broker: int) -> str:
-    leads, holds = _shares(course.last.snapshot.topics)
+def _led(observations: Observations, broker: int) -> str:
+    leads, holds = _shares(observations.last.snapshot.topics)
     return f"leads {leads[broker]:,} of the {holds[broker]:,} partitions that it has a replica of"
 
 
@@ -69,15 +69,15 @@ def _shares(topics: Mapping[str, Topic]) -> tuple[Counter[int], Counter[int]]:
     return Counter(each.leader for each in partitions), Counter(b for each in partitions for b in each.replicas)
 
 
-def _away(course: Course) -> frozenset[int]:
-    return gone(course.last.snapshot)
+def _away(observations: Observations) -> frozenset[int]:
+    return gone(observations.last.snapshot)
 
 
-def _is_spare(course: Course, broker: int) -> bool:
+def _is_spare(observations: Observations, broker: int) -> bool:
     """Return whether a broker has no replica of any topic, and no vote in the quorum. One that is taken out is shut
     down and, until it is unregistered, fenced. Of a cluster that is seen in part it is not known: brokers leave out
     topics that a principal may not describe without a word, and their log directories have them."""
-    snapshot = course.last.snapshot
+    snapshot = observations.last.snapshot
     unread = any(each.part in ("topics", "quorum") for each in snapshot.failures)
     if unread or not snapshot.topics or snapshot.quorum is None:
         return False
@@ -88,19 +88,19 @@ def _is_spare(course: Course, broker: int) -> bool:
     return broker not in with_replicas(snapshot.topics) and broker not in {each.id for each in snapshot.quorum.voters}
 
 
-def _severity(course: Course, *brokers: int) -> Severity:
+def _severity(observations: Observations, *brokers: int) -> Severity:
     """Return how bad it is that brokers are away, or do not answer."""
-    return Severity.INFO if all(_is_spare(course, broker) for broker in brokers) else Severity.CRITICAL
+    return Severity.INFO if all(_is_spare(observations, broker) for broker in brokers) else Severity.CRITICAL
 
 
-def _racks(course: Course) -> dict[str, frozenset[int]]:
+def _racks(observations: Observations) -> dict[str, frozenset[int]]:
     """Return the racks of which all brokers are away while other racks have brokers; at least two brokers in each, that
     were seen there.
     """
-    away = _away(course)
-    known = away.union(broker.id for broker in course.last.snapshot.cluster.brokers)
+    away = _away(observations)
+    known = away.union(broker.id for broker in observations.last.snapshot.cluster.brokers)
     members: dict[str, set[int]] = {}
-    for broker, rack in course.racks.items():
+    for broker, rack in observations.racks.items():
         if broker in known:
             members.setdefault(rack, set()).add(broker)
     down = {rack: frozenset(ids) for rack, ids in members.items() if len(ids) > 1 and ids <= away}
@@ -108,16 +108,16 @@ def _racks(course: Course) -> dict[str, frozenset[int]]:
     return down if len(down) < len(members) else {}
 
 
-def _rack_down(course: Course) -> Iterator[Claim]:
-    for rack, brokers in _racks(course).items():
+def _rack_down(observations: Observations) -> Iterator[Claim]:
+    for rack, brokers in _racks(observations).items():
         ids = ", ".join(map(str, sorted(brokers)))
         yield Claim(
             cause="rack-down",
             subject=Subject(rack=rack),
-            severity=_severity(course, *brokers),
+            severity=_severity(observations, *brokers),
             certainty=Certainty.CERTAIN,
             title=f"all brokers of rack {rack} are down",
-            since=course.since(Symptom(BROKER_GONE, Subject(broker=min(brokers)))),
+            since=observations.since(Symptom(BROKER_GONE, Subject(broker=min(brokers)))),
             evidence=(
                 Evidence(f"brokers {ids} are fenced, all of rack {rack}; other racks answer", "DescribeCluster"),
             ),
@@ -126,34 +126,38 @@ def _rack_down(course: Course) -> Iterator[Claim]:
         )
 
 
-def _down(course: Course) -> Iterator[Claim]:
+def _down(observations: Observations) -> Iterator[Claim]:
     """Yield brokers that are fenced, and those whose hosts refuse connections: a process that ended is fenced only when
     its session times out.
     """
-    away = _away(course)
-    for broker in sorted(away | _refusing(course)):
+    away = _away(observations)
+    for broker in sorted(away | _refusing(observations)):
         subject = Subject(broker=broker)
         # That is `_flapping`'s: one broker is one cause.
-        if course.times((BROKER_GONE, subject)) >= FLAPS:
+        if observations.times((BROKER_GONE, subject)) >= FLAPS:
             continue
-        refuses = broker in course.last.refusing
-        is_spare = _is_spare(course, broker)
+        refuses = broker in observations.last.refusing
+        is_spare = _is_spare(observations, broker)
         yield Claim(
             cause="broker-down",
             subject=subject,
-            severity=_severity(course, broker),
+            severity=_severity(observations, broker),
             certainty=Certainty.CERTAIN if broker in away else Certainty.LIKELY,
             title=f"broker {broker} is down" + (", and has no replicas" if is_spare else ""),
-            since=_since_away(course, subject),
-            times=max(1, course.times((BROKER_GONE, subject))),
+            since=_since_away(observations, subject),
+            times=max(1, observations.times((BROKER_GONE, subject))),
             evidence=(
-                *((Evidence(_absence(course, broker), "DescribeCluster"),) if broker in away else ()),
-                *((Evidence(f"{_host(course, broker)} refuses connections", "a new connection"),) if refuses else ()),
-                *_controller_too(course, broker),
+                *((Evidence(_absence(observations, broker), "DescribeCluster"),) if broker in away else ()),
+                *(
+                    (Evidence(f"{_host(observations, broker)} refuses connections", "a new connection"),)
+                    if refuses
+                    else ()
+                ),
+                *_controller_too(observations, broker),
             ),
             predicted=_follows(broker),
             next=(
-                Next(f"look at {_address(course, broker)}: its process, host, disk, network"),
+                Next(f"look at {_address(observations, broker)}: its process, host, disk, network"),
                 Next("if it was taken out, for good: unregister it", f"unregister broker {broker}")
                 if is_spare
                 else Next(
@@ -164,50 +168,51 @@ def _down(course: Course) -> Iterator[Claim]:
         )
 
 
-def _refusing(course: Course) -> frozenset[int]:
+def _refusing(observations: Observations) -> frozenset[int]:
     """Return the brokers whose hosts refuse connections, for no longer than until they must have been fenced: one that
     stays in the cluster is up, and only unreachable from here.
     """
     return frozenset(
         broker
-        for broker in course.last.refusing
-        if (symptom := course.seen.get((BROKER_SILENT, Subject(broker=broker)))) is not None
+        for broker in observations.last.refusing
+        if (symptom := observations.seen.get((BROKER_SILENT, Subject(broker=broker)))) is not None
         and (
-            (NO_QUORUM_LEADER, CLUSTER) in course.seen  # no controller can fence it
-            or (course.last.at - (course.since(symptom) or course.began)).total_seconds() < FENCED_AFTER
+            (NO_QUORUM_LEADER, CLUSTER) in observations.seen  # no controller can fence it
+            or (observations.last.at - (observations.since(symptom) or observations.began)).total_seconds()
+            < FENCED_AFTER
         )
     )
 
 
-def _since_away(course: Course, subject: Subject) -> datetime | None:
+def _since_away(observations: Observations, subject: Subject) -> datetime | None:
     """Return when a broker went away: it stops answering before it is fenced. None if it was away at the first look."""
-    fenced, silent = (course.spells.get((name, subject), ())[-1:] for name in (BROKER_GONE, BROKER_SILENT))
+    fenced, silent = (observations.spells.get((name, subject), ())[-1:] for name in (BROKER_GONE, BROKER_SILENT))
     fenced = tuple(each for each in fenced if each.ended is None)
     until = {None, *(each.began for each in fenced)}
     began = min(each.began for each in (*fenced, *(each for each in silent if each.ended in until)))
-    return began if began > course.began else None
+    return began if began > observations.began else None
 
 
-def _absence(course: Course, broker: int) -> str:
-    known = any(each.id == broker for each in course.last.snapshot.cluster.brokers)
+def _absence(observations: Observations, broker: int) -> str:
+    known = any(each.id == broker for each in observations.last.snapshot.cluster.brokers)
     return f"broker {broker} is fenced" if known else f"broker {broker} has replicas and is not in the cluster's list"
 
 
-def _host(course: Course, broker: int) -> str:
-    found = next((each for each in course.last.snapshot.cluster.brokers if each.id == broker), None)
+def _host(observations: Observations, broker: int) -> str:
+    found = next((each for each in observations.last.snapshot.cluster.brokers if each.id == broker), None)
     return f"{found.host}:{found.port}" if found is not None else f"broker {broker}"
 
 
-def _address(course: Course, broker: int) -> str:
-    found = next((each for each in course.last.snapshot.cluster.brokers if each.id == broker), None)
+def _address(observations: Observations, broker: int) -> str:
+    found = next((each for each in observations.last.snapshot.cluster.brokers if each.id == broker), None)
     if found is None:
         return f"broker {broker}"
     return f"{found.host}:{found.port}" + (f" in rack {found.rack}" if found.rack else "")
 
 
-def _controller_too(course: Course, broker: int) -> Iterator[Evidence]:
+def _controller_too(observations: Observations, broker: int) -> Iterator[Evidence]:
     """Yield that the node of a broker is a controller as well, and which controller leads."""
-    quorum = course.last.snapshot.quorum
+    quorum = observations.last.snapshot.quorum
     if quorum is None or broker not in {voter.id for voter in quorum.voters}:
         return
     leads = f"controller {quorum.leader_id} leads" if quorum.leader_id >= 0 else "none leads"
@@ -215,28 +220,28 @@ def _controller_too(course: Course, broker: int) -> Iterator[Evidence]:
     yield Evidence(f"node {broker} is a controller, too: {text}", "DescribeQuorum")
 
 
-def _flapping(course: Course) -> Iterator[Claim]:
-    for (name, subject), spells in course.spells.items():
+def _flapping(observations: Observations) -> Iterator[Claim]:
+    for (name, subject), spells in observations.spells.items():
         broker = subject.broker
         if name != BROKER_GONE or broker is None or len(spells) < FLAPS:
             continue
         # Leaders are elected only once it stays: each election moves clients, and the next absence moves them back.
-        still = (name, subject) in course.seen
+        still = (name, subject) in observations.seen
         yield Claim(
             cause="broker-flapping",
             subject=subject,
-            severity=_severity(course, broker),
+            severity=_severity(observations, broker),
             certainty=Certainty.CERTAIN,
             title=f"broker {broker} goes down and up",
             since=spells[0].began,
             times=len(spells),
             evidence=(
                 Evidence(_rhythm(spells), "DescribeCluster"),
-                Evidence(_led(course, broker), "Metadata"),
+                Evidence(_led(observations, broker), "Metadata"),
             ),
             predicted=_follows(broker),
             next=(
-                Next(f"look at {_address(course, broker)}: session timeouts, garbage collection, disk, network"),
+                Next(f"look at {_address(observations, broker)}: session timeouts, garbage collection, disk, network"),
                 *(
                     ()
                     if still
@@ -257,52 +262,56 @@ def _rhythm(spells: tuple[Spell, ...]) -> str:
     return f"{text}; last {time_of_day(last.began)}{up}"
 
 
-def _unresponsive(course: Course) -> Iterator[Claim]:
-    for symptom in course.of(BROKER_SILENT):
+def _unresponsive(observations: Observations) -> Iterator[Claim]:
+    for symptom in observations.of(BROKER_SILENT):
         broker = symptom.subject.broker
-        if broker is None or broker in _refusing(course):
+        if broker is None or broker in _refusing(observations):
             continue
-        how = "refuses connections" if broker in course.last.refusing else "did not answer ApiVersions in time"
+        how = "refuses connections" if broker in observations.last.refusing else "did not answer ApiVersions in time"
         # Silence alone may be the network between here and there; followers that fall behind too are seen by the
         # cluster.
-        fits = any(each.brokers == (broker,) for each in course.of(UNDER_REPLICATED))
+        fits = any(each.brokers == (broker,) for each in observations.of(UNDER_REPLICATED))
         yield Claim(
             cause="broker-unresponsive",
             subject=symptom.subject,
-            severity=_severity(course, broker),
+            severity=_severity(observations, broker),
             certainty=Certainty.LIKELY if fits else Certainty.POSSIBLE,
             title=f"broker {broker} does not answer",
-            since=course.since(symptom),
-            times=course.times((symptom.name, symptom.subject)),
+            since=observations.since(symptom),
+            times=observations.times((symptom.name, symptom.subject)),
             evidence=(
                 Evidence(f"broker {broker} is registered, and {how}", "ApiVersions"),
-                *_controller_too(course, broker),
+                *_controller_too(observations, broker),
             ),
             predicted=_follows(broker),
-            next=(Next(f"look at {_address(course, broker)}: a stopped process, garbage collection, a hanging disk"),),
+            next=(
+                Next(
+                    f"look at {_address(observations, broker)}: a stopped process, garbage collection, a hanging disk"
+                ),
+            ),
         )
 
 
-def _replication(course: Course) -> Iterator[Claim]:
+def _replication(observations: Observations) -> Iterator[Claim]:
     """Yield followers that are up and answer, and whose replicas are the only ones that are not in sync."""
-    snapshot = course.last.snapshot
+    snapshot = observations.last.snapshot
     added = frozenset((each.topic, each.partition, b) for each in snapshot.reassignments for b in each.adding)
-    pairs = _behind_alone(snapshot.topics, _away(course) | course.last.silent, added)
+    pairs = _behind_alone(snapshot.topics, _away(observations) | observations.last.silent, added)
     for broker, (partitions, topics) in sorted(pairs.items()):
         leaders = sorted({partition.leader for partition in partitions})
         names = sorted(topics)
         from_ = ", ".join(map(str, leaders))
         shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        first = next((s for s in course.of(UNDER_REPLICATED) if s.brokers == (broker,)), None)
-        back = _back_since(course, broker)
+        first = next((s for s in observations.of(UNDER_REPLICATED) if s.brokers == (broker,)), None)
+        back = _back_since(observations, broker)
         yield Claim(
             cause="replication-broken",
             subject=Subject(broker=broker),
             severity=Severity.HIGH,
             certainty=Certainty.LIKELY if back is None else Certainty.POSSIBLE,
             title=f"broker {broker} is out of the ISR of {len(partitions):,} partitions",
-            since=course.since(first) if first is not None else None,
-            times=_times_out(course, topics),
+            since=observations.since(first) if first is not None else None,
+            times=_times_out(observations, topics),
             evidence=(
                 Evidence(f"broker {broker} answers, and is missing in the ISR of {shown}", "Metadata"),
                 Evidence(f"led by {from_}, which answer too", "Metadata"),
@@ -313,7 +322,9 @@ def _replication(course: Course) -> Iterator[Claim]:
                 ),
             ),
             predicted=_follows(broker, alone=True),
-            next=(Next(f"look at the network from {_address(course, broker)} to brokers {from_}, and at its disk"),),
+            next=(
+                Next(f"look at the network from {_address(observations, broker)} to brokers {from_}, and at its disk"),
+            ),
         )
 
 
@@ -363,10 +374,12 @@ def _lonely(topics: Mapping[str, Topic], away: frozenset[int]) -> dict[int, list
     }
 
 
-def _unfollowed(course: Course) -> Iterator[Claim]:
+def _unfollowed(observations: Observations) -> Iterator[Claim]:
     """Yield leaders without fetching followers: the listener for other brokers, the network, or a disk that hangs."""
-    for broker, places in sorted(_lonely(course.last.snapshot.topics, _away(course) | course.last.silent).items()):
-        firsts = [course.since(Symptom(UNDER_REPLICATED, each)) for each in places]
+    for broker, places in sorted(
+        _lonely(observations.last.snapshot.topics, _away(observations) | observations.last.silent).items()
+    ):
+        firsts = [observations.since(Symptom(UNDER_REPLICATED, each)) for each in places]
         known = [each for each in firsts if each is not None]
         yield Claim(
             cause="replication-broken",
@@ -375,7 +388,7 @@ def _unfollowed(course: Course) -> Iterator[Claim]:
             certainty=Certainty.LIKELY,
             title=f"no replica follows broker {broker}: it is alone in the ISR of {len(places):,} partitions",
             since=min(known) if len(known) == len(firsts) else None,
-            times=_times_out(course, {each.topic for each in places if each.topic is not None}),
+            times=_times_out(observations, {each.topic for each in places if each.topic is not None}),
             evidence=(
                 Evidence(
                     f"broker {broker} is alone in the ISR of {len(places):,} partitions that it leads", "Metadata"
@@ -387,35 +400,36 @@ def _unfollowed(course: Course) -> Iterator[Claim]:
             ),
             next=(
                 Next(
-                    f"look at {_address(course, broker)}: its listener for other brokers, the network to it, its disk"
+                    f"look at {_address(observations, broker)}: its listener for other brokers, the network to it, "
+                    "its disk"
                 ),
             ),
         )
 
 
-def _back_since(course: Course, broker: int) -> datetime | None:
+def _back_since(observations: Observations, broker: int) -> datetime | None:
     """Return when a broker came back, if that is not long ago: until then its replicas are behind for a good reason."""
-    spells = [course.spells.get((name, Subject(broker=broker)), ()) for name in (BROKER_GONE, BROKER_SILENT)]
+    spells = [observations.spells.get((name, Subject(broker=broker)), ()) for name in (BROKER_GONE, BROKER_SILENT)]
     ended = [mine[-1].ended for mine in spells if mine]
     last = max((each for each in ended if each is not None), default=None)
-    return last if last is not None and last > course.last.at - CATCHES_UP else None
+    return last if last is not None and last > observations.last.at - CATCHES_UP else None
 
 
-def _times_out(course: Course, topics: set[str]) -> int:
+def _times_out(observations: Observations, topics: set[str]) -> int:
     """Return how often a replica of these topics left an ISR: of the partition where that was most often."""
     return max(
         (
             len(spells)
-            for (name, subject), spells in course.spells.items()
+            for (name, subject), spells in observations.spells.items()
             if name == UNDER_REPLICATED and subject.topic in topics
         ),
         default=0,
     )
 
 
-def _skew(course: Course) -> Iterator[Claim]:
-    away = _away(course) | course.last.silent
-    for symptom in course.of(NOT_PREFERRED):
+def _skew(observations: Observations) -> Iterator[Claim]:
+    away = _away(observations) | observations.last.silent
+    for symptom in observations.of(NOT_PREFERRED):
         broker = symptom.subject.broker
         # An election can't bring leaders to a broker that is away: what is wrong with it is another cause.
         if broker is None or broker in away:
@@ -426,19 +440,19 @@ def _skew(course: Course) -> Iterator[Claim]:
             severity=Severity.WARNING,
             certainty=Certainty.CERTAIN,
             title=f"broker {broker} does not lead {symptom.count:,} partitions that prefer it",
-            since=course.since(symptom),
-            evidence=(Evidence(_led(course, broker), "Metadata"),),
+            since=observations.since(symptom),
+            evidence=(Evidence(_led(observations, broker), "Metadata"),),
             predicted=of(NOT_PREFERRED, subject=symptom.subject),
             next=(Next("elect preferred leaders", f"elect preferred broker {broker}"),),
         )
 
 
-def _metadata_behind(course: Course) -> Iterator[Claim]:
+def _metadata_behind(observations: Observations) -> Iterator[Claim]:
     """Yield brokers that answer with the previous leaders, long after another broker answered with newer ones."""
-    look = course.last
+    look = observations.last
     for broker, late in look.facts.views.behind(LATE_SECONDS).items():
         subject = Subject(broker=broker)
-        symptom = course.seen.get((VIEWS_DISAGREE, subject))
+        symptom = observations.seen.get((VIEWS_DISAGREE, subject))
         if symptom is None:
             continue
         worst = min(late, key=lambda each: each.since)
@@ -453,7 +467,7 @@ def _metadata_behind(course: Course) -> Iterator[Claim]:
             severity=Severity.HIGH,
             certainty=Certainty.CERTAIN,
             title=f"broker {broker} does not know what the cluster decided",
-            since=course.since(symptom),
+            since=observations.since(symptom),
             evidence=(
                 Evidence(
                     f"it has answered for {lasts:.0f} s: {place} is {shown}, while others know epoch {worst.known}"
@@ -463,13 +477,15 @@ def _metadata_behind(course: Course) -> Iterator[Claim]:
                 *((Evidence(f"its metadata log is {lag:,} records behind", "DescribeQuorum"),) if lag else ()),
             ),
             predicted=of(VIEWS_DISAGREE, subject=subject),
-            next=(Next(f"look at {_address(course, broker)}: its way to the active controller, its log for errors"),),
+            next=(
+                Next(f"look at {_address(observations, broker)}: its way to the active controller, its log for errors"),
+            ),
         )
 
 
-def _certificates(course: Course) -> Iterator[Claim]:
-    now = cluster_time(course.last)
-    for each in course.last.facts.certificates:
+def _certificates(observations: Observations) -> Iterator[Claim]:
+    now = cluster_time(observations.last)
+    for each in observations.last.facts.certificates:
         if not each.ends_soon(now):
             continue
         broker, address = each.listener.broker, each.listener.address
@@ -487,7 +503,7 @@ def _certificates(course: Course) -> Iterator[Claim]:
             certainty=Certainty.CERTAIN,
             title=f"broker {broker}: the certificate of its listener{name} "
             + (f"ended at {each.ends:%Y-%m-%d %H:%M} UTC" if ended else f"ends in {days}"),
-            since=each.ends if ended else course.since(Symptom(CERTIFICATE_ENDS, subject)),
+            since=each.ends if ended else observations.since(Symptom(CERTIFICATE_ENDS, subject)),
             evidence=(
                 Evidence(
                     f"{address} shows {each.subject}, of {each.issuer}, until {each.ends:%Y-%m-%d %H:%M} UTC",
@@ -504,8 +520,8 @@ def _certificates(course: Course) -> Iterator[Claim]:
         )
 
 
-def _rack_is_up(course: Course) -> str:
-    return "" if _racks(course) or not _away(course) else "brokers of every rack answer"
+def _rack_is_up(observations: Observations) -> str:
+    return "" if _racks(observations) or not _away(observations) else "brokers of every rack answer"
 
 
 CAUSES = (
@@ -513,7 +529,7 @@ CAUSES = (
     CauseRule("broker-flapping", _flapping),
     CauseRule("broker-down", _down, lambda c: "" if _away(c) | c.last.refusing else "no broker is fenced or missing"),
     CauseRule("broker-unresponsive", _unresponsive, lambda c: "" if c.last.silent else "every broker answers in time"),
-    CauseRule("replication-broken", lambda course: (*_unfollowed(course), *_replication(course))),
+    CauseRule("replication-broken", lambda observations: (*_unfollowed(observations), *_replication(observations))),
     CauseRule("leader-skew", _skew),
     CauseRule("metadata-behind", _metadata_behind),
     CauseRule("certificate-expiring", _certificates),

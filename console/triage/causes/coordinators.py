@@ -11,8 +11,8 @@ from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.numbers import long_number, plural
 from console.model.snapshot import Snapshot
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
-from console.triage.course import Course
 from console.triage.folding import FEW
+from console.triage.observations import Observations
 from console.triage.symptoms import (
     COORDINATOR_LEADERLESS,
     REBALANCING,
@@ -23,20 +23,20 @@ from console.triage.symptoms import (
 )
 
 
-def _coordinators(course: Course) -> Iterator[Claim]:
+def _coordinators(observations: Observations) -> Iterator[Claim]:
     """Yield what no broker's absence alone explains: groups and transactions stand still, also those of other
     brokers.
     """
     by_topic: dict[str, list[Symptom]] = {}
-    for symptom in course.of(COORDINATOR_LEADERLESS):
+    for symptom in observations.of(COORDINATOR_LEADERLESS):
         if symptom.subject.topic is not None:
             by_topic.setdefault(symptom.subject.topic, []).append(symptom)
-    yield from _not_made(course)
+    yield from _not_made(observations)
     for topic, some in by_topic.items():
         if len(some) <= FEW:
-            yield from (_coordinator(course, [symptom], symptom.subject) for symptom in some)
+            yield from (_coordinator(observations, [symptom], symptom.subject) for symptom in some)
         else:
-            yield _coordinator(course, some, Subject(topic=topic))
+            yield _coordinator(observations, some, Subject(topic=topic))
 
 
 class _StateTopic(NamedTuple):
@@ -72,11 +72,11 @@ _STATE_TOPICS = (
 )
 
 
-def _not_made(course: Course) -> Iterator[Claim]:
+def _not_made(observations: Observations) -> Iterator[Claim]:
     """Yield topics of coordinators that do not exist, and that can't be created: brokers create them with the
     configured number of replicas, or not at all.
     """
-    look = course.last
+    look = observations.last
     snapshot = look.snapshot
     if not {"topics", "log_dirs", "configs"} <= snapshot.read_at.keys():
         return
@@ -122,10 +122,10 @@ def _whole(configs: ConfigSet | None, key: str) -> int | None:
     return long_number(entry.value) if entry is not None else None
 
 
-def _coordinator(course: Course, some: list[Symptom], subject: Subject) -> Claim:
+def _coordinator(observations: Observations, some: list[Symptom], subject: Subject) -> Claim:
     place = f"{subject.topic}/{subject.partition}" if subject.partition is not None else subject.topic
     what = f"{place} has no leader" if len(some) == 1 else f"{len(some)} partitions of {place} have no leader"
-    began = [course.since(symptom) for symptom in some]
+    began = [observations.since(symptom) for symptom in some]
     known = [each for each in began if each is not None]
     replicas = sorted({broker for symptom in some for broker in symptom.brokers})
     return Claim(

@@ -10,8 +10,8 @@ from console.model.lag_trend import STUCK_ALONE, LagTrend, Place
 from console.model.numbers import plural
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
-from console.triage.course import Course
 from console.triage.folding import FEW, one_of
+from console.triage.observations import Observations
 from console.triage.readers import Leftovers, is_beyond, leftovers, sorted_readings
 from console.triage.remembered import RememberedEach
 from console.triage.symptoms import (
@@ -51,10 +51,10 @@ def _lag(trend: LagTrend) -> Evidence:
     )
 
 
-def _ago(course: Course, trend: LagTrend, seconds: float) -> datetime | None:
+def _ago(observations: Observations, trend: LagTrend, seconds: float) -> datetime | None:
     """Return when something began that has lasted for so many seconds; None if that was before the first look."""
     at = datetime.fromtimestamp(trend.last.at - seconds, UTC)
-    return at if at > course.began else None
+    return at if at > observations.began else None
 
 
 def _moving(trend: LagTrend) -> list[Place]:
@@ -69,8 +69,8 @@ def _rests(trend: LagTrend) -> bool:
     return all(at is None or now - at >= max(RESTS, 2 * pause) for at, pause in moved)
 
 
-def _stopped(course: Course) -> Iterator[Claim]:
-    for group, _, _, trend in sorted_readings(readings(course.last.snapshot)).vacant:
+def _stopped(observations: Observations) -> Iterator[Claim]:
+    for group, _, _, trend in sorted_readings(readings(observations.last.snapshot)).vacant:
         # A simple consumer commits without being a member, so that a group without members may be at work.
         if trend is None or not grows(trend) or not _rests(trend):
             continue
@@ -80,7 +80,7 @@ def _stopped(course: Course) -> Iterator[Claim]:
             severity=Severity.HIGH,
             certainty=Certainty.CERTAIN,
             title=f"group {group.name} has no member, and records wait",
-            since=course.since(Symptom(LAG_GROWS, Subject(group=group.name))),
+            since=observations.since(Symptom(LAG_GROWS, Subject(group=group.name))),
             evidence=(Evidence(f"the group is {group.state}", "ListGroups"), _lag(trend)),
             predicted=of(LAG_GROWS, COMMIT_STANDS_STILL, group=group.name),
             next=(Next("start its consumers"),),
@@ -89,27 +89,29 @@ def _stopped(course: Course) -> Iterator[Claim]:
         )
 
 
-def _stuck(course: Course) -> Iterator[Claim]:
+def _stuck(observations: Observations) -> Iterator[Claim]:
     """Yield partitions whose commit stands still while records arrive, and a member reads them or others."""
-    for group, _, _, trend in sorted_readings(readings(course.last.snapshot)).stuck:
-        if trend is None or _rebalances(course, group.name):
+    for group, _, _, trend in sorted_readings(readings(observations.last.snapshot)).stuck:
+        if trend is None or _rebalances(observations, group.name):
             continue
         rows = {(each.topic, each.partition): each for each in trend.last.lag.partitions}
         # Who stands at the last stable offset waits for a transaction.
-        stuck = [place for place in trend.stuck if not is_held(rows[place], course.last.facts)]
+        stuck = [place for place in trend.stuck if not is_held(rows[place], observations.last.facts)]
         if not stuck:
             continue
         beside = any(place not in trend.stuck for place in _moving(trend))
         # Several that stand still at once are less a matter of a record than of the consumers or the coordinator.
         one = beside or len(stuck) == 1
-        claims = [_stuck_at(course, group, trend, rows[place], beside=beside, one=one) for place in stuck]
+        claims = [_stuck_at(observations, group, trend, rows[place], beside=beside, one=one) for place in stuck]
         yield from claims if one else (one_of(claims),)
 
 
-def _stuck_at(course: Course, group: Group, trend: LagTrend, row: PartitionLag, *, beside: bool, one: bool) -> Claim:
+def _stuck_at(
+    observations: Observations, group: Group, trend: LagTrend, row: PartitionLag, *, beside: bool, one: bool
+) -> Claim:
     topic, partition = row.topic, row.partition
     subject = Subject(group=group.name, topic=topic, partition=partition)
-    limit = limit_of_reading(course, group, topic, partition)  # who is throttled stands still too
+    limit = limit_of_reading(observations, group, topic, partition)  # who is throttled stands still too
     still = trend.partitions[topic, partition].still
     other = "other partitions of the group move" if beside else f"member {row.member} has it"
     if not one:
@@ -120,7 +122,7 @@ def _stuck_at(course: Course, group: Group, trend: LagTrend, row: PartitionLag, 
         severity=Severity.HIGH,
         certainty=Certainty.LIKELY if limit is None and one else Certainty.POSSIBLE,
         title=f"group {group.name} stands still on {topic}/{partition} at offset {row.committed:,}",
-        since=_ago(course, trend, still),
+        since=_ago(observations, trend, still),
         evidence=(
             Evidence(
                 f"committed {row.committed:,} for {still:.0f} s, the end is {row.end:,}", "OffsetFetch, ListOffsets"
@@ -150,15 +152,15 @@ def _stuck_at(course: Course, group: Group, trend: LagTrend, row: PartitionLag, 
     )
 
 
-def _waits_for_commits(course: Course) -> Iterator[tuple[str, str]]:
+def _waits_for_commits(observations: Observations) -> Iterator[tuple[str, str]]:
     """Yield groups with members that committed nothing yet while records arrive."""
-    look = course.last
+    look = observations.last
     held = {
         group
         for wait in waits(look.facts, readings(look.snapshot), look.snapshot.topics).values()
         for group in wait.groups
     }
-    names = [each.subject.group for each in course.of(COMMITS_LATER) if each.subject.group not in held]
+    names = [each.subject.group for each in observations.of(COMMITS_LATER) if each.subject.group not in held]
     if names:
         more = f" and {plural(len(names) - 1, 'more group')}" if names[1:] else ""
         yield (
@@ -167,10 +169,10 @@ def _waits_for_commits(course: Course) -> Iterator[tuple[str, str]]:
         )
 
 
-def _rebalanced(course: Course, group: Subject, trend: LagTrend) -> bool:
+def _rebalanced(observations: Observations, group: Subject, trend: LagTrend) -> bool:
     """Return whether members joined or left within the looks that the trend compares: meanwhile none of them reads."""
-    spells = course.spells.get((REBALANCING, group), ())
-    return bool(spells) and (spells[-1].ended or course.last.at).timestamp() > trend.base.at
+    spells = observations.spells.get((REBALANCING, group), ())
+    return bool(spells) and (spells[-1].ended or observations.last.at).timestamp() > trend.base.at
 
 
 def _falls_behind(trend: LagTrend, since: datetime) -> bool:
@@ -186,19 +188,19 @@ def _falls_behind(trend: LagTrend, since: datetime) -> bool:
     return sum(rates) >= 1
 
 
-def _slow(course: Course) -> Iterator[Claim]:
-    known = {each.group.name: each for each in readings(course.last.snapshot)}
+def _slow(observations: Observations) -> Iterator[Claim]:
+    known = {each.group.name: each for each in readings(observations.last.snapshot)}
     parts: list[tuple[Subject, tuple[object, ...]]] = []
-    for symptom in course.of(LAG_GROWS):
+    for symptom in observations.of(LAG_GROWS):
         subject = symptom.subject
         reading = known.get(subject.group or "")
         if reading is None or reading.trend is None:
             continue
-        since = course.since(symptom)
-        rebalanced = _rebalanced(course, subject, reading.trend)
-        again = course.times((symptom.name, subject)) > 1
+        since = observations.since(symptom)
+        rebalanced = _rebalanced(observations, subject, reading.trend)
+        again = observations.times((symptom.name, subject)) > 1
         parts.append(
-            (subject, (subject, reading.trend, reading.group.is_vacant, since, course.began, rebalanced, again))
+            (subject, (subject, reading.trend, reading.group.is_vacant, since, observations.began, rebalanced, again))
         )
     yield from (claim for claim in _each_slow.of(parts) if claim is not None)
 
@@ -248,12 +250,12 @@ def _slow_group(
 _each_slow: RememberedEach[Subject, Claim | None] = RememberedEach(_slow_group)
 
 
-def _rebalances(course: Course, group: str) -> Certainty | None:
+def _rebalances(observations: Observations, group: str) -> Certainty | None:
     """Return how sure it is that a group rebalances without an end; None if it does not."""
-    spells = course.spells.get((REBALANCING, Subject(group=group)), ())
+    spells = observations.spells.get((REBALANCING, Subject(group=group)), ())
     if not spells:
         return None
-    now = course.last.at
+    now = observations.last.at
     took = sum(
         (max(timedelta(0), (each.ended or now) - max(each.began, now - MINUTE)) for each in spells), timedelta(0)
     )
@@ -265,14 +267,14 @@ def _rebalances(course: Course, group: str) -> Certainty | None:
     return Certainty.POSSIBLE if len(recent) >= OFTEN else None
 
 
-def _rebalancing(course: Course) -> Iterator[Claim]:
+def _rebalancing(observations: Observations) -> Iterator[Claim]:
     # By spells, not by what is seen now: between two rebalances a group looks well.
-    for name, subject in [key for key in course.spells if key[0] == REBALANCING]:
+    for name, subject in [key for key in observations.spells if key[0] == REBALANCING]:
         group = subject.group or ""
-        known, certainty = course.last.snapshot.groups.get(group), _rebalances(course, group)
+        known, certainty = observations.last.snapshot.groups.get(group), _rebalances(observations, group)
         if known is None or certainty is None:
             continue
-        spells = course.spells[name, subject]
+        spells = observations.spells[name, subject]
         yield Claim(
             cause="group-rebalancing",
             subject=subject,
@@ -295,9 +297,9 @@ def _rebalancing(course: Course) -> Iterator[Claim]:
         )
 
 
-def _out_of_range(course: Course) -> Iterator[Claim]:
-    lags, ranges = course.last.snapshot.lags, course.last.snapshot.log_ranges
-    for symptom in course.of(OFFSET_OUT_OF_RANGE):
+def _out_of_range(observations: Observations) -> Iterator[Claim]:
+    lags, ranges = observations.last.snapshot.lags, observations.last.snapshot.log_ranges
+    for symptom in observations.of(OFFSET_OUT_OF_RANGE):
         group, topic, partition = symptom.subject.group, symptom.subject.topic, symptom.subject.partition
         if group is None or topic is None or partition is None:
             continue
@@ -310,7 +312,7 @@ def _out_of_range(course: Course) -> Iterator[Claim]:
             severity=Severity.HIGH,
             certainty=Certainty.CERTAIN,
             title=f"group {group} is outside of the log of {topic}/{partition}",
-            since=course.since(symptom),
+            since=observations.since(symptom),
             evidence=(
                 Evidence(
                     f"committed {at.committed:,}; the log is {start:,} to {at.end:,}{ahead}", "OffsetFetch, ListOffsets"
@@ -336,10 +338,12 @@ def _ways_back(reset: str, beyond: bool) -> Iterator[Next]:
 # -- what no one reads -------------------------------------------------------------------------------------------------
 
 
-def _without_members(course: Course) -> Iterator[Claim]:
+def _without_members(observations: Observations) -> Iterator[Claim]:
     """Yield one claim for all groups whose offsets are left from before."""
     found = [
-        each for each in leftovers(readings(course.last.snapshot), course.last.snapshot) if each.below or each.waiting
+        each
+        for each in leftovers(readings(observations.last.snapshot), observations.last.snapshot)
+        if each.below or each.waiting
     ]
     if not found:
         return
@@ -374,11 +378,11 @@ def _left_of(each: Leftovers) -> str:
     return f"group {each.group.name} {who}: {row.topic}/{row.partition} committed {row.committed:,}{more}"
 
 
-def _ahead(course: Course) -> Iterator[Claim]:
+def _ahead(observations: Observations) -> Iterator[Claim]:
     """Yield offsets beyond the end of the log that no client reads from: mirrored from another cluster, or from before
     a restore.
     """
-    for each in leftovers(readings(course.last.snapshot), course.last.snapshot):
+    for each in leftovers(readings(observations.last.snapshot), observations.last.snapshot):
         for row in each.beyond:
             place = f"{row.topic}/{row.partition}"
             by = row.committed - row.end

@@ -10,7 +10,7 @@ from console.model.elections import partition_in
 from console.model.rates import WINDOW, Counter, Place, Rates
 from console.plan.amounts import size
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity
-from console.triage.course import Course
+from console.triage.observations import Observations
 from console.triage.remembered import remembered
 from console.triage.symptoms import Subject
 
@@ -24,8 +24,8 @@ FEWEST = 3
 """Partitions of a topic among which one can be hot."""
 
 
-def _hot(course: Course) -> Iterator[Claim]:
-    snapshot = course.last.snapshot
+def _hot(observations: Observations) -> Iterator[Claim]:
+    snapshot = observations.last.snapshot
     rates = snapshot.rates
     # Few partitions take so much: the sums of their brokers are made for them alone.
     settled = _all_settled(rates.sizes)

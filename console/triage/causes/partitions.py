@@ -24,8 +24,8 @@ from console.model.snapshot import Snapshot
 from console.plan.kinds.moves import CancelMove, is_unclean_to_cancel
 from console.plan.stale_throttles import StaleThrottle, stale_throttles
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
-from console.triage.course import Course
 from console.triage.moves import STALLS, Copy, raised_throttle
+from console.triage.observations import Observations
 from console.triage.remembered import remembered
 from console.triage.symptoms import (
     LEADERLESS,
@@ -44,26 +44,26 @@ STOPPED = 15.0
 """Seconds without a new record after which a topic that was written to is not any more: three looks at its log."""
 
 
-def _min_isr(course: Course) -> Iterator[Claim]:
-    snapshot = course.last.snapshot
-    for symptom in course.of(MIN_ISR_ABOVE_REPLICATION):
+def _min_isr(observations: Observations) -> Iterator[Claim]:
+    snapshot = observations.last.snapshot
+    for symptom in observations.of(MIN_ISR_ABOVE_REPLICATION):
         topic = symptom.subject.topic
         if topic is None:
             continue
         wanted, replication = min_isr(snapshot.configs, topic), snapshot.topics[topic].replication
         entry = snapshot.configs[topic_resource(topic)].get("min.insync.replicas")
-        since = course.since(symptom)
+        since = observations.since(symptom)
         yield Claim(
             cause="min-isr-impossible",
             subject=symptom.subject,
-            severity=Severity.CRITICAL if _writes_stopped(course, topic, since) else Severity.HIGH,
+            severity=Severity.CRITICAL if _writes_stopped(observations, topic, since) else Severity.HIGH,
             certainty=Certainty.CERTAIN,
             title=f"{topic}: min ISR {wanted}, {_replicas(replication)}: {_what_passes(snapshot.topics[topic])}",
             since=since,
             evidence=(
                 Evidence(f"min.insync.replicas={wanted}{_from(entry)}", "DescribeConfigs"),
                 Evidence(f"the topic has {_replicas(replication)}", "Metadata"),
-                *_no_writes(course, topic, since),
+                *_no_writes(observations, topic, since),
             ),
             predicted=of(MIN_ISR_ABOVE_REPLICATION, UNDER_MIN_ISR, topic=topic),
             next=(
@@ -73,7 +73,7 @@ def _min_isr(course: Course) -> Iterator[Claim]:
                 ),
             ),
         )
-    yield from _min_isr_of_all(course)
+    yield from _min_isr_of_all(observations)
 
 
 def _what_passes(topic: Topic) -> str:
@@ -85,12 +85,12 @@ def _what_passes(topic: Topic) -> str:
     return "acks=all writes fail as soon as one is not in sync, before Kafka 3.0 always"
 
 
-def _min_isr_of_all(course: Course) -> Iterator[Claim]:
+def _min_isr_of_all(observations: Observations) -> Iterator[Claim]:
     """Yield one claim for all topics that require every replica in sync and have fewer alive, beside what is away."""
-    snapshot = course.last.snapshot
-    away = gone(snapshot) | course.last.silent
+    snapshot = observations.last.snapshot
+    away = gone(snapshot) | observations.last.silent
     hit: dict[str, list[Symptom]] = {}
-    for symptom in course.of(UNDER_MIN_ISR):
+    for symptom in observations.of(UNDER_MIN_ISR):
         topic = snapshot.topics.get(symptom.subject.topic or "")
         partition = partition_in(topic, symptom.subject.partition or 0)
         if (
@@ -104,10 +104,10 @@ def _min_isr_of_all(course: Course) -> Iterator[Claim]:
     if not hit:
         return
     first, *more = sorted(hit)
-    began = [course.since(each) for symptoms in hit.values() for each in symptoms]
+    began = [observations.since(each) for symptoms in hit.values() for each in symptoms]
     known = [each for each in began if each is not None]
     since = min(known) if len(known) == len(began) else None
-    stopped = [topic for topic in hit if _writes_stopped(course, topic, since)]
+    stopped = [topic for topic in hit if _writes_stopped(observations, topic, since)]
     what = f"{first} and {len(more)} more topics" if more else first
     wanted = snapshot.topics[first].replication
     yield Claim(
@@ -123,7 +123,7 @@ def _min_isr_of_all(course: Course) -> Iterator[Claim]:
                 f"{_from(snapshot.configs[topic_resource(first)].get('min.insync.replicas'))}",
                 "DescribeConfigs, Metadata",
             ),
-            *(each for topic in stopped[:1] for each in _no_writes(course, topic, since)),
+            *(each for topic in stopped[:1] for each in _no_writes(observations, topic, since)),
         ),
         predicted=tuple(
             each for symptoms in hit.values() for some in symptoms for each in of(UNDER_MIN_ISR, subject=some.subject)
@@ -142,27 +142,31 @@ def _replicas(number: int) -> str:
     return f"{number} replica{'s' if number > 1 else ''}"
 
 
-def _writes_stopped(course: Course, topic: str, since: datetime | None) -> bool:
+def _writes_stopped(observations: Observations, topic: str, since: datetime | None) -> bool:
     """Return whether a topic was written to while it was watched, and not since about then."""
-    return since is not None and (grew := _grew_at(course, topic)) is not None and grew <= since.timestamp() + STOPPED
+    return (
+        since is not None
+        and (grew := _grew_at(observations, topic)) is not None
+        and grew <= since.timestamp() + STOPPED
+    )
 
 
-def _grew_at(course: Course, topic: str) -> float | None:
+def _grew_at(observations: Observations, topic: str) -> float | None:
     """Return when a topic's logs grew last, Unix seconds, if that is so long ago that no client writes any more; else
     None.
     """
-    known = course.last.snapshot.topics.get(topic)
+    known = observations.last.snapshot.topics.get(topic)
     places = [(topic, each.number) for each in known.partitions] if known is not None else []
-    logs = [course.last.facts.logs.logs.get(place) for place in places]
+    logs = [observations.last.facts.logs.logs.get(place) for place in places]
     grown = [log.grew_at for log in logs if log is not None and log.grew_at is not None]
-    if not grown or max(grown) > course.last.facts.logs.at - STOPPED:
+    if not grown or max(grown) > observations.last.facts.logs.at - STOPPED:
         return None
     return max(grown)
 
 
-def _no_writes(course: Course, topic: str, since: datetime | None) -> Iterator[Evidence]:
-    grew = _grew_at(course, topic)
-    if grew is not None and _writes_stopped(course, topic, since):
+def _no_writes(observations: Observations, topic: str, since: datetime | None) -> Iterator[Evidence]:
+    grew = _grew_at(observations, topic)
+    if grew is not None and _writes_stopped(observations, topic, since):
         at = time_of_day(datetime.fromtimestamp(grew, UTC))
         yield Evidence(f"{topic} was written to, and has no new record since {at}", "ListOffsets")
 
@@ -171,15 +175,15 @@ def _from(entry: ConfigEntry | None) -> str:
     return f", from {entry.source.name.lower().replace('_', ' ')}" if entry is not None else ""
 
 
-def _leaderless(course: Course) -> Iterator[Claim]:
+def _leaderless(observations: Observations) -> Iterator[Claim]:
     """Yield partitions without a leader: replicas are alive, so that no broker's absence alone explains it, or the last
     ISR is away.
     """
-    for symptom in course.of(LEADERLESS):
+    for symptom in observations.of(LEADERLESS):
         topic, number = symptom.subject.topic, symptom.subject.partition
         if topic is None or number is None:
             continue
-        partition = partition_in(course.last.snapshot.topics[topic], number)
+        partition = partition_in(observations.last.snapshot.topics[topic], number)
         if partition is None:
             continue
         alive = [broker for broker in partition.replicas if broker not in partition.offline]
@@ -191,11 +195,11 @@ def _leaderless(course: Course) -> Iterator[Claim]:
             severity=Severity.CRITICAL,
             certainty=Certainty.CERTAIN,
             title=f"{topic}/{number} has no leader",
-            since=course.since(symptom),
-            times=course.times((symptom.name, symptom.subject)),
+            since=observations.since(symptom),
+            times=observations.times((symptom.name, symptom.subject)),
             evidence=(
                 Evidence(f"replicas {_list(partition.replicas)}, ISR {isr}, alive {_list(alive)}", "Metadata"),
-                *_held_by_replicas(course.last.snapshot.replica_logs.get((topic, number))),
+                *_held_by_replicas(observations.last.snapshot.replica_logs.get((topic, number))),
             ),
             predicted=of(LEADERLESS, UNDER_REPLICATED, UNDER_MIN_ISR, subject=symptom.subject),
             next=(
@@ -217,18 +221,18 @@ def _held_by_replicas(logs: ReplicaLogs | None) -> Iterator[Evidence]:
         yield Evidence(f"what their logs hold: {ends}", "ListOffsets of each replica")
 
 
-def _unclean(course: Course) -> Iterator[Claim]:
+def _unclean(observations: Observations) -> Iterator[Claim]:
     """Yield leaders from outside of the ISR: what only the ISR had is lost. That the end of the log fell proves it too.
     Of several elections of a partition the last is named: who muted one does not know of the next.
     """
-    times = Counter(each.place for each in course.past.unclean)
-    falls = {(each.topic, each.partition): each for each in course.last.facts.logs.falls}
-    for led in {each.place: each for each in course.past.unclean}.values():
+    times = Counter(each.place for each in observations.past.unclean)
+    falls = {(each.topic, each.partition): each for each in observations.last.facts.logs.falls}
+    for led in {each.place: each for each in observations.past.unclean}.values():
         topic, number = led.topic, led.was.number
         subject = Subject(topic=topic, partition=number)
         fall = falls.get((topic, number))
         # Possible unclean elections are in the past too; a symptom has only those that are proven.
-        if (UNCLEAN_LEADER, subject) not in course.seen:
+        if (UNCLEAN_LEADER, subject) not in observations.seen:
             continue
         could = f"{_list(led.could)} could lead it, all down" if led.could else "no replica could lead it"
         if not led.could and not led.sure:
@@ -288,8 +292,8 @@ def _stale_of(
 _READ = {"reassignments": datetime.min}
 
 
-def _throttles(course: Course) -> Iterator[Claim]:
-    found = _stale(course.last)
+def _throttles(observations: Observations) -> Iterator[Claim]:
+    found = _stale(observations.last)
     if not found:
         return
     topics = sorted({each.edit.resource.name for each in found if each.edit.resource.type == TOPIC})
@@ -322,30 +326,30 @@ def _place(throttle: StaleThrottle) -> str:
     return f"{'topic' if resource.type == TOPIC else 'broker'} {resource.name or '<default>'} {throttle.edit.key}"
 
 
-def _moves(course: Course, *, stalled: bool) -> Iterator[Claim]:
-    for move in course.last.snapshot.reassignments:
-        claim = _move(course, move)
+def _moves(observations: Observations, *, stalled: bool) -> Iterator[Claim]:
+    for move in observations.last.snapshot.reassignments:
+        claim = _move(observations, move)
         # Two causes of one vocabulary, since a mute of running moves must not hide stalled ones.
         if (claim.cause == "reassignment-stalled") is stalled:
             yield claim
 
 
-def _move(course: Course, move: Reassignment) -> Claim:
+def _move(observations: Observations, move: Reassignment) -> Claim:
     """Return the claim of a reassignment. It is stalled where a broker that it adds is not alive: then no byte can
     arrive; where none has arrived for a while though some are missing; or where all is copied, and a replica that stays
     is not in sync.
     """
     subject = Subject(topic=move.topic, partition=move.partition)
-    snapshot = course.last.snapshot
+    snapshot = observations.last.snapshot
     alive = {broker.id for broker in snapshot.cluster.brokers if not broker.fenced}
     dead = [broker for broker in move.adding if broker not in alive]
     copies = {
         broker: copy
         for broker in move.adding
-        if (copy := course.copies.get((move.topic, move.partition, broker))) is not None
+        if (copy := observations.copies.get((move.topic, move.partition, broker))) is not None
     }
     still = [broker for broker, copy in copies.items() if copy.rests >= STALLS]
-    waits = _waited_for(course, move, alive)
+    waits = _waited_for(observations, move, alive)
     name = f"{move.topic}/{move.partition}"
     to = f"to {_list(move.adding)}, from {_list(move.removing)}"
     title = f"{name} moves {to}"
@@ -363,7 +367,7 @@ def _move(course: Course, move: Reassignment) -> Claim:
         severity=Severity.HIGH if stalled else Severity.INFO,
         certainty=Certainty.LIKELY if still and not dead and not waits else Certainty.CERTAIN,
         title=title,
-        since=course.since(Symptom(MOVING, subject)),
+        since=observations.since(Symptom(MOVING, subject)),
         evidence=(
             Evidence(f"moves {to}", "ListPartitionReassignments"),
             *((Evidence(f"broker {_list(dead)} is not alive", "DescribeCluster"),) if dead else ()),
@@ -373,13 +377,13 @@ def _move(course: Course, move: Reassignment) -> Claim:
                 else ()
             ),
             *(Evidence(_copied(broker, copy), "DescribeLogDirs") for broker, copy in copies.items()),
-            *_limits(course, still),
+            *_limits(observations, still),
         ),
         predicted=(
             *of(MOVING, subject=subject),
             *of(UNDER_REPLICATED, subject=subject, brokers=frozenset((*move.adding, *waits)), only=True),
         ),
-        next=tuple(_steps_of(course, move, dead, waits, still)) if stalled else (),
+        next=tuple(_steps_of(observations, move, dead, waits, still)) if stalled else (),
     )
 
 
@@ -391,26 +395,28 @@ SETTLED = timedelta(seconds=10)
 """For so long a replica has to be out of sync to be waited for: moves and topics are read at different times."""
 
 
-def _waited_for(course: Course, move: Reassignment, alive: Collection[int]) -> list[int]:
+def _waited_for(observations: Observations, move: Reassignment, alive: Collection[int]) -> list[int]:
     """Return the replicas that stay and are not in sync, once all that are added are: without them brokers before 4.3
     complete no move, and none completes one whose replicas are all out of sync.
     """
-    partition = _partition(course.last.snapshot, move)
+    partition = _partition(observations.last.snapshot, move)
     if partition is None or not set(move.adding) <= set(partition.isr):
         return []
     out = [broker for broker in destination(move) if broker not in partition.isr]
-    symptom = course.seen.get((UNDER_REPLICATED, Subject(topic=move.topic, partition=move.partition)))
-    lasts = symptom is not None and (course.since(symptom) or course.began) <= course.last.at - SETTLED
+    symptom = observations.seen.get((UNDER_REPLICATED, Subject(topic=move.topic, partition=move.partition)))
+    lasts = (
+        symptom is not None and (observations.since(symptom) or observations.began) <= observations.last.at - SETTLED
+    )
     return out if lasts or any(broker not in alive for broker in out) else []
 
 
 def _steps_of(
-    course: Course, move: Reassignment, dead: list[int], waits: list[int], still: list[int]
+    observations: Observations, move: Reassignment, dead: list[int], waits: list[int], still: list[int]
 ) -> Iterator[Next]:
     """Yield what helps a move that is stalled, in the order in which it is to be tried."""
     back = original(move)
     # To cancel removes the added replicas: where they alone are in sync, their records go with them.
-    if is_unclean_to_cancel(move, course.last.snapshot):
+    if is_unclean_to_cancel(move, observations.last.snapshot):
         down = sorted({*dead, *waits, *back})
         yield Next(
             f"bring back broker {' or '.join(map(str, down))}: cancelling it would lose what only the others have"
@@ -424,7 +430,7 @@ def _steps_of(
         text = "cancel it"
     # A throttle does not matter while the broker is down.
     if not dead:
-        yield from _raises(course, still)
+        yield from _raises(observations, still)
     yield Next(text, edits=(CancelMove(move.topic, move.partition),))
 
 
@@ -435,20 +441,20 @@ def _copied(broker: int, copy: Copy) -> str:
     return f"{text}, {copy.rate:,.0f} a second, {copy.left:,.0f} s left" if copy.rate and copy.left else text
 
 
-def _limits(course: Course, brokers: Sequence[int]) -> Iterator[Evidence]:
+def _limits(observations: Observations, brokers: Sequence[int]) -> Iterator[Evidence]:
     """Yield the throttles of brokers that get no bytes."""
-    for broker, rate in _rates(course, brokers):
+    for broker, rate in _rates(observations, brokers):
         yield Evidence(f"follower.replication.throttled.rate of broker {broker} is {rate}", "DescribeConfigs")
 
 
-def _raises(course: Course, brokers: Sequence[int]) -> Iterator[Next]:
-    for broker, rate in _rates(course, brokers):
+def _raises(observations: Observations, brokers: Sequence[int]) -> Iterator[Next]:
+    for broker, rate in _rates(observations, brokers):
         yield Next(f"raise the throttle of broker {broker}", raised_throttle(broker, rate))
 
 
-def _rates(course: Course, brokers: Sequence[int]) -> Iterator[tuple[int, int]]:
+def _rates(observations: Observations, brokers: Sequence[int]) -> Iterator[tuple[int, int]]:
     for broker in brokers:
-        configs = course.last.snapshot.configs.get(broker_resource(broker))
+        configs = observations.last.snapshot.configs.get(broker_resource(broker))
         entry = configs.get("follower.replication.throttled.rate") if configs is not None else None
         rate = long_number(entry.value) if entry is not None else None
         if rate is not None and rate != LONG_MAX:
@@ -464,6 +470,6 @@ CAUSES = (
         _throttles,
         lambda c: "" if _stale(c.last) else "no leftover replication throttle",
     ),
-    CauseRule("reassignment-stalled", lambda course: _moves(course, stalled=True)),
-    CauseRule("reassignment-running", lambda course: _moves(course, stalled=False)),
+    CauseRule("reassignment-stalled", lambda observations: _moves(observations, stalled=True)),
+    CauseRule("reassignment-running", lambda observations: _moves(observations, stalled=False)),
 )

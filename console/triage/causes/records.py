@@ -13,7 +13,7 @@ from console.model.observed_logs import Place
 from console.model.transactions import OpenTransaction, Standing, Verdict, minutes
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, of
 from console.triage.config_undo import changed_place, undo
-from console.triage.course import Course
+from console.triage.observations import Observations
 from console.triage.past import ConfigChange, Loss, is_over, losses_by_change
 from console.triage.symptoms import (
     CLUSTER,
@@ -38,14 +38,14 @@ QUIET_MS = 60_000
 # -- transactions ------------------------------------------------------------------------------------------------------
 
 
-def _hanging(course: Course) -> Iterator[Claim]:
+def _hanging(observations: Observations) -> Iterator[Claim]:
     by_place: dict[tuple[str, int], list[tuple[OpenTransaction, Verdict]]] = {}
-    for each, judged in held_by(course.last.facts):
+    for each, judged in held_by(observations.last.facts):
         by_place.setdefault(each.place, []).append((each, judged))
     for (topic, number), held in sorted(by_place.items()):
         subject = Subject(topic=topic, partition=number)
-        if (LSO_STANDS_STILL, subject) in course.seen:
-            yield _held(course, subject, topic, number, held)
+        if (LSO_STANDS_STILL, subject) in observations.seen:
+            yield _held(observations, subject, topic, number, held)
 
 
 _CERTAINTY = {
@@ -58,13 +58,13 @@ _CERTAINTY = {
 
 
 def _held(
-    course: Course, subject: Subject, topic: str, number: int, held: list[tuple[OpenTransaction, Verdict]]
+    observations: Observations, subject: Subject, topic: str, number: int, held: list[tuple[OpenTransaction, Verdict]]
 ) -> Claim:
     # The surest one first: it gives the claim its certainty and its evidence.
     held = sorted(held, key=lambda each: list(_CERTAINTY).index(each[1].standing))
     first, judged = held[0]
-    wait = _waits(course).get((topic, number))
-    seen = course.last.facts.transactions
+    wait = _waits(observations).get((topic, number))
+    seen = observations.last.facts.transactions
     offsets = seen.offsets.get((topic, number))
     waiting = f", {offsets.waiting:,} records wait behind it" if offsets is not None else ""
     return Claim(
@@ -73,7 +73,7 @@ def _held(
         severity=Severity.HIGH,
         certainty=_CERTAINTY[judged.standing],
         title=f"{topic}/{number}: a transaction of producer {first.producer.id} does not end",
-        since=course.since(Symptom(LSO_STANDS_STILL, subject)),
+        since=observations.since(Symptom(LSO_STANDS_STILL, subject)),
         evidence=(
             *_who_waits(wait),
             Evidence(f"the last stable offset stands still{waiting}", "ListOffsets"),
@@ -103,8 +103,8 @@ def _open_one(each: OpenTransaction, at_ms: int) -> str:
 # -- transactions that their coordinators end ----------------------------------------------------------------------
 
 
-def _waits(course: Course) -> Mapping[Place, Wait]:
-    look = course.last
+def _waits(observations: Observations) -> Mapping[Place, Wait]:
+    look = observations.last
     return waits(look.facts, readings(look.snapshot), look.snapshot.topics)
 
 
@@ -131,14 +131,14 @@ def _of_those_who_wait(wait: Wait) -> Iterator[Prediction]:
             yield from of(LAG_GROWS, group=group)
 
 
-def _open(course: Course) -> Iterator[Claim]:
+def _open(observations: Observations) -> Iterator[Claim]:
     """Yield what readers wait for, of transactions that do not hang: their coordinators end them."""
-    hang = {each.place for each, _ in held_by(course.last.facts)}
+    hang = {each.place for each, _ in held_by(observations.last.facts)}
     by_holder: dict[object, list[Wait]] = {}
-    for place, wait in _waits(course).items():
+    for place, wait in _waits(observations).items():
         if place not in hang and (wait.holder is not None or wait.groups):
             by_holder.setdefault(wait.holder.producer.id if wait.holder is not None else place, []).append(wait)
-    claims = [_open_one_of(course, mine) for mine in by_holder.values()]
+    claims = [_open_one_of(observations, mine) for mine in by_holder.values()]
     running = [claim for claim in claims if claim.severity is Severity.INFO]
     yield from (claim for claim in claims if claim.severity is not Severity.INFO)
     if len(running) <= NAMED_GROUPS:
@@ -155,17 +155,18 @@ def _open(course: Course) -> Iterator[Claim]:
     )
 
 
-def _open_one_of(course: Course, mine: list[Wait]) -> Claim:
+def _open_one_of(observations: Observations, mine: list[Wait]) -> Claim:
     """Return the claim of one transaction, in the partitions that it holds."""
     # Who reads the topic waits for sure; of the groups with offsets in it those in the transaction alone.
     first = max(mine, key=lambda each: (each.place[0] != OFFSETS, len(each.groups)))
     topic, number = first.place
     more = f" and {plural(len(mine) - 1, 'more partition')}" if mine[1:] else ""
-    at_ms = course.last.facts.transactions.at_ms
+    at_ms = observations.last.facts.transactions.at_ms
     name, lasts = _described(first, at_ms)
     quiet = first.holder is not None and at_ms - first.holder.producer.last_timestamp > QUIET_MS
     stand = any(
-        (COMMIT_STANDS_STILL, Subject(group=g, topic=topic, partition=number)) in course.seen for g in first.groups
+        (COMMIT_STANDS_STILL, Subject(group=g, topic=topic, partition=number)) in observations.seen
+        for g in first.groups
     )
     readers = "groups" if topic == OFFSETS else "readers"
     return Claim(
@@ -204,20 +205,20 @@ def _described(wait: Wait, at_ms: int) -> tuple[str, str]:
     return f"transaction {known.id}", f"{lasted}; it ends by itself at {time_of_day(ends)}"
 
 
-def _none_hangs(course: Course) -> str:
-    logs = course.last.facts.logs
+def _none_hangs(observations: Observations) -> str:
+    logs = observations.last.facts.logs
     return "no last stable offset stands still" if logs.logs and not logs.standing(0) else ""
 
 
 # -- deleted records ---------------------------------------------------------------------------------------------------
 
 
-def _deleted(course: Course) -> Iterator[Claim]:
-    for cause, losses in losses_by_change(course.past).items():
+def _deleted(observations: Observations) -> Iterator[Claim]:
+    for cause, losses in losses_by_change(observations.past).items():
         if isinstance(cause, str):
             yield _unexplained_loss(cause, losses)
         else:
-            yield _loss_by_change(cause, losses, is_past=is_over(cause, course.past, course.last.snapshot))
+            yield _loss_by_change(cause, losses, is_past=is_over(cause, observations.past, observations.last.snapshot))
 
 
 def _unexplained_loss(topic: str, losses: tuple[Loss, ...]) -> Claim:
@@ -310,8 +311,8 @@ def _list(topics: list[str]) -> str:
 # -- timestamps --------------------------------------------------------------------------------------------------------
 
 
-def _future(course: Course) -> Iterator[Claim]:
-    look = course.last
+def _future(observations: Observations) -> Iterator[Claim]:
+    look = observations.last
     for topic, (number, newest) in ahead(look).items():
         subject = Subject(topic=topic, partition=number)
         # Producers write any 64-bit number: what no date can hold is shown as the last one.
@@ -323,7 +324,7 @@ def _future(course: Course) -> Iterator[Claim]:
             severity=Severity.WARNING,
             certainty=Certainty.CERTAIN,
             title=f"{topic} has records from the future, which its retention does not delete until then",
-            since=course.since(Symptom(FUTURE_TIMESTAMP, subject)),
+            since=observations.since(Symptom(FUTURE_TIMESTAMP, subject)),
             evidence=(
                 Evidence(
                     f"record {newest.offset:,} of partition {number} is of {at:%Y-%m-%d %H:%M} UTC, {early} ahead",

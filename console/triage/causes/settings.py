@@ -22,8 +22,8 @@ from console.model.snapshot import Snapshot
 from console.plan.edits import RemoveAcl, SetConfig, SetQuota
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.config_undo import changed_place, undo
-from console.triage.course import Course
 from console.triage.facts import Author, ConfigKey
+from console.triage.observations import Observations
 from console.triage.odd_configs import odd_keys
 from console.triage.past import ConfigChange, is_over
 from console.triage.remembered import remembered
@@ -58,15 +58,15 @@ _MANY = 1_000
 # -- brokers that differ -----------------------------------------------------------------------------------------------
 
 
-def _odd(course: Course) -> Iterator[Claim]:
+def _odd(observations: Observations) -> Iterator[Claim]:
     """Yield brokers that are out of ISRs, or do not compact, and have a setting worse than all others."""
-    snapshot = course.last.snapshot
+    snapshot = observations.last.snapshot
     odd = {each.id: keys for each in snapshot.cluster.brokers if (keys := odd_keys(snapshot, each.id))}
     if not odd:
         return
     suffering = {
         (symptom.name, symptom.brokers[0])
-        for symptom in (*course.of(UNDER_REPLICATED), *course.of(COMPACTED_GROWS))
+        for symptom in (*observations.of(UNDER_REPLICATED), *observations.of(COMPACTED_GROWS))
         if len(symptom.brokers) == 1
     }
     for name, broker in sorted(suffering):
@@ -106,19 +106,19 @@ _EFFECTS = {
 """Key -> the symptoms that its change may have."""
 
 
-def _changed(course: Course) -> Iterator[Claim]:
+def _changed(observations: Observations) -> Iterator[Claim]:
     """Yield one claim for each topic or broker of all that was changed there at once."""
     found: dict[tuple[ConfigResource, datetime], list[tuple[ConfigChange, list[Symptom]]]] = {}
-    for change in course.past.changes:
-        if is_over(change, course.past, course.last.snapshot):
+    for change in observations.past.changes:
+        if is_over(change, observations.past, observations.last.snapshot):
             continue  # what is there still is not its doing, and nothing is left to take back
         names = _EFFECTS.get(change.key, frozenset()) if not _lets_go(change) else frozenset()
-        hit = [each for name in sorted(names) for each in course.of(name) if _follows(course, change, each)]
+        hit = [each for name in sorted(names) for each in observations.of(name) if _follows(observations, change, each)]
         if hit:
             found.setdefault((change.resource, change.at), []).append((change, hit))
     for made in found.values():
         symptoms = {id(each): each for _, hit in made for each in hit}
-        yield _change([change for change, _ in made], list(symptoms.values()), course.last.facts.authors)
+        yield _change([change for change, _ in made], list(symptoms.values()), observations.last.facts.authors)
 
 
 def _lets_go(change: ConfigChange) -> bool:
@@ -129,16 +129,16 @@ def _lets_go(change: ConfigChange) -> bool:
     return not change.became or (was is not None and became is not None and became >= was)
 
 
-def _follows(course: Course, change: ConfigChange, symptom: Symptom) -> bool:
+def _follows(observations: Observations, change: ConfigChange, symptom: Symptom) -> bool:
     """Return whether a symptom began right after a change, of what was changed."""
-    since = course.since(symptom)
+    since = observations.since(symptom)
     # Settings and topics are read one after the other: a symptom may be seen a little before its cause.
     if since is None or not change.after - timedelta(seconds=5) <= since <= change.at + BEFORE:
         return False
     resource = change.resource
     if resource.type == TOPIC:
         return symptom.subject.topic == resource.name
-    return not resource.name or not symptom.brokers or _is_near(course.last.snapshot, symptom, resource.name)
+    return not resource.name or not symptom.brokers or _is_near(observations.last.snapshot, symptom, resource.name)
 
 
 def _is_near(snapshot: Snapshot, symptom: Symptom, broker: str) -> bool:
@@ -232,27 +232,31 @@ def _of_users(quotas: Mapping[QuotaEntity, QuotaValues]) -> Sequence[QuotaEntity
     ]
 
 
-def _limited(course: Course) -> Iterator[Claim]:
+def _limited(observations: Observations) -> Iterator[Claim]:
     """Yield groups that fall behind and whose client's quota is below what is written for them to a broker; or that
     read from one about as much as the quota allows.
     """
-    snapshot = course.last.snapshot
-    symptoms = chain.from_iterable(map(course.of, (LAG_GROWS, COMMIT_STANDS_STILL, COMMITS_LATER)))
+    snapshot = observations.last.snapshot
+    symptoms = chain.from_iterable(map(observations.of, (LAG_GROWS, COMMIT_STANDS_STILL, COMMITS_LATER)))
     names = dict.fromkeys(each.subject.group for each in symptoms) if snapshot.quotas else {}
-    known = {each.client_id for each in course.last.facts.request_logs.throttled}  # it is certain of these
+    known = {each.client_id for each in observations.last.facts.request_logs.throttled}  # it is certain of these
     for name in names:
         group = snapshot.groups.get(name or "")
         limit = limit_of(snapshot, group) if group is not None else None
         if group is None or limit is None or limit.client in known:
             continue
-        written, read = write_rates(course.last, group.name), _read_rates(course.last, group.name)
+        written, read = write_rates(observations.last, group.name), _read_rates(observations.last, group.name)
         broker, much = max(written.items(), key=lambda each: each[1], default=(-1, 0.0))
         if much > limit.quota and _is_long(snapshot.lag_trends[group.name]):
-            yield _throttled(course, group.name, limit, f"{much:,.0f} bytes/s are written to broker {broker}", much)
+            yield _throttled(
+                observations, group.name, limit, f"{much:,.0f} bytes/s are written to broker {broker}", much
+            )
             continue
         broker, much = max(read.items(), key=lambda each: each[1], default=(-1, 0.0))
         if LIMIT[0] * limit.quota <= much <= LIMIT[1] * limit.quota:
-            yield _throttled(course, group.name, limit, f"it reads about {much:,.0f} bytes/s from broker {broker}", 0.0)
+            yield _throttled(
+                observations, group.name, limit, f"it reads about {much:,.0f} bytes/s from broker {broker}", 0.0
+            )
 
 
 def _is_long(trend: LagTrend) -> bool:
@@ -260,19 +264,19 @@ def _is_long(trend: LagTrend) -> bool:
     return trend.last.at - trend.base.at >= LONG_ENOUGH
 
 
-def limit_of_reading(course: Course, group: Group, topic: str, number: int) -> Limit | None:
+def limit_of_reading(observations: Observations, group: Group, topic: str, number: int) -> Limit | None:
     """Return the quota of a group's client id, if about that much or more is written to the leader of a partition for
     the group: then that broker delays its answers, for longer than most consumers take between two commits.
     """
-    limit = limit_of(course.last.snapshot, group)
-    partition = partition_in(course.last.snapshot.topics.get(topic), number)
+    limit = limit_of(observations.last.snapshot, group)
+    partition = partition_in(observations.last.snapshot.topics.get(topic), number)
     if limit is None or partition is None:
         return None
-    written = write_rates(course.last, group.name).get(partition.leader, 0.0)
+    written = write_rates(observations.last, group.name).get(partition.leader, 0.0)
     return limit if written >= LIMIT[0] * limit.quota else None
 
 
-def _throttled(course: Course, group: str, limit: Limit, what: str, written: float) -> Claim:
+def _throttled(observations: Observations, group: str, limit: Limit, what: str, written: float) -> Claim:
     """Return the claim of a group at its quota. written: bytes a second to a broker, where they are more than the
     quota; 0 where reading is only near it.
     """
@@ -289,7 +293,7 @@ def _throttled(course: Course, group: str, limit: Limit, what: str, written: flo
             if written
             else f"group {group} reads as much as its quota allows: {limit.quota:,.0f} bytes/s from a broker"
         ),
-        since=course.since(Symptom(LAG_GROWS, Subject(group=group))),
+        since=observations.since(Symptom(LAG_GROWS, Subject(group=group))),
         evidence=(
             Evidence(f"{CONSUMERS} of {whose} is {limit.quota:,.0f}, from each broker", "DescribeClientQuotas"),
             Evidence(what, "OffsetFetch, ListOffsets, DescribeLogDirs"),
@@ -363,9 +367,9 @@ _WRITING = (0.85, 2.0)
 """Shares of a quota between which it may be one or two producers' limit."""
 
 
-def _written_at_a_limit(course: Course) -> Iterator[tuple[str, str]]:
+def _written_at_a_limit(observations: Observations) -> Iterator[tuple[str, str]]:
     """Yield topics that are written to about as fast as a quota allows: no response says which client writes them."""
-    snapshot = course.last.snapshot
+    snapshot = observations.last.snapshot
     limits = {entity: quota for entity, values in snapshot.quotas.items() if (quota := values.get(PRODUCERS))}
     if not limits or len(limits) > _MANY:
         return
@@ -404,13 +408,13 @@ def _written(rates: Rates, topics: Mapping[str, Topic]) -> Mapping[tuple[str, in
 # -- rights ------------------------------------------------------------------------------------------------------------
 
 
-def _denied(course: Course) -> Iterator[Claim]:
+def _denied(observations: Observations) -> Iterator[Claim]:
     """Yield what brokers refuse to this console: no trouble of the cluster, but a limit of what can be reported about
     it.
     """
     parts: dict[str, list[str]] = {}
     remedies: dict[str, str] = {}
-    for each in course.last.snapshot.failures:
+    for each in observations.last.snapshot.failures:
         if each.failure.name.endswith("AUTHORIZATION_FAILED"):
             parts.setdefault(each.failure.name, []).append(each.part)
             remedies.setdefault(each.failure.name, each.failure.remedy)
@@ -429,11 +433,11 @@ def _denied(course: Course) -> Iterator[Claim]:
         )
 
 
-def _untyped(course: Course) -> Iterator[Claim]:
+def _untyped(observations: Observations) -> Iterator[Claim]:
     """Yield ACLs that brokers before 3.9 accepted and can't compare with any principal: each authorization that meets
     one fails.
     """
-    wrong = [acl for acl in course.last.snapshot.acls if not has_type(acl.principal)]
+    wrong = [acl for acl in observations.last.snapshot.acls if not has_type(acl.principal)]
     if not wrong:
         return
     principals = sorted({acl.principal for acl in wrong})

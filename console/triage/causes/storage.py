@@ -9,7 +9,7 @@ from console.model.cluster import LogDir
 from console.model.disk_trend import SOON, DirSample, foreseen, growth, seconds_left
 from console.model.numbers import time_of_day
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
-from console.triage.course import Course
+from console.triage.observations import Observations
 from console.triage.odd_configs import odd_keys
 from console.triage.symptoms import (
     BROKER_GONE,
@@ -35,12 +35,12 @@ from console.triage.symptoms import (
 from console.triage.uncleaned import uncleaned
 
 
-def _failed(course: Course) -> Iterator[Claim]:
-    for symptom in course.of(DIR_ERROR):
+def _failed(observations: Observations) -> Iterator[Claim]:
+    for symptom in observations.of(DIR_ERROR):
         broker, path = symptom.subject.broker, symptom.subject.dir
         if broker is None:
             continue
-        dirs = course.last.snapshot.log_dirs.get(broker, ())
+        dirs = observations.last.snapshot.log_dirs.get(broker, ())
         failure = next((each.failure for each in dirs if each.path == path), None)
         yield Claim(
             cause="log-dir-failed",
@@ -48,7 +48,7 @@ def _failed(course: Course) -> Iterator[Claim]:
             severity=Severity.CRITICAL,
             certainty=Certainty.CERTAIN,
             title=f"broker {broker}: log directory {path} failed",
-            since=course.since(symptom),
+            since=observations.since(symptom),
             evidence=(Evidence(f"{path}: {failure}", "DescribeLogDirs"),),
             predicted=(
                 *of(DIR_ERROR, subject=symptom.subject),
@@ -64,31 +64,33 @@ TAKEN_IN = timedelta(seconds=10)
 """How long brokers and topics may be shown as they were at different times."""
 
 
-def _lasts(course: Course, topic: str, number: int) -> bool:
+def _lasts(observations: Observations, topic: str, number: int) -> bool:
     """Return whether a partition has been under-replicated for longer than it takes to see that a broker is down."""
-    symptom = course.seen.get((UNDER_REPLICATED, Subject(topic=topic, partition=number)))
-    return symptom is not None and (course.since(symptom) or course.began) <= course.last.at - TAKEN_IN
+    symptom = observations.seen.get((UNDER_REPLICATED, Subject(topic=topic, partition=number)))
+    return (
+        symptom is not None and (observations.since(symptom) or observations.began) <= observations.last.at - TAKEN_IN
+    )
 
 
-def _came_back(course: Course, broker: int) -> bool:
+def _came_back(observations: Observations, broker: int) -> bool:
     """Return whether a broker came back a moment ago: topics and brokers are not read at one time."""
-    spells = [course.spells.get((name, Subject(broker=broker)), ()) for name in (BROKER_GONE, BROKER_SILENT)]
+    spells = [observations.spells.get((name, Subject(broker=broker)), ()) for name in (BROKER_GONE, BROKER_SILENT)]
     ended = [mine[-1].ended for mine in spells if mine]
-    return any(each is not None and each > course.last.at - TAKEN_IN for each in ended)
+    return any(each is not None and each > observations.last.at - TAKEN_IN for each in ended)
 
 
-def _offline(course: Course) -> Iterator[Claim]:
+def _offline(observations: Observations) -> Iterator[Claim]:
     """Yield replicas that are offline on brokers that are up: their directory failed, also before DescribeLogDirs
     reports it.
     """
-    known = {subject.broker for name, subject in course.seen if name == DIR_ERROR}
-    away = gone(course.last.snapshot) | course.last.silent
+    known = {subject.broker for name, subject in observations.seen if name == DIR_ERROR}
+    away = gone(observations.last.snapshot) | observations.last.silent
     offline: dict[int, list[str]] = {}
-    for topic, partition in out_of_sync(course.last.snapshot.topics):
+    for topic, partition in out_of_sync(observations.last.snapshot.topics):
         for broker in partition.offline:
-            if broker in known or broker in away or _came_back(course, broker):
+            if broker in known or broker in away or _came_back(observations, broker):
                 continue
-            if _lasts(course, topic, partition.number):
+            if _lasts(observations, topic, partition.number):
                 offline.setdefault(broker, []).append(f"{topic}/{partition.number}")
     for broker, places in sorted(offline.items()):
         more = f" and {len(places) - 3:,} more" if len(places) > 3 else ""
@@ -117,24 +119,24 @@ CERTAIN_BYTES = 1_000_000
 """Bytes that have to be used up until something can be said of who did."""
 
 
-def _filling(course: Course) -> Iterator[Claim]:
+def _filling(observations: Observations) -> Iterator[Claim]:
     """Yield the file systems that fill up: directories that share one are one trouble."""
-    found = [place for place, samples in course.dirs.items() if _fills(course, place, samples)]
-    for places in _file_systems(course, found):
-        yield _fills_up(course, places)
+    found = [place for place, samples in observations.dirs.items() if _fills(observations, place, samples)]
+    for places in _file_systems(observations, found):
+        yield _fills_up(observations, places)
 
 
-def _fills(course: Course, place: Place, samples: tuple[DirSample, ...]) -> bool:
+def _fills(observations: Observations, place: Place, samples: tuple[DirSample, ...]) -> bool:
     believed = foreseen(samples)
-    nearly = (DIR_NEARLY_FULL, Subject(broker=place[0], dir=place[1])) in course.seen
+    nearly = (DIR_NEARLY_FULL, Subject(broker=place[0], dir=place[1])) in observations.seen
     return nearly or (believed is not None and believed <= SOON)
 
 
-def _file_systems(course: Course, places: Iterable[Place]) -> list[list[Place]]:
+def _file_systems(observations: Observations, places: Iterable[Place]) -> list[list[Place]]:
     """Return directories by the file system that they are on, as far as their sizes show it."""
     groups: list[list[Place]] = []
     for place in sorted(places):
-        mine = next((each for each in groups if _is_one(course, each[0], place)), None)
+        mine = next((each for each in groups if _is_one(observations, each[0], place)), None)
         if mine is None:
             groups.append([place])
         else:
@@ -142,30 +144,32 @@ def _file_systems(course: Course, places: Iterable[Place]) -> list[list[Place]]:
     return groups
 
 
-def _is_one(course: Course, one: Place, other: Place) -> bool:
-    a, b = _dir(course, one), _dir(course, other)
+def _is_one(observations: Observations, one: Place, other: Place) -> bool:
+    a, b = _dir(observations, one), _dir(observations, other)
     if a is None or b is None or a.total_bytes <= 0 or a.total_bytes != b.total_bytes:
         return False
-    hosts = {each.id: each.host for each in course.last.snapshot.cluster.brokers}
+    hosts = {each.id: each.host for each in observations.last.snapshot.cluster.brokers}
     # Two hosts may share a network volume, but then both report the same bytes; a host's own directories are read at
     # slightly different times.
     is_near = one[0] == other[0] or (one[0] in hosts and hosts.get(one[0]) == hosts.get(other[0]))
     return abs(a.usable_bytes - b.usable_bytes) <= (SAME_FILES * a.total_bytes if is_near else 0)
 
 
-def _dir(course: Course, place: Place) -> LogDir | None:
-    dirs = course.last.snapshot.log_dirs.get(place[0], ())
+def _dir(observations: Observations, place: Place) -> LogDir | None:
+    dirs = observations.last.snapshot.log_dirs.get(place[0], ())
     return next((each for each in dirs if each.path == place[1]), None)
 
 
-def _fills_up(course: Course, places: list[Place]) -> Claim:
+def _fills_up(observations: Observations, places: list[Place]) -> Claim:
     broker, path = places[0]
-    samples = course.dirs[places[0]]
+    samples = observations.dirs[places[0]]
     left = foreseen(samples) or seconds_left(samples)
     subjects = [Subject(broker=each[0], dir=each[1]) for each in places]
-    symptoms = [course.seen[DIR_NEARLY_FULL, each] for each in subjects if (DIR_NEARLY_FULL, each) in course.seen]
-    began = [course.since(each) for each in symptoms]
-    known = _dir(course, places[0])
+    symptoms = [
+        observations.seen[DIR_NEARLY_FULL, each] for each in subjects if (DIR_NEARLY_FULL, each) in observations.seen
+    ]
+    began = [observations.since(each) for each in symptoms]
+    known = _dir(observations, places[0])
     share = f" of {known.total_bytes:,}" if known is not None and known.total_bytes > 0 else ""
     brokers = sorted({each[0] for each in places})
     paths = sorted({each[1] for each in places})
@@ -174,7 +178,7 @@ def _fills_up(course: Course, places: list[Place]) -> Claim:
         what = f"{path} and {len(paths) - 1} more, one file system, fill up"
     elif len(brokers) > 1:
         what = f"{path}, one file system, fills up"
-    others = _what_else(course, places)
+    others = _what_else(observations, places)
     return Claim(
         cause="disk-filling",
         subject=subjects[0],
@@ -205,9 +209,9 @@ def _fills_up(course: Course, places: list[Place]) -> Claim:
     )
 
 
-def _what_else(course: Course, places: list[Place]) -> str:
+def _what_else(observations: Observations, places: list[Place]) -> str:
     """Return that it is not Kafka's logs that fill a file system; ``""`` where it is, or where that is unknown."""
-    grown = [growth(course.dirs[place]) for place in places]
+    grown = [growth(observations.dirs[place]) for place in places]
     known = [each for each in grown if each is not None]
     if len(known) < len(places):
         return ""
@@ -225,18 +229,20 @@ def _cordoned(known: LogDir | None) -> Iterator[Evidence]:
         yield Evidence("it is cordoned: no new replica is put there", "DescribeLogDirs")
 
 
-def _cleaner(course: Course) -> Iterator[Claim]:
+def _cleaner(observations: Observations) -> Iterator[Claim]:
     """Yield compacted logs of one broker that are far larger than their other replicas."""
-    for each in uncleaned(course.last.snapshot):
+    for each in uncleaned(observations.last.snapshot):
         subject = Subject(broker=each.broker)
-        odd = {key: values for key, values in odd_keys(course.last.snapshot, each.broker).items() if "cleaner" in key}
+        odd = {
+            key: values for key, values in odd_keys(observations.last.snapshot, each.broker).items() if "cleaner" in key
+        }
         yield Claim(
             cause="cleaner-stopped",
             subject=subject,
             severity=Severity.HIGH,
             certainty=Certainty.LIKELY,
             title=f"broker {each.broker} does not compact its logs",
-            since=course.since(Symptom(COMPACTED_GROWS, subject)),
+            since=observations.since(Symptom(COMPACTED_GROWS, subject)),
             evidence=(
                 Evidence(
                     f"{each.topic}/{each.partition} has {each.size:,} bytes there, {each.other:,} on the next largest "
@@ -258,20 +264,20 @@ def _cleaner(course: Course) -> Iterator[Claim]:
 # -- the quorum --------------------------------------------------------------------------------------------------------
 
 
-def _lost(course: Course) -> Iterator[Claim]:
-    failure = next((each for each in course.last.snapshot.failures if each.part == "quorum"), None)
-    symptom = course.seen.get((NO_QUORUM_LEADER, CLUSTER))
+def _lost(observations: Observations) -> Iterator[Claim]:
+    failure = next((each for each in observations.last.snapshot.failures if each.part == "quorum"), None)
+    symptom = observations.seen.get((NO_QUORUM_LEADER, CLUSTER))
     if symptom is None:
         return
     yield Claim(
         cause="quorum-lost",
         subject=CLUSTER,
         severity=Severity.CRITICAL,
-        certainty=Certainty.CERTAIN if course.last.snapshot.quorum is not None else Certainty.LIKELY,
+        certainty=Certainty.CERTAIN if observations.last.snapshot.quorum is not None else Certainty.LIKELY,
         title="the metadata quorum has no leader",
-        since=course.since(symptom),
+        since=observations.since(symptom),
         evidence=(
-            Evidence(_without_leader(course.last), "DescribeQuorum"),
+            Evidence(_without_leader(observations.last), "DescribeQuorum"),
             *((Evidence(str(failure.failure), "DescribeQuorum"),) if failure is not None else ()),
         ),
         predicted=of(NO_QUORUM_LEADER, VOTER_BEHIND, EPOCH_JUMPS),
@@ -290,28 +296,28 @@ def _without_leader(look: Look) -> str:
     return "no leader of the metadata log"
 
 
-def _unstable(course: Course) -> Iterator[Claim]:
-    symptom = course.seen.get((EPOCH_JUMPS, CLUSTER))
+def _unstable(observations: Observations) -> Iterator[Claim]:
+    symptom = observations.seen.get((EPOCH_JUMPS, CLUSTER))
     if symptom is None:
         return
-    first, last = course.epochs[0], course.epochs[-1]
+    first, last = observations.epochs[0], observations.epochs[-1]
     yield Claim(
         cause="quorum-unstable",
         subject=CLUSTER,
         severity=Severity.CRITICAL,
         certainty=Certainty.CERTAIN,
         title="the controller changes again and again",
-        since=course.epochs[1][1],
-        times=len(course.epochs) - 1,
+        since=observations.epochs[1][1],
+        times=len(observations.epochs) - 1,
         evidence=(Evidence(f"leader epoch {first[0]} at {time_of_day(first[1])}, {last[0]} now", "DescribeQuorum"),),
         predicted=of(EPOCH_JUMPS, VOTER_BEHIND),
         next=(Next("look at the controllers: garbage collection, disk, the network between them"),),
     )
 
 
-def _voter(course: Course) -> Iterator[Claim]:
-    quorum = course.last.snapshot.quorum
-    for symptom in course.of(VOTER_BEHIND):
+def _voter(observations: Observations) -> Iterator[Claim]:
+    quorum = observations.last.snapshot.quorum
+    for symptom in observations.of(VOTER_BEHIND):
         broker = symptom.subject.broker
         if quorum is None:
             continue
@@ -322,28 +328,28 @@ def _voter(course: Course) -> Iterator[Claim]:
             severity=Severity.HIGH,
             certainty=Certainty.CERTAIN,
             title=f"controller {broker} is behind the metadata log",
-            since=course.since(symptom),
+            since=observations.since(symptom),
             evidence=(Evidence(f"{lag:,} records behind leader {quorum.leader_id}", "DescribeQuorum"),),
             predicted=of(VOTER_BEHIND, subject=symptom.subject),
             next=(Next(f"look at controller {broker}: whether it runs, its disk, its network"),),
         )
 
 
-def _quorum_stands(course: Course) -> str:
-    quorum = course.last.snapshot.quorum
+def _quorum_stands(observations: Observations) -> str:
+    quorum = observations.last.snapshot.quorum
     if quorum is None or quorum.leader_id < 0:
         return ""
-    began = course.epochs[-1][1] if course.epochs else course.began
+    began = observations.epochs[-1][1] if observations.epochs else observations.began
     return f"controller {quorum.leader_id} leads since {time_of_day(began)} or before, epoch {quorum.leader_epoch}"
 
 
-def _dirs_stand(course: Course) -> str:
-    dirs = [each for some in course.last.snapshot.log_dirs.values() for each in some]
+def _dirs_stand(observations: Observations) -> str:
+    dirs = [each for some in observations.last.snapshot.log_dirs.values() for each in some]
     return "no log directory reports an error" if dirs and all(each.failure is None for each in dirs) else ""
 
 
 CAUSES = (
-    CauseRule("log-dir-failed", lambda course: (*_failed(course), *_offline(course)), _dirs_stand),
+    CauseRule("log-dir-failed", lambda observations: (*_failed(observations), *_offline(observations)), _dirs_stand),
     CauseRule("disk-filling", _filling),
     CauseRule("cleaner-stopped", _cleaner),
     CauseRule("quorum-lost", _lost, _quorum_stands),

@@ -8,7 +8,7 @@ from console.model.quota import effective
 from console.model.throttling import WINDOW, Client, Throttled
 from console.plan.edits import SetQuota
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
-from console.triage.course import Course
+from console.triage.observations import Observations
 from console.triage.symptoms import COMMIT_STANDS_STILL, LAG_GROWS, Subject
 
 KEYS = {"PRODUCE": "producer_byte_rate", "FETCH": "consumer_byte_rate"}
@@ -22,36 +22,36 @@ MOST = 20
 USER = "User:"
 
 
-def _by_log(course: Course) -> Iterator[Claim]:
+def _by_log(observations: Observations) -> Iterator[Claim]:
     held = [
         each
-        for each in course.last.facts.request_logs.throttled.items()
+        for each in observations.last.facts.request_logs.throttled.items()
         if each[1].throttled >= max(FEWEST, each[1].requests / RARELY)
     ]
-    groups = _groups(course) if held else {}
+    groups = _groups(observations) if held else {}
     for client, much in held[:MOST]:
         lagging = groups.get(client.client_id, []) if client.api == "FETCH" else []
         # Producers have no group; a consumer's throttling matters where its group falls behind.
-        yield from (_claim(course, client, much, group) for group in lagging)
+        yield from (_claim(observations, client, much, group) for group in lagging)
         if not lagging:
-            yield _claim(course, client, much, None)
+            yield _claim(observations, client, much, None)
 
 
-def _groups(course: Course) -> dict[str, list[str]]:
+def _groups(observations: Observations) -> dict[str, list[str]]:
     """Return client id -> the groups that lag and have members with it."""
     found: dict[str, list[str]] = {}
-    lagging = {each.subject.group for name in (LAG_GROWS, COMMIT_STANDS_STILL) for each in course.of(name)}
+    lagging = {each.subject.group for name in (LAG_GROWS, COMMIT_STANDS_STILL) for each in observations.of(name)}
     for name in sorted(each for each in lagging if each is not None):
-        group = course.last.snapshot.groups.get(name)
+        group = observations.last.snapshot.groups.get(name)
         for client in sorted({member.client_id for member in (group.members if group is not None else None) or ()}):
             found.setdefault(client, []).append(name)
     return found
 
 
-def _claim(course: Course, client: Client, much: Throttled, group: str | None) -> Claim:
+def _claim(observations: Observations, client: Client, much: Throttled, group: str | None) -> Claim:
     user = client.principal.removeprefix(USER)
     key = KEYS.get(client.api, "request_percentage")
-    limit = effective(course.last.snapshot.quotas, user, client.client_id, key)
+    limit = effective(observations.last.snapshot.quotas, user, client.client_id, key)
     name = f"client {client.client_id or 'without an id'}"
     title = f"{name} of {client.principal} is throttled: {much.throttled:,} of {much.requests:,} {client.api} requests"
     return Claim(
@@ -65,7 +65,7 @@ def _claim(course: Course, client: Client, much: Throttled, group: str | None) -
             Evidence(
                 f"{much.throttled:,} of {much.requests:,} requests within {WINDOW.total_seconds():.0f} s, "
                 f"for up to {much.most_ms:,} ms",
-                f"request log {', '.join(course.last.facts.request_logs.files[:3])}",
+                f"request log {', '.join(observations.last.facts.request_logs.files[:3])}",
             ),
             *(
                 (Evidence(f"{key} of {limit.entity!r} is {limit.value:,.0f}", "DescribeClientQuotas"),)
@@ -85,8 +85,8 @@ def _claim(course: Course, client: Client, much: Throttled, group: str | None) -
     )
 
 
-def _unread(course: Course) -> Iterator[tuple[str, str]]:
-    for path, why in course.last.facts.request_logs.unread.items():
+def _unread(observations: Observations) -> Iterator[tuple[str, str]]:
+    for path, why in observations.last.facts.request_logs.unread.items():
         yield f"request log {path}: {why}", why.remedy
 
 

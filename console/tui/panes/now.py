@@ -114,11 +114,11 @@ class NowView(DetailsView[CauseRow]):
     def inputs(self) -> tuple[object, ...]:
         """Return the verdict without its time, what is muted and unread; before the first verdict what is known."""
         watch = self.cluster.triage
-        verdict, course = watch.verdict, watch.course
-        if verdict is None or course is None:
+        verdict, observations = watch.verdict, watch.observations
+        if verdict is None or observations is None:
             return (self.snapshot.cluster, self.snapshot.topics)
         parts = verdict.causes, verdict.unexplained, verdict.ruled_out, verdict.unknowable
-        return (*parts, course.last.unread, watch.muted, watch.lost)
+        return (*parts, observations.last.unread, watch.muted, watch.lost)
 
     def known(self) -> bool:
         """Return whether there is a verdict."""
@@ -167,10 +167,10 @@ class NowView(DetailsView[CauseRow]):
 
     def empty_text(self) -> str:
         """Return that nothing is wrong, and what was checked."""
-        course = self.cluster.triage.course
-        if course is None or self.filter_text:
+        observations = self.cluster.triage.observations
+        if observations is None or self.filter_text:
             return super().empty_text()
-        return wrapped(healthy_text(course), self.app.size.width)
+        return wrapped(healthy_text(observations), self.app.size.width)
 
     def crumbs(self) -> Line:
         """Return the number of causes."""
@@ -180,11 +180,11 @@ class NowView(DetailsView[CauseRow]):
     def status(self) -> Line:
         """Return for how long the cluster was observed, or since when it does not answer."""
         watch = self.cluster.triage
-        if watch.course is None:
+        if watch.observations is None:
             return []
         if watch.lost is not None:
-            return [(f"STALE since {clock(watch.course.last.at)}", "stale")]
-        return watched(watch.course)
+            return [(f"STALE since {clock(watch.observations.last.at)}", "stale")]
+        return watched(watch.observations)
 
     def details(self, row: CauseRow) -> list[Line]:
         """Return the evidence, what the cause explains, and what to do."""
@@ -211,8 +211,12 @@ class NowView(DetailsView[CauseRow]):
         """Return the report as Markdown."""
         from console.answers.triage import markdown
 
-        verdict, course = self.cluster.triage.verdict, self.cluster.triage.course
-        return markdown(verdict, course.watched.total_seconds()) if verdict is not None and course is not None else ""
+        verdict, observations = self.cluster.triage.verdict, self.cluster.triage.observations
+        return (
+            markdown(verdict, observations.watched.total_seconds())
+            if verdict is not None and observations is not None
+            else ""
+        )
 
     def _chosen(self) -> CauseRow | None:
         """Return the row under the cursor, None if the operator did not choose it.

@@ -32,8 +32,8 @@ class OnlyTrouble:
         from console.triage.trouble import troubles
 
         cluster = self._cluster
-        snapshot, silent, course = cluster.session.snapshot, cluster.contact.silent, cluster.triage.course
-        own = course.last.own_throttles if course is not None else frozenset()
+        snapshot, silent, observations = cluster.session.snapshot, cluster.contact.silent, cluster.triage.observations
+        own = observations.last.own_throttles if observations is not None else frozenset()
         made_from = (
             snapshot.cluster,
             snapshot.topics,

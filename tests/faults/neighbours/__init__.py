@@ -26,9 +26,9 @@ from console.model.snapshot import Snapshot, throttled_groups, trends_after
 from console.session.session import Session
 from console.session.triage_looks import Looker
 from console.triage.cause import Severity
-from console.triage.course import after, begin
 from console.triage.diagnosis import diagnose
 from console.triage.facts import Facts
+from console.triage.observations import after, begin
 from console.triage.symptoms import Look
 from tests.faults.fault import Name
 from tests.faults.trial import Names, Trial
@@ -60,19 +60,19 @@ class Neighbour(Struct, frozen=True, kw_only=True):
 
 async def tried(neighbour: Neighbour, *, ill: bool) -> Trial:
     """All that is named in the looks at a neighbour, or at its ill twin until it is named."""
-    names, course, first = Names(), None, None
+    names, observations, first = Names(), None, None
     looks = neighbour.looks(ill)
     try:
         async for look in looks:
-            course = begin(look) if course is None else after(course, look)
+            observations = begin(look) if observations is None else after(observations, look)
             first = first or look.at
-            names.add(diagnose(course), (look.at - first).total_seconds())
+            names.add(diagnose(observations), (look.at - first).total_seconds())
             if ill and any(neighbour.ill.fits(told.cause, told.subject) for told in names.told):
                 break
     finally:
         await looks.aclose()  # type: ignore[attr-defined]
-    assert course is not None, f"{neighbour.name}: no look"
-    seconds = (course.last.at - course.began).total_seconds()
+    assert observations is not None, f"{neighbour.name}: no look"
+    seconds = (observations.last.at - observations.began).total_seconds()
     return Trial(
         faults=(neighbour.name,),
         version=ILL if ill else WELL,

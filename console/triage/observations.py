@@ -1,4 +1,4 @@
-"""The course of a cluster: what was seen so far, look after look. Gives every symptom a beginning, and rates. Pure."""
+"""What was observed of a cluster so far, look after look. Gives every symptom a beginning, and rates. Pure."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from console.triage.symptoms import (
 )
 
 KEPT = timedelta(minutes=30)
-"""How far back the course reaches."""
+"""How far back the observations reach."""
 SETTLES = timedelta(seconds=20)
 """After a broker went or came: clients look for leaders and coordinators, and a lag that grows is theirs, not a
 consumer's."""
 FEWEST_JUMPS = 2
-"""Elections of the quorum within the course that are more than a restart."""
+"""Elections of the quorum within the observations that are more than a restart."""
 MOST_SPELLS = 64
 
 
@@ -44,7 +44,7 @@ class Spell(Struct, frozen=True):
     ended: datetime | None = None
 
 
-class Course(Struct, frozen=True):
+class Observations(Struct, frozen=True):
     """What was seen. began: of the first look, UTC. spells: symptom -> when it was seen, the earliest first. seen: the
     symptoms of the last look. dirs: samples, the earliest first. epochs: of the quorum, with when it was seen
     first. past: what happened in between. copies: of the reassignments that run. racks: broker -> its rack, as it was
@@ -69,7 +69,7 @@ class Course(Struct, frozen=True):
         """Return when the last spell of a symptom began.
 
         Returns:
-            UTC; None if it was there at the first look, or was not seen within the course.
+            UTC; None if it was there at the first look, or was not seen within the observations.
         """
         spells = self.spells.get((symptom.name, symptom.subject))
         return spells[-1].began if spells and spells[-1].began > self.began else None
@@ -91,45 +91,45 @@ def _by_name(seen: Mapping[Key, Symptom]) -> Mapping[str, Sequence[Symptom]]:
     return found
 
 
-def begin(look: Look) -> Course:
-    """Return the course after the first look."""
-    return _advanced(Course(look.at, look, {}, {}), look)
+def begin(look: Look) -> Observations:
+    """Return the observations after the first look."""
+    return _advanced(Observations(look.at, look, {}, {}), look)
 
 
-def after(course: Course, look: Look) -> Course:
-    """Return the course after another look.
+def after(observations: Observations, look: Look) -> Observations:
+    """Return the observations after another look.
 
     Args:
-        course: stays as it is.
-        look: later than the last one of the course, by UTC. One that is not (the clock was set back) begins a new
-            course, since rates and durations over it would be negative.
+        observations: stays as it is.
+        look: later than the last one of the observations, by UTC. One that is not (the clock was set back) begins
+            anew, since rates and durations over it would be negative.
 
     Returns:
         What the look shows and what follows from several; `seen` is the same object as before where the symptoms are
         equal. Spells, elections and events older than 30 minutes (`KEPT`) are dropped.
     """
-    return _advanced(course, look) if look.at > course.last.at else begin(look)
+    return _advanced(observations, look) if look.at > observations.last.at else begin(look)
 
 
-def _advanced(course: Course, look: Look) -> Course:
+def _advanced(observations: Observations, look: Look) -> Observations:
     known = replace(
-        course,
+        observations,
         last=look,
-        dirs=_with_dirs(course.dirs, look),
-        epochs=_epochs(course, look),
-        past=past_after(course.past, course.last, look),
-        copies=copies_after(course.copies, course.last.snapshot, look.snapshot, look.at),
-        racks={**course.racks, **{each.id: each.rack for each in look.snapshot.cluster.brokers if each.rack}},
+        dirs=_with_dirs(observations.dirs, look),
+        epochs=_epochs(observations, look),
+        past=past_after(observations.past, observations.last, look),
+        copies=copies_after(observations.copies, observations.last.snapshot, look.snapshot, look.at),
+        racks={**observations.racks, **{each.id: each.rack for each in look.snapshot.cluster.brokers if each.rack}},
     )
     now = shown(look)
     now.update(((each.name, each.subject), each) for each in _over_time(known))
-    spells = _spells(course, now, look.at)
+    spells = _spells(observations, now, look.at)
     # Dropped only after the spells of brokers are known: whether one went or came a moment ago follows from them.
-    if not _is_settled(spells, course.began, look.at):
+    if not _is_settled(spells, observations.began, look.at):
         now = {key: symptom for key, symptom in now.items() if key[0] != LAG_GROWS}
-        spells = _spells(course, now, look.at)
+        spells = _spells(observations, now, look.at)
     # The very same symptoms are the same object: what follows from them is not worked out again.
-    return replace(known, seen=course.seen if now == course.seen else now, spells=spells)
+    return replace(known, seen=observations.seen if now == observations.seen else now, spells=spells)
 
 
 def _is_settled(spells: Mapping[Key, tuple[Spell, ...]], began: datetime, at: datetime) -> bool:
@@ -140,37 +140,37 @@ def _is_settled(spells: Mapping[Key, tuple[Spell, ...]], began: datetime, at: da
     return all(moment <= max(began, at - SETTLES) for moment in moments)
 
 
-def _spells(course: Course, now: Mapping[Key, Symptom], at: datetime) -> Mapping[Key, tuple[Spell, ...]]:
+def _spells(observations: Observations, now: Mapping[Key, Symptom], at: datetime) -> Mapping[Key, tuple[Spell, ...]]:
     """Return the spells after a look: a symptom that is seen has an open one, one that is gone a closed one. Most stay
     as they are.
     """
     oldest = at - KEPT
-    old = [key for key, mine in course.spells.items() if mine[0].ended is not None and mine[0].ended <= oldest]
-    if not old and now.keys() == course.seen.keys():
-        return course.spells
-    spells = dict(course.spells)
+    old = [key for key, mine in observations.spells.items() if mine[0].ended is not None and mine[0].ended <= oldest]
+    if not old and now.keys() == observations.seen.keys():
+        return observations.spells
+    spells = dict(observations.spells)
     for key in old:
         kept = tuple(spell for spell in spells[key] if spell.ended is None or spell.ended > oldest)
         if kept:
             spells[key] = kept
         else:
             del spells[key]
-    for key in course.seen:
+    for key in observations.seen:
         if key not in now:
             *ended, last = spells[key]
             spells[key] = (*ended, Spell(last.began, at))
     for key in now:
-        if key not in course.seen:
+        if key not in observations.seen:
             spells[key] = (*spells.get(key, ()), Spell(at))[-MOST_SPELLS:]
     return spells
 
 
-def without_restarts(course: Course, announced: Collection[Subject]) -> Course:
-    """Return the course without the elections of the quorum that announced restarts cause: a controller that stops, or
-    comes back, may hand over its leadership.
+def without_restarts(observations: Observations, announced: Collection[Subject]) -> Observations:
+    """Return them without the elections of the quorum that announced restarts cause: a controller that stops, or comes
+    back, may hand over its leadership.
 
     Args:
-        course: the course of all symptoms.
+        observations: those of all symptoms.
         announced: subjects of announced restarts, such as `Subject(broker=1)`.
 
     Returns:
@@ -179,42 +179,44 @@ def without_restarts(course: Course, announced: Collection[Subject]) -> Course:
     """
     spells = [
         spell
-        for (name, subject), mine in course.spells.items()
+        for (name, subject), mine in observations.spells.items()
         if name in (BROKER_GONE, BROKER_SILENT) and subject in announced
         for spell in mine
     ]
-    if not spells or (EPOCH_JUMPS, CLUSTER) not in course.seen:
-        return course
+    if not spells or (EPOCH_JUMPS, CLUSTER) not in observations.seen:
+        return observations
     jumps = [
         at
         # The first epoch was there already: it is no election that was seen.
-        for _, at in course.epochs[1:]
-        if not any(each.began - SETTLES <= at <= (each.ended or course.last.at) + SETTLES for each in spells)
+        for _, at in observations.epochs[1:]
+        if not any(each.began - SETTLES <= at <= (each.ended or observations.last.at) + SETTLES for each in spells)
     ]
     if len(jumps) >= FEWEST_JUMPS:
-        return course
-    return replace(course, seen={key: each for key, each in course.seen.items() if key != (EPOCH_JUMPS, CLUSTER)})
+        return observations
+    return replace(
+        observations, seen={key: each for key, each in observations.seen.items() if key != (EPOCH_JUMPS, CLUSTER)}
+    )
 
 
 # -- what takes several looks ------------------------------------------------------------------------------------------
 
 
-def _over_time(course: Course) -> Iterator[Symptom]:
-    if len(course.epochs) > FEWEST_JUMPS:
-        yield Symptom(EPOCH_JUMPS, CLUSTER, count=len(course.epochs) - 1)
-    for each in dict.fromkeys((loss.jump.topic, loss.jump.partition) for loss in course.past.losses):
+def _over_time(observations: Observations) -> Iterator[Symptom]:
+    if len(observations.epochs) > FEWEST_JUMPS:
+        yield Symptom(EPOCH_JUMPS, CLUSTER, count=len(observations.epochs) - 1)
+    for each in dict.fromkeys((loss.jump.topic, loss.jump.partition) for loss in observations.past.losses):
         yield Symptom(RECORDS_LOST, Subject(topic=each[0], partition=each[1]))
-    fell = {(fall.topic, fall.partition) for fall in course.last.facts.logs.falls}
+    fell = {(fall.topic, fall.partition) for fall in observations.last.facts.logs.falls}
     # An election that may have been clean counts only where the end of the log fell: what was cut off proves it.
-    led_by_others = [(led.topic, led.was.number) for led in course.past.unclean if led.sure or led.place in fell]
+    led_by_others = [(led.topic, led.was.number) for led in observations.past.unclean if led.sure or led.place in fell]
     for place in dict.fromkeys(led_by_others):
         yield Symptom(UNCLEAN_LEADER, Subject(topic=place[0], partition=place[1]))
 
 
-def _epochs(course: Course, look: Look) -> tuple[tuple[int, datetime], ...]:
+def _epochs(observations: Observations, look: Look) -> tuple[tuple[int, datetime], ...]:
     quorum = look.snapshot.quorum
     # The last epoch stays however old it is: the next one is an election only in comparison with it.
-    kept = tuple((epoch, at) for epoch, at in course.epochs if at > look.at - KEPT) or course.epochs[-1:]
+    kept = tuple((epoch, at) for epoch, at in observations.epochs if at > look.at - KEPT) or observations.epochs[-1:]
     if quorum is None or quorum.leader_epoch < 0 or (kept and kept[-1][0] == quorum.leader_epoch):
         return kept
     return (*kept, (quorum.leader_epoch, look.at))[-MOST_SPELLS:]
