@@ -34,10 +34,10 @@ SETTLES = timedelta(seconds=20)
 consumer's."""
 FEWEST_JUMPS = 2
 """Elections of the quorum within the observations that are more than a restart."""
-MOST_SPELLS = 64
+MOST_INTERVALS = 64
 
 
-class Spell(Struct, frozen=True):
+class Interval(Struct, frozen=True):
     """A time through which a symptom was seen. ended: None while it is."""
 
     began: datetime
@@ -45,15 +45,15 @@ class Spell(Struct, frozen=True):
 
 
 class Observations(Struct, frozen=True):
-    """What was seen. began: of the first look, UTC. spells: symptom -> when it was seen, the earliest first. seen: the
-    symptoms of the last look. dirs: samples, the earliest first. epochs: of the quorum, with when it was seen
+    """What was seen. began: of the first look, UTC. intervals: symptom -> when it was seen, the earliest first. seen:
+    the symptoms of the last look. dirs: samples, the earliest first. epochs: of the quorum, with when it was seen
     first. past: what happened in between. copies: of the reassignments that run. racks: broker -> its rack, as it was
     listed last: before Kafka 4 brokers that are down are not listed."""
 
     began: datetime
     last: Look
     seen: Mapping[Key, Symptom]
-    spells: Mapping[Key, tuple[Spell, ...]]
+    intervals: Mapping[Key, tuple[Interval, ...]]
     dirs: Mapping[tuple[int, str], tuple[DirSample, ...]] = field(default_factory=dict)
     epochs: tuple[tuple[int, datetime], ...] = ()
     past: Past = NOTHING
@@ -66,21 +66,21 @@ class Observations(Struct, frozen=True):
         return self.last.at - self.began
 
     def since(self, symptom: Symptom) -> datetime | None:
-        """Return when the last spell of a symptom began.
+        """Return when the last interval of a symptom began.
 
         Returns:
             UTC; None if it was there at the first look, or was not seen within the observations.
         """
-        spells = self.spells.get((symptom.name, symptom.subject))
-        return spells[-1].began if spells and spells[-1].began > self.began else None
+        intervals = self.intervals.get((symptom.name, symptom.subject))
+        return intervals[-1].began if intervals and intervals[-1].began > self.began else None
 
     def of(self, name: str) -> Sequence[Symptom]:
         """Return the symptoms of the last look that have this name."""
         return _by_name(self.seen).get(name, ())
 
     def times(self, key: Key) -> int:
-        """Return how often a symptom began within the last 30 minutes (`KEPT`), at most 64 times (`MOST_SPELLS`)."""
-        return len(self.spells.get(key, ()))
+        """Return how often a symptom began within the last 30 minutes (`KEPT`), at most 64 times (`MOST_INTERVALS`)."""
+        return len(self.intervals.get(key, ()))
 
 
 @remembered
@@ -106,7 +106,7 @@ def after(observations: Observations, look: Look) -> Observations:
 
     Returns:
         What the look shows and what follows from several; `seen` is the same object as before where the symptoms are
-        equal. Spells, elections and events older than 30 minutes (`KEPT`) are dropped.
+        equal. Intervals, elections and events older than 30 minutes (`KEPT`) are dropped.
     """
     return _advanced(observations, look) if look.at > observations.last.at else begin(look)
 
@@ -123,46 +123,48 @@ def _advanced(observations: Observations, look: Look) -> Observations:
     )
     now = shown(look)
     now.update(((each.name, each.subject), each) for each in _over_time(known))
-    spells = _spells(observations, now, look.at)
-    # Dropped only after the spells of brokers are known: whether one went or came a moment ago follows from them.
-    if not _is_settled(spells, observations.began, look.at):
+    intervals = _intervals(observations, now, look.at)
+    # Dropped only after the intervals of brokers are known: whether one went or came a moment ago follows from them.
+    if not _is_settled(intervals, observations.began, look.at):
         now = {key: symptom for key, symptom in now.items() if key[0] != LAG_GROWS}
-        spells = _spells(observations, now, look.at)
+        intervals = _intervals(observations, now, look.at)
     # The very same symptoms are the same object: what follows from them is not worked out again.
-    return replace(known, seen=observations.seen if now == observations.seen else now, spells=spells)
+    return replace(known, seen=observations.seen if now == observations.seen else now, intervals=intervals)
 
 
-def _is_settled(spells: Mapping[Key, tuple[Spell, ...]], began: datetime, at: datetime) -> bool:
+def _is_settled(intervals: Mapping[Key, tuple[Interval, ...]], began: datetime, at: datetime) -> bool:
     """Return whether no broker went or came lately."""
-    last = [mine[-1] for (name, _), mine in spells.items() if name in (BROKER_GONE, BROKER_SILENT)]
-    moments = [spell.ended or spell.began for spell in last]
+    last = [mine[-1] for (name, _), mine in intervals.items() if name in (BROKER_GONE, BROKER_SILENT)]
+    moments = [interval.ended or interval.began for interval in last]
     # A broker that was away at the first look left before: nothing has to settle for it.
     return all(moment <= max(began, at - SETTLES) for moment in moments)
 
 
-def _spells(observations: Observations, now: Mapping[Key, Symptom], at: datetime) -> Mapping[Key, tuple[Spell, ...]]:
-    """Return the spells after a look: a symptom that is seen has an open one, one that is gone a closed one. Most stay
-    as they are.
+def _intervals(
+    observations: Observations, now: Mapping[Key, Symptom], at: datetime
+) -> Mapping[Key, tuple[Interval, ...]]:
+    """Return the intervals after a look: a symptom that is seen has an open one, one that is gone a closed one. Most
+    stay as they are.
     """
     oldest = at - KEPT
-    old = [key for key, mine in observations.spells.items() if mine[0].ended is not None and mine[0].ended <= oldest]
+    old = [key for key, mine in observations.intervals.items() if mine[0].ended is not None and mine[0].ended <= oldest]
     if not old and now.keys() == observations.seen.keys():
-        return observations.spells
-    spells = dict(observations.spells)
+        return observations.intervals
+    intervals = dict(observations.intervals)
     for key in old:
-        kept = tuple(spell for spell in spells[key] if spell.ended is None or spell.ended > oldest)
+        kept = tuple(interval for interval in intervals[key] if interval.ended is None or interval.ended > oldest)
         if kept:
-            spells[key] = kept
+            intervals[key] = kept
         else:
-            del spells[key]
+            del intervals[key]
     for key in observations.seen:
         if key not in now:
-            *ended, last = spells[key]
-            spells[key] = (*ended, Spell(last.began, at))
+            *ended, last = intervals[key]
+            intervals[key] = (*ended, Interval(last.began, at))
     for key in now:
         if key not in observations.seen:
-            spells[key] = (*spells.get(key, ()), Spell(at))[-MOST_SPELLS:]
-    return spells
+            intervals[key] = (*intervals.get(key, ()), Interval(at))[-MOST_INTERVALS:]
+    return intervals
 
 
 def without_restarts(observations: Observations, announced: Collection[Subject]) -> Observations:
@@ -177,19 +179,19 @@ def without_restarts(observations: Observations, announced: Collection[Subject])
         The same object where no election is excused, or at least 2 (`FEWEST_JUMPS`) are left that the restarts do not
         explain; elections up to 20 s (`SETTLES`) before and after a broker's absence are excused.
     """
-    spells = [
-        spell
-        for (name, subject), mine in observations.spells.items()
+    intervals = [
+        interval
+        for (name, subject), mine in observations.intervals.items()
         if name in (BROKER_GONE, BROKER_SILENT) and subject in announced
-        for spell in mine
+        for interval in mine
     ]
-    if not spells or (EPOCH_JUMPS, CLUSTER) not in observations.seen:
+    if not intervals or (EPOCH_JUMPS, CLUSTER) not in observations.seen:
         return observations
     jumps = [
         at
         # The first epoch was there already: it is no election that was seen.
         for _, at in observations.epochs[1:]
-        if not any(each.began - SETTLES <= at <= (each.ended or observations.last.at) + SETTLES for each in spells)
+        if not any(each.began - SETTLES <= at <= (each.ended or observations.last.at) + SETTLES for each in intervals)
     ]
     if len(jumps) >= FEWEST_JUMPS:
         return observations
@@ -219,7 +221,7 @@ def _epochs(observations: Observations, look: Look) -> tuple[tuple[int, datetime
     kept = tuple((epoch, at) for epoch, at in observations.epochs if at > look.at - KEPT) or observations.epochs[-1:]
     if quorum is None or quorum.leader_epoch < 0 or (kept and kept[-1][0] == quorum.leader_epoch):
         return kept
-    return (*kept, (quorum.leader_epoch, look.at))[-MOST_SPELLS:]
+    return (*kept, (quorum.leader_epoch, look.at))[-MOST_INTERVALS:]
 
 
 def _with_dirs(

@@ -14,7 +14,7 @@ from console.model.numbers import time_of_day
 from console.model.observers import not_in_sync
 from console.model.transactions import minutes
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, of
-from console.triage.observations import Observations, Spell
+from console.triage.observations import Interval, Observations
 from console.triage.remembered import remembered
 from console.triage.symptoms import (
     BROKER_GONE,
@@ -186,7 +186,7 @@ def _refusing(observations: Observations) -> frozenset[int]:
 
 def _since_away(observations: Observations, subject: Subject) -> datetime | None:
     """Return when a broker went away: it stops answering before it is fenced. None if it was away at the first look."""
-    fenced, silent = (observations.spells.get((name, subject), ())[-1:] for name in (BROKER_GONE, BROKER_SILENT))
+    fenced, silent = (observations.intervals.get((name, subject), ())[-1:] for name in (BROKER_GONE, BROKER_SILENT))
     fenced = tuple(each for each in fenced if each.ended is None)
     until = {None, *(each.began for each in fenced)}
     began = min(each.began for each in (*fenced, *(each for each in silent if each.ended in until)))
@@ -221,9 +221,9 @@ def _controller_too(observations: Observations, broker: int) -> Iterator[Evidenc
 
 
 def _flapping(observations: Observations) -> Iterator[Claim]:
-    for (name, subject), spells in observations.spells.items():
+    for (name, subject), intervals in observations.intervals.items():
         broker = subject.broker
-        if name != BROKER_GONE or broker is None or len(spells) < FLAPS:
+        if name != BROKER_GONE or broker is None or len(intervals) < FLAPS:
             continue
         # Leaders are elected only once it stays: each election moves clients, and the next absence moves them back.
         still = (name, subject) in observations.seen
@@ -233,10 +233,10 @@ def _flapping(observations: Observations) -> Iterator[Claim]:
             severity=_severity(observations, broker),
             certainty=Certainty.CERTAIN,
             title=f"broker {broker} goes down and up",
-            since=spells[0].began,
-            times=len(spells),
+            since=intervals[0].began,
+            times=len(intervals),
             evidence=(
-                Evidence(_rhythm(spells), "DescribeCluster"),
+                Evidence(_rhythm(intervals), "DescribeCluster"),
                 Evidence(_led(observations, broker), "Metadata"),
             ),
             predicted=_follows(broker),
@@ -251,11 +251,11 @@ def _flapping(observations: Observations) -> Iterator[Claim]:
         )
 
 
-def _rhythm(spells: tuple[Spell, ...]) -> str:
-    ended = [(each.ended - each.began).total_seconds() for each in spells if each.ended is not None]
-    gaps = [(b.began - a.began).total_seconds() for a, b in pairwise(spells)]
-    last = spells[-1]
-    text = f"went away {len(spells)} times"
+def _rhythm(intervals: tuple[Interval, ...]) -> str:
+    ended = [(each.ended - each.began).total_seconds() for each in intervals if each.ended is not None]
+    gaps = [(b.began - a.began).total_seconds() for a, b in pairwise(intervals)]
+    last = intervals[-1]
+    text = f"went away {len(intervals)} times"
     if ended and gaps:
         text += f", {median(ended):.0f} s of every {median(gaps):.0f} s"
     up = f", up again {time_of_day(last.ended)}" if last.ended is not None else ""
@@ -409,8 +409,10 @@ def _unfollowed(observations: Observations) -> Iterator[Claim]:
 
 def _back_since(observations: Observations, broker: int) -> datetime | None:
     """Return when a broker came back, if that is not long ago: until then its replicas are behind for a good reason."""
-    spells = [observations.spells.get((name, Subject(broker=broker)), ()) for name in (BROKER_GONE, BROKER_SILENT)]
-    ended = [mine[-1].ended for mine in spells if mine]
+    intervals = [
+        observations.intervals.get((name, Subject(broker=broker)), ()) for name in (BROKER_GONE, BROKER_SILENT)
+    ]
+    ended = [mine[-1].ended for mine in intervals if mine]
     last = max((each for each in ended if each is not None), default=None)
     return last if last is not None and last > observations.last.at - CATCHES_UP else None
 
@@ -419,8 +421,8 @@ def _times_out(observations: Observations, topics: set[str]) -> int:
     """Return how often a replica of these topics left an ISR: of the partition where that was most often."""
     return max(
         (
-            len(spells)
-            for (name, subject), spells in observations.spells.items()
+            len(intervals)
+            for (name, subject), intervals in observations.intervals.items()
             if name == UNDER_REPLICATED and subject.topic in topics
         ),
         default=0,

@@ -171,8 +171,8 @@ def _waits_for_commits(observations: Observations) -> Iterator[tuple[str, str]]:
 
 def _rebalanced(observations: Observations, group: Subject, trend: LagTrend) -> bool:
     """Return whether members joined or left within the looks that the trend compares: meanwhile none of them reads."""
-    spells = observations.spells.get((REBALANCING, group), ())
-    return bool(spells) and (spells[-1].ended or observations.last.at).timestamp() > trend.base.at
+    intervals = observations.intervals.get((REBALANCING, group), ())
+    return bool(intervals) and (intervals[-1].ended or observations.last.at).timestamp() > trend.base.at
 
 
 def _falls_behind(trend: LagTrend, since: datetime) -> bool:
@@ -252,39 +252,39 @@ _each_slow: RememberedEach[Subject, Claim | None] = RememberedEach(_slow_group)
 
 def _rebalances(observations: Observations, group: str) -> Certainty | None:
     """Return how sure it is that a group rebalances without an end; None if it does not."""
-    spells = observations.spells.get((REBALANCING, Subject(group=group)), ())
-    if not spells:
+    intervals = observations.intervals.get((REBALANCING, Subject(group=group)), ())
+    if not intervals:
         return None
     now = observations.last.at
     took = sum(
-        (max(timedelta(0), (each.ended or now) - max(each.began, now - MINUTE)) for each in spells), timedelta(0)
+        (max(timedelta(0), (each.ended or now) - max(each.began, now - MINUTE)) for each in intervals), timedelta(0)
     )
     # A group that spent half of the last minute in rebalances hardly reads, however few they were; many short ones may
     # be a deployment.
     if took >= LONG:
         return Certainty.CERTAIN
-    recent = [each for each in spells if each.ended is None or each.ended > now - NEAR]
+    recent = [each for each in intervals if each.ended is None or each.ended > now - NEAR]
     return Certainty.POSSIBLE if len(recent) >= OFTEN else None
 
 
 def _rebalancing(observations: Observations) -> Iterator[Claim]:
-    # By spells, not by what is seen now: between two rebalances a group looks well.
-    for name, subject in [key for key in observations.spells if key[0] == REBALANCING]:
+    # By intervals, not by what is seen now: between two rebalances a group looks well.
+    for name, subject in [key for key in observations.intervals if key[0] == REBALANCING]:
         group = subject.group or ""
         known, certainty = observations.last.snapshot.groups.get(group), _rebalances(observations, group)
         if known is None or certainty is None:
             continue
-        spells = observations.spells[name, subject]
+        intervals = observations.intervals[name, subject]
         yield Claim(
             cause="group-rebalancing",
             subject=subject,
             severity=Severity.HIGH,
             certainty=certainty,
             title=f"group {group} rebalances again and again",
-            since=spells[0].began,
-            times=len(spells),
+            since=intervals[0].began,
+            times=len(intervals),
             evidence=(
-                Evidence(f"{known.state} now; {len(spells)} rebalances were seen", "ListGroups"),
+                Evidence(f"{known.state} now; {len(intervals)} rebalances were seen", "ListGroups"),
                 *(
                     (Evidence("members that are deployed one after the other make as many", "ListGroups"),)
                     if certainty is Certainty.POSSIBLE

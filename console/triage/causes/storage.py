@@ -74,8 +74,10 @@ def _lasts(observations: Observations, topic: str, number: int) -> bool:
 
 def _came_back(observations: Observations, broker: int) -> bool:
     """Return whether a broker came back a moment ago: topics and brokers are not read at one time."""
-    spells = [observations.spells.get((name, Subject(broker=broker)), ()) for name in (BROKER_GONE, BROKER_SILENT)]
-    ended = [mine[-1].ended for mine in spells if mine]
+    intervals = [
+        observations.intervals.get((name, Subject(broker=broker)), ()) for name in (BROKER_GONE, BROKER_SILENT)
+    ]
+    ended = [mine[-1].ended for mine in intervals if mine]
     return any(each is not None and each > observations.last.at - TAKEN_IN for each in ended)
 
 
