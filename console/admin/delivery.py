@@ -62,7 +62,7 @@ async def deliver(
     try:
         answers = await send(wanted)
     except OutcomeUnknown as error:
-        return await settle(wanted, describe_again, error.failure, settings.lost_answer_timeout)
+        return await reconcile(wanted, describe_again, error.failure, settings.lost_answer_timeout)
     outcomes: dict[T, Outcome] = {}
     doubtful: dict[T, Failure] = {}
     hidden = tuple(secrets)
@@ -76,7 +76,7 @@ async def deliver(
         else:
             outcomes[target] = Outcome(target, Status.FAILED, failure(code, message))
     if doubtful:
-        outcomes |= await settle(
+        outcomes |= await reconcile(
             list(doubtful), describe_again, next(iter(doubtful.values())), settings.lost_answer_timeout
         )
     if not validate_only:
@@ -93,7 +93,7 @@ def without_secrets(text: str, secrets: Iterable[Secret]) -> str:
     return text
 
 
-async def settle(
+async def reconcile(
     targets: Sequence[T], describe_again: DescribeAgain[T], why: Failure, within: float
 ) -> dict[T, Outcome]:
     """Return the outcomes of a change whose answer was lost. why: how it was lost. within: seconds to describe it

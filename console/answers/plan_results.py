@@ -23,11 +23,11 @@ from console.plan.edits import Edit, Slot
 from console.plan.effective_values import DiffGroup, DiffLine, EffectiveValue
 from console.plan.kafka_tools import CONFIG_OPTION, Command
 from console.plan.plan import EMPTY, Plan, StageReport
+from console.plan.reconcile import ApplyReport
 from console.plan.retention import Deletion
 from console.plan.reversal import losses, reversal
 from console.plan.risk_rules import Risk, RiskFacts
 from console.plan.risks import effects, risks
-from console.plan.settle import ApplyReport
 from console.plan.staged import Draft, Dropped, Staged
 from console.present import names
 from console.present.columns import LIST, OBJECT, Column, Columns

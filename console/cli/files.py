@@ -325,7 +325,7 @@ def run_apply(options: argparse.Namespace) -> int:
 async def _apply(session: Session, options: argparse.Namespace) -> int:
     from console.answers.plan_results import plan_table, report_tables
     from console.answers.results import Printer
-    from console.plan.settle import ApplyOptions, ApplyReport
+    from console.plan.reconcile import ApplyOptions, ApplyReport
     from console.session.apply_flow import Asks, Flags, NotApplied, apply_flow
     from console.session.plan_facts import read_for_risks
     from console.session.retention_reading import read_deletions

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from console.model.snapshot import Snapshot
     from console.plan.edits import Edit
     from console.plan.plan import StageReport
-    from console.plan.settle import ApplyOptions, ApplyReport
+    from console.plan.reconcile import ApplyOptions, ApplyReport
     from console.session.apply_flow import Asks
     from console.session.snapshot_reader import Client
 
@@ -235,7 +235,7 @@ class NounCommand(Struct):
         place of Kafka's own tool nothing is asked, and warnings are printed; those that have to be typed still need
         --accept.
         """
-        from console.plan.settle import ApplyOptions
+        from console.plan.reconcile import ApplyOptions
         from console.session.apply_flow import Asks
 
         own, yes = not self.is_kafka, self.given.yes

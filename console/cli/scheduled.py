@@ -59,14 +59,14 @@ def run_due(options: argparse.Namespace) -> int:
     from console.answers.history_results import ahead_lines
     from console.answers.results import Printer
     from console.session.due import due_table, forget, take_back
-    from console.session.former_changes import read_open, settle_open
+    from console.session.former_changes import read_open, reconcile_open
     from console.session.terminal_front import Terminal
     from console.terminal import complain
 
     tell = Printer(options.output)
 
     async def work(session: Session) -> int:
-        await settle_open(session)
+        await reconcile_open(session)
         session.former_told = True
         if options.forget is not None:
             kept = await forget(await session.journal(), options.forget)

@@ -23,10 +23,10 @@ from console.plan.edit_kind import Typed
 from console.plan.edits import Slot
 from console.plan.kinds.registry import kind_of
 from console.plan.plan import Plan
+from console.plan.reconcile import ApplyOptions, ApplyReport, InFlight, Interrupted
 from console.plan.retention import Deletion
 from console.plan.risk_rules import Risk
 from console.plan.risks import effects, risks
-from console.plan.settle import ApplyOptions, ApplyReport, InFlight, Interrupted
 from console.present.names import plural
 from console.session.apply_run import ApplyRun
 from console.session.applying import send_plan

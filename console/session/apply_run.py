@@ -16,9 +16,9 @@ from console.plan.conflicts import Conflict
 from console.plan.edits import Slot
 from console.plan.effective_values import DiffGroup
 from console.plan.plan import EMPTY, Plan
+from console.plan.reconcile import DEFAULTS, ApplyOptions, ApplyReport, StepResult, not_sent
 from console.plan.requests import Facts, Step
 from console.plan.risk_rules import Risk
-from console.plan.settle import DEFAULTS, ApplyOptions, ApplyReport, StepResult, not_sent
 
 if TYPE_CHECKING:
     from console.journal.file import JournalFile

@@ -30,18 +30,18 @@ from console.plan.edits import Edit, Slot
 from console.plan.effective_values import DiffGroup
 from console.plan.kinds.registry import kind_of
 from console.plan.plan import Plan, with_outcomes
-from console.plan.requests import Facts, Step
-from console.plan.reversal import reversal
-from console.plan.risks import risks
-from console.plan.settle import (
+from console.plan.reconcile import (
     ApplyReport,
     InFlight,
     Interrupted,
     StepResult,
     not_sent,
+    reconcile,
     record_check,
-    settle,
 )
+from console.plan.requests import Facts, Step
+from console.plan.reversal import reversal
+from console.plan.risks import risks
 from console.plan.staged import Staged
 from console.session.apply_run import ApplyRun, Recorded
 from console.session.checking import checked
@@ -156,7 +156,7 @@ async def _send_plan(session: Session, run: ApplyRun) -> ApplyRun:
     answered = [(result.step, result.outcomes) for result in run.results]
     outcomes = record_check(run.plan, answered)
     session.applied = _applied(run.before, outcomes, run.change)
-    session.replan(settle(session.plan, answered))
+    session.replan(reconcile(session.plan, answered))
     # All of the plan, not only what succeeded: a request without an answer may have been carried out.
     await read_again(session, _edits(run.plan.staged))
     return run.ended(_report(run, outcomes, session.snapshot))

@@ -9,8 +9,8 @@ from console.model.changes import Outcome, Status
 from console.model.snapshot import Snapshot
 from console.plan.compile import compile_plan
 from console.plan.plan import Plan
+from console.plan.reconcile import StepResult, not_sent
 from console.plan.requests import Step
-from console.plan.settle import StepResult, not_sent
 from console.session.request_facts import read_facts
 from console.session.snapshot_reader import Client
 

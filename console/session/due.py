@@ -18,7 +18,7 @@ from console.model.inheritance import Inheritance
 from console.model.numbers import Data
 from console.model.snapshot import Snapshot
 from console.plan.diff import after
-from console.plan.settle import ApplyOptions, ApplyReport
+from console.plan.reconcile import ApplyOptions, ApplyReport
 from console.present import names
 from console.session.apply_flow import Asks, Flags, NotApplied, Unattended, apply_flow
 from console.session.former_changes import read_open

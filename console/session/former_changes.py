@@ -100,7 +100,7 @@ async def former_changes(session: Session) -> FormerChanges:
     past = history_of(contents)
     # Taken before settling: a change whose outcome is found right now is shown all the same.
     untold = past.untold()
-    found = await settle_unfinished(session.client, session.context, session.snapshot, journal, past)
+    found = await reconcile_unfinished(session.client, session.context, session.snapshot, journal, past)
     if any(Status.APPLIED in each.edits.values() for each in found):
         past = await read_open(journal)
     lines = list(past.problems)
@@ -174,15 +174,15 @@ class Found(Struct, frozen=True):
     edits: Mapping[int, Status]
 
 
-async def settle_open(session: Session) -> tuple[Found, ...]:
+async def reconcile_open(session: Session) -> tuple[Found, ...]:
     """Search the cluster for what former changes left unknown: it may still be on its way. Raises as `read_open` does,
     AdminError."""
     journal = await session.journal()
     past = await read_open(journal)
-    return await settle_unfinished(session.client, session.context, session.snapshot, journal, past)
+    return await reconcile_unfinished(session.client, session.context, session.snapshot, journal, past)
 
 
-async def settle_unfinished(
+async def reconcile_unfinished(
     client: Client, context: Context, known: Snapshot, journal: JournalFile, past: History
 ) -> tuple[Found, ...]:
     """Search the cluster for edits of unknown outcome, and record those that it has, if the journal can be written.
@@ -243,7 +243,7 @@ def seen_now(
 ) -> tuple[dict[int, Status], dict[int, str]]:
     """Return the status of edits by their numbers in the change, APPLIED if the cluster shows them, else UNKNOWN; and
     the ids of the topics that they created. An edit whose key a later change may have changed stays UNKNOWN. Pure."""
-    from console.plan.settle import verdicts
+    from console.plan.reconcile import verdicts
 
     open_ = frozenset(places)
     edits = dict.fromkeys(sorted(open_), Status.UNKNOWN)

@@ -25,7 +25,7 @@ from console.plan.reversal import reversal
 from console.plan.staged import UNREAD, Place, Staged, Was, topic_id_of
 from console.present import names
 from console.present.failures import how_to_settle
-from console.session.former_changes import history_of, in_journal, read_open, settle_open
+from console.session.former_changes import history_of, in_journal, read_open, reconcile_open
 from console.session.read_again import read_again
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ async def decide(session: Session, number: int, status: Status, why: str) -> int
 
     session.refuse_if_read_only()
     # An operator need not decide what the cluster can answer; what it answers now is no longer unknown.
-    await settle_open(session)
+    await reconcile_open(session)
     journal = await session.journal()
     change = (await read_around(journal, number)).changes[number]
     places = (*change.in_state(State.UNKNOWN), *change.decided)
@@ -221,7 +221,7 @@ def _base(left: Was, now: Was) -> Was:
 
 async def stage_revert(session: Session, number: int) -> RevertReport:
     """Stage the reversal of a change. Raises Refused for an unknown number, AdminError."""
-    await settle_open(session)
+    await reconcile_open(session)
     past = await read_around(await session.journal(), number)
     return await stage_opposites(session, past, opposites(past.changes[number]))
 

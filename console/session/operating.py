@@ -40,9 +40,9 @@ from console.operations.next_step import MOST_REASONS, End, Send, Wait, next_ste
 from console.operations.operation import Operation, Progress, State, Step, copied_bytes
 from console.operations.placement import PARTS
 from console.plan.edits import SetConfig, UnsetConfig
-from console.plan.settle import DEFAULTS
+from console.plan.reconcile import DEFAULTS
 from console.session.apply_flow import Asks, Flags, NotApplied, Unattended, apply_flow
-from console.session.former_changes import settle_open
+from console.session.former_changes import reconcile_open
 from console.session.reading import read_needs
 from console.session.snapshot_reader import Clock, Refused
 
@@ -249,7 +249,7 @@ async def _work_on(
     from console.admin.errors import AdminError
 
     began = session.clock.monotonic()
-    await settle_open(session)  # what a process that died had sent may still be on its way
+    await reconcile_open(session)  # what a process that died had sent may still be on its way
     await work.renew()
     run = OperationRun(await work.read(number), began, began, pace.first)
     while run.operation.ended is None:
@@ -318,7 +318,7 @@ async def _send(
     bad = [each for result in reports[-1].results for each in result.outcomes if not each.ok]
     # Before the next poll: a step must not be planned on a change that may still arrive.
     if any(each.status is Status.UNKNOWN for each in bad):
-        await settle_open(session)
+        await reconcile_open(session)
     if reports[-1].conflicts:
         refused += ("another client changed what the step changes; it is planned again",)
     if not bad and not refused:

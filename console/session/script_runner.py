@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from console.admin.client import AdminClient
     from console.contexts import Context
     from console.language.statements import SecretSlot
-    from console.plan.settle import ApplyReport
+    from console.plan.reconcile import ApplyReport
 
 
 FLAGS = ("apply --yes", "apply --accept", "apply --force overwrites them")
@@ -285,7 +285,7 @@ class Runner(Struct):
         self.printer.note(shell_text(commands) or "# nothing is staged", {"runbook": data})
 
     async def _apply(self, statement: Apply) -> None:
-        from console.plan.settle import ApplyOptions
+        from console.plan.reconcile import ApplyOptions
         from console.session.apply_flow import Asks, Flags, NotApplied, apply_flow
 
         if not self.session.plan:
@@ -325,10 +325,10 @@ class Runner(Struct):
             self.printer(table)
 
     async def _history(self, statement: History) -> None:
-        from console.session.former_changes import settle_open
+        from console.session.former_changes import reconcile_open
         from console.session.journal_changes import read_history_table
 
-        await settle_open(self.session)
+        await reconcile_open(self.session)
         # A program filters by itself; a table is for an operator, who reads the last changes.
         everything = self.printer.output == "json"
         journal = await self.session.journal()

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from console.journal.file import JournalFile
     from console.plan.effective_values import DiffGroup
     from console.plan.kinds.records import TrimLog
+    from console.plan.reconcile import InFlight
     from console.plan.retention import Deletion, RetentionCut
     from console.plan.risk_rules import RiskFacts
-    from console.plan.settle import InFlight
     from console.plan.staged import Staged
     from console.session.apply_run import ApplyRun
     from console.session.rate_reading import RateReader

@@ -17,8 +17,8 @@ from console.terminal import ask, ask_secret
 if TYPE_CHECKING:
     from console.plan.conflicts import Conflict
     from console.plan.edit_kind import Typed
+    from console.plan.reconcile import ApplyReport
     from console.plan.risk_rules import Risk
-    from console.plan.settle import ApplyReport
     from console.session.apply_flow import Question
 
 

@@ -15,8 +15,8 @@ from textual.worker import Worker, WorkerError
 from console.answers.plan_results import conflict_side, deletion_lines, has_way_back, loss_lines, risk_lines
 from console.model.changes import Status
 from console.plan.compile import compile_plan
+from console.plan.reconcile import ApplyOptions, ApplyReport
 from console.plan.requests import Facts
-from console.plan.settle import ApplyOptions, ApplyReport
 from console.present.failures import failure_text, how_to_settle
 from console.present.names import plural, target
 from console.present.plan_rows import request_lines

@@ -22,8 +22,8 @@ from console.plan.compile import runbook
 from console.plan.diff import diff
 from console.plan.kafka_tools import STDIN
 from console.plan.kinds.records import TrimLog
+from console.plan.reconcile import ApplyOptions
 from console.plan.risks import risks
-from console.plan.settle import ApplyOptions
 from console.session.applying import check_plan
 from console.session.plan_facts import read_for_risks
 from console.session.retention_reading import read_deletions

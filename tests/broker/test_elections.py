@@ -36,8 +36,8 @@ from console.plan.compile import predict, runbook
 from console.plan.diff import diff
 from console.plan.kafka_tools import STDIN
 from console.plan.plan import StageReport
+from console.plan.reconcile import ApplyOptions, ApplyReport
 from console.plan.risks import effects, risks
-from console.plan.settle import ApplyOptions, ApplyReport
 from console.session.applying import check_plan
 from console.session.plan_facts import read_for_risks
 from console.session.reading import read_needs

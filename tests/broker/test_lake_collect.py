@@ -39,8 +39,8 @@ from console.plan.edits import (
     UnsetQuota,
     UpsertScram,
 )
+from console.plan.reconcile import ApplyOptions
 from console.plan.risk_rules import NAMES
-from console.plan.settle import ApplyOptions
 from console.session.session import Session
 from tests.pipeline.landed_rows import landed_in
 from tests.support.applied import apply_plan

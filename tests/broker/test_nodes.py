@@ -27,9 +27,9 @@ from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CO
 from console.model.config import CLUSTER_DEFAULT, broker_resource
 from console.plan.compile import runbook
 from console.plan.diff import diff
+from console.plan.reconcile import ApplyOptions, ApplyReport
 from console.plan.reversal import reversal
 from console.plan.risks import effects, risks
-from console.plan.settle import ApplyOptions, ApplyReport
 from console.present.features import feature_rows
 from console.present.quorum import quorum_rows
 from console.session.applying import check_plan

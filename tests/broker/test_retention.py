@@ -20,8 +20,8 @@ from console.contexts.context import Context
 from console.model.changes import CreateTopics, NewTopic
 from console.model.config import ConfigResource, topic_resource
 from console.plan.edits import SetConfig
+from console.plan.reconcile import ApplyOptions
 from console.plan.risk_rules import NAMES
-from console.plan.settle import ApplyOptions
 from console.session.read_again import read_again
 from console.session.retention_reading import read_deletions
 from console.session.session import Session

@@ -24,8 +24,8 @@ from console.model.secret import Secret
 from console.plan.compile import runbook
 from console.plan.diff import diff
 from console.plan.kafka_tools import SECRETS, STDIN, Command
+from console.plan.reconcile import ApplyOptions
 from console.plan.risk_rules import NAMES
-from console.plan.settle import ApplyOptions
 from console.session.reading import read_needs
 from console.session.session import Session
 from tests.support.applied import apply_plan

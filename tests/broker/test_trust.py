@@ -26,12 +26,12 @@ from console.model.codes import SET
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity, filter_for_entity
 from console.plan.edits import CreateTopic, DeleteTopic, SetConfig, SetQuota, UnsetConfig
+from console.plan.reconcile import ApplyOptions
 from console.plan.risk_rules import NAMES
-from console.plan.settle import ApplyOptions
 from console.plan.stale_throttles import LISTS
 from console.session import former_changes as past
 from console.session.due import take_back
-from console.session.former_changes import settle_open
+from console.session.former_changes import reconcile_open
 from console.session.journal_changes import stage_revert
 from console.session.read_again import read_again
 from console.session.session import Session
@@ -257,7 +257,7 @@ async def test_kills_in_the_middle_of_applies(
                 session = session_of(client)
                 before = await read_history(session)
                 seen["left unfinished"] += bool(before.unfinished())
-                await settle_open(session)
+                await reconcile_open(session)
                 after = await read_history(session)
                 assert after.problems == ()
                 listing = await configs.describe_configs(link, [topic])
@@ -278,7 +278,7 @@ async def test_kills_in_the_middle_of_applies(
                     assert state in (State.APPLIED, State.UNKNOWN, State.NOT_SENT), (state, runs.output)
                     # What did not show yet when the next start looked is unknown, until a look shows it.
                     if state is State.UNKNOWN and there[entry.staged.edit.key]:
-                        await settle_open(session)
+                        await reconcile_open(session)
                         state = (await read_history(session)).changes[change.number].state(place)
                     assert (state is State.APPLIED) == there[entry.staged.edit.key], (state, there, runs.output)
                     seen[state.value] += 1

@@ -57,8 +57,8 @@ from console.plan.edits import (
     UnsetQuota,
     UpsertScram,
 )
+from console.plan.reconcile import ApplyOptions
 from console.plan.risk_rules import NAMES
-from console.plan.settle import ApplyOptions
 from console.session.applying import check_plan
 from console.session.session import Session
 from console.wire import connection

@@ -22,7 +22,7 @@ from console.model.codes import ScramMechanism
 from console.model.config import topic_resource
 from console.model.secret import Secret
 from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig, UnsetConfig, UpsertScram
-from console.plan.settle import ApplyOptions, ApplyReport
+from console.plan.reconcile import ApplyOptions, ApplyReport
 from console.session.journal_changes import RevertReport, stage_revert
 from console.session.read_again import read_again
 from console.session.session import Session

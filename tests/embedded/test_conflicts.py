@@ -24,7 +24,7 @@ from console.model.codes import TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.plan.edits import DeleteTopic, Edit, SetConfig, SetQuota, Slot, UnsetConfig, UnsetQuota
-from console.plan.settle import ApplyReport
+from console.plan.reconcile import ApplyReport
 from console.session.read_again import read_again
 from console.session.session import Session
 from tests.support.applied import apply_plan

@@ -40,9 +40,9 @@ from console.plan.current_state import current_state, verdict
 from console.plan.kinds.leaders import ElectPreferred, ElectUnclean, preferred_elections
 from console.plan.kinds.moves import CancelMove
 from console.plan.plan import EMPTY, stage
+from console.plan.reconcile import ApplyOptions
 from console.plan.requests import RECORD_LIMIT, Facts
 from console.plan.risks import effects
-from console.plan.settle import ApplyOptions
 from console.plan.staged import Described
 from console.session.reading import read_needs
 from console.session.script_runner import Runner

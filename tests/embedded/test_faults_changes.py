@@ -62,7 +62,7 @@ from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.plan.edits import SetConfig
-from console.plan.settle import ApplyOptions
+from console.plan.reconcile import ApplyOptions
 from console.session.session import Session
 from console.wire.schemas import api_key
 from tests.support.applied import apply_plan

@@ -24,7 +24,7 @@ from console.model.changes import Status
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
 from console.session import former_changes as past
-from console.session.former_changes import settle_open
+from console.session.former_changes import reconcile_open
 from console.session.session import Session
 from tests.support.forked_runs import ForkedRuns
 from tests.support.recorded_requests import Recording
@@ -167,7 +167,7 @@ async def one_round(
     session = Session(client, Context("test", "tests", client.settings))
     before = await read_history(session)
     seen["left unfinished"] += bool(before.unfinished())
-    found = await settle_open(session)
+    found = await reconcile_open(session)
     seen["settled as applied"] += any(Status.APPLIED in each.edits.values() for each in found)
     after = await read_history(session)
     assert after.problems == ()

@@ -17,8 +17,8 @@ from console.files.wanted import by_levels, wanted_of
 from console.files.writing import yaml_text
 from console.model.changes import Status
 from console.model.config import CLUSTER_DEFAULT, broker_resource
+from console.plan.reconcile import ApplyOptions, ApplyReport
 from console.plan.risks import effects
-from console.plan.settle import ApplyOptions, ApplyReport
 from console.session.journal_changes import stage_revert
 from console.session.reading import read_everything
 from console.session.session import Session

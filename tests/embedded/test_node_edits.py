@@ -21,7 +21,7 @@ from console.language.interpret import to_edits
 from console.language.needs import needs_of_script
 from console.model.changes import Outcome, Status
 from console.model.config import topic_resource
-from console.plan.settle import ApplyOptions
+from console.plan.reconcile import ApplyOptions
 from console.session.reading import read_needs
 from console.session.session import Session
 from tests.embedded.record_batches import batch

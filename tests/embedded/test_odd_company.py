@@ -18,7 +18,7 @@ from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
 from console.model.config import broker_resource, topic_resource
 from console.plan.edits import SetConfig
-from console.plan.settle import ApplyOptions
+from console.plan.reconcile import ApplyOptions
 from console.session.reading import read_everything
 from console.session.session import Session
 from tests.support.applied import apply_plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.plan.settle import DEFAULTS, ApplyOptions, ApplyReport
+from console.plan.reconcile import DEFAULTS, ApplyOptions, ApplyReport
 from console.session.apply_run import ApplyRun
 from console.session.applying import send_plan
 from console.session.session import Session

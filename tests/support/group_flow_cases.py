@@ -12,7 +12,7 @@ from console.admin.groups import group_lag
 from console.language.errors import CommandError
 from console.model.changes import Status
 from console.model.cluster import CommittedOffset
-from console.plan.settle import ApplyOptions
+from console.plan.reconcile import ApplyOptions
 from tests.support.applied import apply_plan
 from tests.support.group_flows import (
     change,

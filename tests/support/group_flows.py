@@ -17,7 +17,7 @@ from console.language.offset_files import with_file
 from console.language.statements import EditStatement
 from console.model.cluster import CommittedOffset, GroupPosition
 from console.plan.plan import StageReport
-from console.plan.settle import DEFAULTS, ApplyOptions, ApplyReport
+from console.plan.reconcile import DEFAULTS, ApplyOptions, ApplyReport
 from console.session.journal_changes import RevertReport, stage_revert
 from console.session.reading import read_needs
 from console.session.session import Session

@@ -26,8 +26,8 @@ from console.operations.goals import Drain
 from console.operations.operation import State
 from console.plan.conflicts import Conflict
 from console.plan.edits import SetConfig
+from console.plan.reconcile import DEFAULTS, ApplyReport
 from console.plan.risk_rules import Risk
-from console.plan.settle import DEFAULTS, ApplyReport
 from console.session import former_changes
 from console.session.apply_flow import Asks, Flags, Question, apply_flow
 from console.session.operating import begin, work_on

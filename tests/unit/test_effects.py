@@ -19,6 +19,7 @@ from console.model.snapshot import Snapshot
 from console.plan.edits import AddAcl, CreateTopic, Edit, GrowTopic, SetConfig, SetQuota, Slot, UnsetQuota
 from console.plan.kinds.quotas import StrongerQuotas
 from console.plan.plan import EMPTY, stage
+from console.plan.reconcile import ApplyOptions
 from console.plan.risk_rules import (
     ISR_ABOVE_REPLICATION,
     NEEDS_RESTART,
@@ -31,7 +32,6 @@ from console.plan.risk_rules import (
     RiskFacts,
 )
 from console.plan.risks import effects, risks
-from console.plan.settle import ApplyOptions
 from console.plan.staged import Staged
 from tests.support.model_cluster import ModelCluster
 

@@ -38,8 +38,8 @@ from console.plan.edits import (
 )
 from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.plan import EMPTY, Plan, stage, undo, with_outcomes
+from console.plan.reconcile import reconcile, record_check
 from console.plan.requests import Facts, Step
-from console.plan.settle import record_check, settle
 from tests.support.model_cluster import ModelCluster
 
 T1, T2, NEW = topic_resource("t1"), topic_resource("t2"), topic_resource("new")
@@ -199,27 +199,27 @@ def answered(plan: Plan, failed: set[object]) -> list[tuple[Step, list[Outcome]]
 def test_a_folded_config_shares_the_outcome_of_its_topics_creation() -> None:
     edits: list[Edit] = [CreateTopic(NewTopic("new")), SetConfig(NEW, "a.ms", "5"), SetConfig(T1, "a.ms", "5")]
     plan = stage(EMPTY, edits, Snapshot()).plan
-    settled = settle(plan, answered(plan, {TopicTarget("new")}))
-    assert [staged.edit for staged in settled.staged] == edits[:2]
-    assert {outcome.failure for outcome in settled.outcomes.values()} == {Failure("NO")}
-    assert settle(plan, answered(plan, set())).staged == ()
+    reconciled = reconcile(plan, answered(plan, {TopicTarget("new")}))
+    assert [staged.edit for staged in reconciled.staged] == edits[:2]
+    assert {outcome.failure for outcome in reconciled.outcomes.values()} == {Failure("NO")}
+    assert reconcile(plan, answered(plan, set())).staged == ()
 
 
 @pytest.mark.parametrize("status", [Status.UNKNOWN, Status.NOT_APPLIED, Status.FAILED])
 def test_only_what_is_applied_leaves(status: Status) -> None:
     plan = stage(EMPTY, [SetConfig(T1, "a.ms", "5")], Snapshot()).plan
     ((step, _),) = answered(plan, set())
-    settled = settle(plan, [(step, [Outcome(T1, status)])])
-    assert settled.staged == plan.staged
-    assert settled.outcomes == {plan.staged[0].edit.slot: Outcome(T1, status)}
-    assert undo(settled).staged == ()
+    reconciled = reconcile(plan, [(step, [Outcome(T1, status)])])
+    assert reconciled.staged == plan.staged
+    assert reconciled.outcomes == {plan.staged[0].edit.slot: Outcome(T1, status)}
+    assert undo(reconciled).staged == ()
 
 
 def test_a_target_that_no_answer_names_is_unknown() -> None:
     plan = stage(EMPTY, [SetConfig(T1, "a.ms", "5")], Snapshot()).plan
     ((step, _),) = answered(plan, set())
-    settled = settle(plan, [(step, [])])
-    (outcome,) = settled.outcomes.values()
+    reconciled = reconcile(plan, [(step, [])])
+    (outcome,) = reconciled.outcomes.values()
     assert (outcome.status, outcome.failure and outcome.failure.name) == (Status.UNKNOWN, "NO_ANSWER")
 
 
@@ -227,9 +227,9 @@ def test_what_was_staged_while_others_were_sent_stays() -> None:
     plan = stage(EMPTY, [SetConfig(T1, "a.ms", "5"), SetConfig(T2, "a.ms", "5")], Snapshot()).plan
     sent = answered(plan, set())
     meanwhile = stage(plan, [SetConfig(T2, "a.ms", "6"), SetConfig(B1, "b", "1")], Snapshot()).plan
-    settled = settle(meanwhile, sent)
-    assert [staged.edit for staged in settled.staged] == [SetConfig(T2, "a.ms", "6"), SetConfig(B1, "b", "1")]
-    assert settled.outcomes == {}
+    reconciled = reconcile(meanwhile, sent)
+    assert [staged.edit for staged in reconciled.staged] == [SetConfig(T2, "a.ms", "6"), SetConfig(B1, "b", "1")]
+    assert reconciled.outcomes == {}
     checked = record_check(meanwhile, [(step, [Outcome(o.target, Status.VALID) for o in each]) for step, each in sent])
     assert set(checked.outcomes) == {SetConfig(T1, "a.ms", "5").slot}
 
@@ -239,9 +239,9 @@ def test_settling_a_part_keeps_the_outcomes_of_the_rest() -> None:
     bad = Outcome(T2, Status.FAILED, Failure("POLICY_VIOLATION"))
     checked = with_outcomes(plan, {plan.staged[1].edit.slot: bad})
     step = Step(AlterConfigs({}), plan.staged[:1])
-    settled = settle(checked, [(step, [Outcome(T1, Status.APPLIED)])])
-    assert settled.staged == plan.staged[1:]
-    assert list(settled.outcomes.values()) == [bad]
+    reconciled = reconcile(checked, [(step, [Outcome(T1, Status.APPLIED)])])
+    assert reconciled.staged == plan.staged[1:]
+    assert list(reconciled.outcomes.values()) == [bad]
 
 
 def test_predictions_of_what_was_not_read() -> None:

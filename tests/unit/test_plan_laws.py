@@ -34,8 +34,8 @@ from console.plan.diff import diff
 from console.plan.edits import CreateTopic, SetConfig, Slot
 from console.plan.effective_values import DiffLine
 from console.plan.plan import EMPTY, Plan, Staging, discard, redo, stage, undo
+from console.plan.reconcile import reconcile, record_check
 from console.plan.requests import Facts, Step
-from console.plan.settle import record_check, settle
 from console.plan.staged import subject
 from console.plan.values import canonical
 from tests.support.model_cluster import ModelCluster
@@ -366,7 +366,7 @@ def test_settling_leaves_exactly_what_failed_in_its_order(rng: Random) -> None:
                 failed.add(subject(outcome.target))
             told.append(outcome)
         answered.append((step, tuple(told)))
-    settled = settle(plan, answered)
+    reconciled = reconcile(plan, answered)
     left = tuple(
         s
         for s in plan.staged
@@ -377,11 +377,11 @@ def test_settling_leaves_exactly_what_failed_in_its_order(rng: Random) -> None:
             for outcome in outcomes
         )
     )
-    assert settled.staged == left
-    assert set(settled.outcomes) == {s.edit.slot for s in left}
-    assert all(outcome.failure == Failure("POLICY_VIOLATION", "no") for outcome in settled.outcomes.values())
+    assert reconciled.staged == left
+    assert set(reconciled.outcomes) == {s.edit.slot for s in left}
+    assert all(outcome.failure == Failure("POLICY_VIOLATION", "no") for outcome in reconciled.outcomes.values())
     if len(left) < len(plan.staged):
-        assert undo(settled) is settled
+        assert undo(reconciled) is reconciled
 
 
 @laws

@@ -30,8 +30,8 @@ from console.plan.edits import (
     UpsertScram,
 )
 from console.plan.plan import EMPTY, Plan, stage
+from console.plan.reconcile import verdicts
 from console.plan.reversal import losses, reversal
-from console.plan.settle import verdicts
 from console.plan.staged import UNREAD, Staged
 from console.session.applying import _is_secret
 from tests.support.model_cluster import ModelCluster

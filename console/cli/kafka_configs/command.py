@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from console.cli.kafka_configs.describe import Described
     from console.contexts import Context
     from console.model.changes import Outcome
-    from console.plan.settle import ApplyReport
+    from console.plan.reconcile import ApplyReport
     from console.session.session import Session
     from console.session.snapshot_reader import Client
     from console.session.terminal_front import Operator
@@ -244,7 +244,7 @@ class ConfigsCommand(Struct):
         With --output kafka this stands in for kafka-configs, which warns of nothing and asks nothing: warnings are
         printed without a question. Raises UsageError where nothing was sent.
         """
-        from console.plan.settle import ApplyOptions
+        from console.plan.reconcile import ApplyOptions
         from console.session.apply_flow import Asks, Ended, Flags, NotApplied, apply_flow
         from console.session.terminal_front import Terminal, TerminalFront
 

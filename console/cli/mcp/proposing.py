@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from console.contexts import Context
     from console.model.snapshot import Snapshot
     from console.plan.plan import Plan
+    from console.plan.reconcile import StepResult
     from console.plan.risk_rules import Risk
-    from console.plan.settle import StepResult
     from console.plan.staged import Refused
 
 LONGEST, MOST_STATEMENTS, MOST_EDITS = 20_000, 200, 2_000

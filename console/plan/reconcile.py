@@ -32,7 +32,7 @@ _SILENT = Failure(
 )
 
 
-def settle(plan: Plan, answered: Answered) -> Plan:
+def reconcile(plan: Plan, answered: Answered) -> Plan:
     """Return the plan after an apply: without the edits that were applied, the others in their order, each with its
     outcome.
 
