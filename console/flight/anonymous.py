@@ -135,9 +135,9 @@ class Anonymous:
         host = self._names.name(answer.host)
         self._sink.add(answer._replace(host=host, request=request, body=body, problem=problem))
 
-    def settle(self) -> None:
-        """Settle the other sink. Raises OSError."""
-        self._sink.settle()
+    def flush_changed(self) -> None:
+        """Flush what changed of the other sink. Raises OSError."""
+        self._sink.flush_changed()
 
     def flush(self) -> None:
         """Flush the other sink. Raises OSError."""

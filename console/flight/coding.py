@@ -99,7 +99,7 @@ class Encoder:
 
     def add(self, answer: Answer) -> bytes:
         """Return the frames of the answers that waited, where these are due, else empty bytes. The answer itself waits
-        for `settle`, or for later answers."""
+        for `flush_changed`, or for later answers."""
         made = b""
         waited = answer.at_ms - self._since
         is_due = waited >= (WAIT_MS if self._has_changes else SAME_WAIT_MS)
@@ -125,7 +125,7 @@ class Encoder:
         """Return the last answer to each question that is still held, ordered by time."""
         return sorted((kept.answer for kept in self._kept.values()), key=lambda answer: answer.at_ms)
 
-    def settle(self) -> bytes:
+    def flush_changed(self) -> bytes:
         """Return the frames of the waiting answers if any of them changed, else empty bytes."""
         return self.flush() if self._has_changes else b""
 

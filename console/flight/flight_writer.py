@@ -41,7 +41,7 @@ class FlightWriter:
             raise
 
     def add(self, answer: Answer) -> None:
-        """Add an answer. It is written with those of the next WAIT_MS, or by `settle`; an unchanged one may wait
+        """Add an answer. It is written with those of the next WAIT_MS, or by `flush_changed`; an unchanged one may wait
         SAME_WAIT_MS.
 
         Raises:
@@ -49,9 +49,9 @@ class FlightWriter:
         """
         self._write(self._encoder.add(answer))
 
-    def settle(self) -> None:
+    def flush_changed(self) -> None:
         """Write the waiting answers if any of them changed. Raises OSError."""
-        self._write(self._encoder.settle())
+        self._write(self._encoder.flush_changed())
 
     def flush(self) -> None:
         """Write the waiting answers. Raises OSError."""

@@ -74,10 +74,10 @@ class Memory:
         while len(self._parts) > 1 and (self._parts[0].ended_ms < answer.at_ms - KEPT_MS or self.size > MOST_BYTES):
             self._parts.popleft()
 
-    def settle(self) -> None:
+    def flush_changed(self) -> None:
         """Encode the waiting answers if any of them changed."""
         if self._parts and (encoder := self._parts[-1].encoder) is not None:
-            self._parts[-1].put(encoder.settle())
+            self._parts[-1].put(encoder.flush_changed())
 
     def flush(self) -> None:
         """Encode the waiting answers."""

@@ -28,7 +28,7 @@ class Sink(Protocol):
         """Keep an answer. Raises OSError."""
         ...
 
-    def settle(self) -> None:
+    def flush_changed(self) -> None:
         """Keep the waiting answers if any of them changed: for now no more come. Raises OSError."""
         ...
 
@@ -108,7 +108,7 @@ class Recorder:
             try:
                 item = self._waiting.get_nowait()
             except queue.Empty:
-                self._settle(sink)
+                self._flush_changed(sink)
                 self._hurry.clear()
                 item = self._waiting.get()
                 self._hurry.wait(PAUSE)
@@ -131,10 +131,10 @@ class Recorder:
         elif item is not None:
             item(sink)
 
-    def _settle(self, sink: Sink) -> None:
+    def _flush_changed(self, sink: Sink) -> None:
         if self.problem is None:
             try:
-                sink.settle()
+                sink.flush_changed()
             except OSError as error:
                 self._fail(error)
 

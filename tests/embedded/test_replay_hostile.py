@@ -112,7 +112,7 @@ class Kept:
     def __init__(self, kept: list[Answer]) -> None:
         self.add = kept.append
 
-    def settle(self) -> None:
+    def flush_changed(self) -> None:
         """Nothing waits."""
 
     def flush(self) -> None:
