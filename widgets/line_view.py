@@ -170,7 +170,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._markable = markable
         self._cursor = 0
         self._wanted_key: Hashable | None = None
-        self._anew = False
+        self._starts_over = False
         self._told_key: Hashable | None = None
         self._marks: frozenset[Hashable] = frozenset()
         self._folded: tuple[tuple[int, int], ...] | None = None
@@ -341,17 +341,17 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _hold(self) -> CursorAnchor:
         """Return the cursor's position by keys, before the lines change."""
-        if self._anew:
-            self._anew = False
+        if self._starts_over:
+            self._starts_over = False
             return CursorAnchor((), 0, 0, None)
         if self._wanted_key is None:
             self._wanted_key = self.cursor_key
         return hold(self, self._cursor, self.visible_range, self._wanted_key)
 
-    def begin_anew(self) -> None:
+    def start_over(self) -> None:
         """Show the first line, with the cursor on it: the lines that come next are about something else."""
         self._wanted_key = None
-        self._anew = True
+        self._starts_over = True
 
     def _restore(self, place: CursorAnchor) -> None:
         """Restore the cursor's position among the new lines."""

@@ -144,9 +144,9 @@ async def silence(link: Link, within: float) -> Silence:
     return Silence(frozenset(found), frozenset(id_ for id_, why in found.items() if isinstance(why, NothingListens)))
 
 
-async def begin_anew(link: Link) -> None:
+async def reconnect(link: Link) -> None:
     """Use new connections from here on: an open one may wait forever, as after a frame with a wrong length."""
-    link.begin_anew()
+    link.reconnect()
 
 
 def broker_version(response: Any) -> BrokerVersion:

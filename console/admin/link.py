@@ -271,7 +271,7 @@ class Link:
                 nodes = dict(sorted((await self.nodes()).brokers.items())[:BREADTH])
         except TimeoutError:
             if reached := self._connections.reached():
-                self.begin_anew()  # what was asked there may never be answered
+                self.reconnect()  # what was asked there may never be answered
                 raise not_told(reached, within) from None
             raise no_answer(self.settings.bootstrap, within) from None
         silent = await silent_nodes(nodes, self._connections.try_anew, self._not_connected, within)
@@ -291,7 +291,7 @@ class Link:
         if self._tap is not None:
             self._tap.shook_hands(node, address, listener, shown, took)
 
-    def begin_anew(self) -> None:
+    def reconnect(self) -> None:
         """Take all connections out of use: later requests use new ones."""
         self._connections.retire_all()
         self._forwarding.retire_all()

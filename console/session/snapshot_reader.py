@@ -214,11 +214,11 @@ class SnapshotReader:
 
         return await self.client.run(cluster.silence, within)
 
-    async def begin_anew(self) -> None:
+    async def reconnect(self) -> None:
         """Close all connections; the next request opens new ones."""
         from console.admin import cluster
 
-        await self.client.run(cluster.begin_anew)
+        await self.client.run(cluster.reconnect)
 
     async def read_versions(self) -> None:
         """Read the API versions of each broker; one that does not answer is missing."""

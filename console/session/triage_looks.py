@@ -207,7 +207,7 @@ class Looker:
             if part.name == "cluster":
                 if part.name not in self._read:
                     self._lost = RequestTimedOut(self._no_brokers())
-                await self._session.begin_anew()  # what is asked on a connection waits for what was asked there before
+                await self._session.reconnect()  # what is asked on a connection waits for what was asked there before
         except AdminError as error:
             self._unread[part.name] = error.failure
             # A wrong password fails on every connection: it is shown at once, and not as a broken cluster.

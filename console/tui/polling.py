@@ -128,7 +128,7 @@ class Polling:
             late = f"asked at {clock(at)}, not answered yet"
             heard = await self._is_heard(Failure("TIMED_OUT", late, "The brokers answer other requests; r asks again."))
             if heard and (were_lost or self._silent != were_silent or self._reading.live.is_wanted):
-                await self._session.begin_anew()
+                await self._session.reconnect()
                 self._reading.live.now()
                 return False
             patience = PATIENCE

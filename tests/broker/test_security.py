@@ -238,7 +238,7 @@ async def test_certificates_that_are_renewed_while_the_console_runs(
 
     async def principal() -> str:
         mark = secure_cluster.request_log.mark()
-        link.begin_anew()
+        link.reconnect()
         await describe_cluster(link)
         log = secure_cluster.request_log
         return log.wait_for(1, "DESCRIBE_CLUSTER", client_id=client_id, since=mark)[0].principal
@@ -250,7 +250,7 @@ async def test_certificates_that_are_renewed_while_the_console_runs(
         file.write_bytes(admin.pem.read_bytes())
         assert await principal() == "User:CN=admin"
         trust.write_bytes(Authority(tmp_path / "stranger").pem.read_bytes())
-        link.begin_anew()
+        link.reconnect()
         with pytest.raises(TlsFailed):
             await describe_cluster(link)
     finally:

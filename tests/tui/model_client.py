@@ -95,7 +95,7 @@ class ModelClient:
     def _silence(self, _within: float) -> Silence:
         return Silence(frozenset(self.silent))
 
-    def _begin_anew(self) -> None:
+    def _reconnect(self) -> None:
         pass
 
     def _topic(self, name: str) -> Topic:

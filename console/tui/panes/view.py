@@ -511,7 +511,7 @@ class TableView(View, Generic[Row]):
         self._filter = ""
         self._newest = None
         self.table.set_marks(())
-        self.table.begin_anew()
+        self.table.start_over()
 
     @on(RowTable.SortRequested)
     def _sort_requested(self, message: RowTable.SortRequested) -> None:
