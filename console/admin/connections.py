@@ -28,7 +28,7 @@ REFUSAL_SECONDS = 30.0
 MAX_OPEN = 256
 """Connections that stay open. A cluster may advertise any number of brokers, and open files are limited, often to
 1,024. The least recently used connections are closed."""
-BREADTH = 64
+CONCURRENCY = 64
 """Brokers that are asked at once. Far fewer than MAX_OPEN, so that no connection in use is closed."""
 
 
@@ -51,7 +51,7 @@ class Access:
 class Connections:
     """Opens connections when needed, one at a time for each address, and closes them all at the end.
 
-    The caller holds `breadth` while it uses the connection to one of several brokers.
+    The caller holds `concurrency` while it uses the connection to one of several brokers.
 
     aiokafka and kio are imported at the first connection.
     """
@@ -72,7 +72,7 @@ class Connections:
         self._retired: dict[asyncio.Task[None], Connection] = {}
         self._any: Address | None = None
         self._access = access or Access()
-        self.breadth = asyncio.Semaphore(BREADTH)
+        self.concurrency = asyncio.Semaphore(CONCURRENCY)
 
     def beside(self) -> Connections:
         """Return others with the same settings: credentials that are refused there are not tried here, and the

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from console.admin.connections import BREADTH, Connections, first_to_open
+from console.admin.connections import CONCURRENCY, Connections, first_to_open
 from console.admin.errors import (
     AdminError,
     AuthenticationFailed,
@@ -262,13 +262,13 @@ class Link:
         """Return the errors of known brokers that do not answer ApiVersions within so many seconds, or far sooner where
         another has; empty if all do.
 
-        All are asked at once, each on a new connection; of very many brokers only the first BREADTH, which is enough
-        to see whether the cluster is up. Connections to silent brokers are taken out of use. Raises AdminError if the
-        brokers are unknown, or none answers.
+        All are asked at once, each on a new connection; of very many brokers only the first CONCURRENCY, which is
+        enough to see whether the cluster is up. Connections to silent brokers are taken out of use. Raises AdminError
+        if the brokers are unknown, or none answers.
         """
         try:
             async with asyncio.timeout(within):
-                nodes = dict(sorted((await self.nodes()).brokers.items())[:BREADTH])
+                nodes = dict(sorted((await self.nodes()).brokers.items())[:CONCURRENCY])
         except TimeoutError:
             if reached := self._connections.reached():
                 self.reconnect()  # what was asked there may never be answered
@@ -339,26 +339,26 @@ class Link:
     async def _attempt(self, request: _Request) -> RawResponse:
         async with AsyncExitStack() as held:
             if request.to.where is Destination.BROKER:
-                await self._breadth(held, request.api, request.to, request.deadline)
+                await self._limit_concurrency(held, request.api, request.to, request.deadline)
             return await self._exchange(request)
 
     async def _reached(self, api: str, to: Route) -> Connection:
         """Return a connection, for the versions that it supports; no request is sent."""
         async with AsyncExitStack() as held:
             if to.where is Destination.BROKER:
-                await self._breadth(held, api, to, self._deadline(None))
+                await self._limit_concurrency(held, api, to, self._deadline(None))
             return await self._connection(to)
 
-    async def _breadth(self, held: AsyncExitStack, api: str, to: Route, deadline: float) -> None:
+    async def _limit_concurrency(self, held: AsyncExitStack, api: str, to: Route, deadline: float) -> None:
         """Limit the brokers that are asked at once. Raises RequestTimedOut."""
         try:
             async with asyncio.timeout_at(deadline):
-                await held.enter_async_context(self._connections.breadth)
+                await held.enter_async_context(self._connections.concurrency)
         except TimeoutError as error:
             problem = Failure(
                 "TIMED_OUT",
                 f"broker {to.broker_id} was not asked for {api}: it is one of {len(self._nodes.brokers):,} brokers, of "
-                f"which {BREADTH} are asked at once, and those before it took all the time",
+                f"which {CONCURRENCY} are asked at once, and those before it took all the time",
                 "Check that the cluster has so many brokers, and whether they answer.",
             )
             raise RequestTimedOut(problem) from error

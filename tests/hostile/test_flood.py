@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from console.admin.configs import describe_configs
-from console.admin.connections import BREADTH, MAX_OPEN
+from console.admin.connections import CONCURRENCY, MAX_OPEN
 from console.admin.errors import AdminError, NotKafkaBroker, OutcomeUnknown
 from console.admin.link import Link, broker
 from console.admin.settings import ConnectionSettings, SaslSettings
@@ -191,7 +191,7 @@ async def test_brokers_that_hang_are_named_and_those_that_were_not_asked_too(hos
     assert set(listing.sets) == {broker_resource(1)}
     assert set(listing.failures) == set(resources)
     unasked = [each for each in listing.failures.values() if "was not asked" in each.message]
-    assert BROKERS - 4 * BREADTH <= len(unasked) < BROKERS
+    assert BROKERS - 4 * CONCURRENCY <= len(unasked) < BROKERS
     assert f"one of {BROKERS + 1} brokers" in unasked[0].message
 
 
