@@ -36,25 +36,25 @@ class Check:
     remedy: str = ""
 
 
-def checks_result(found: Sequence[Check]) -> Detail:
+def checks_result(checks: Sequence[Check]) -> Detail:
     """Return the checks as lines, each with a mark and its remedy below: beside each other they are wider than a
     terminal.
     """
-    width = min(_WIDEST, max((len(each.name) for each in found), default=0))
+    width = min(_WIDEST, max((len(each.name) for each in checks), default=0))
     lines: list[str] = []
-    for each in found:
+    for each in checks:
         lines.append(f"{_MARKS[each.health]} {each.name:{width}}  {each.found}")
         if each.remedy:
             lines.append(f"    -> {each.remedy}")
-    bad, notes = (sum(each.health is health for each in found) for health in (Health.BAD, Health.NOTE))
+    bad, notes = (sum(each.health is health for each in checks) for health in (Health.BAD, Health.NOTE))
     data: list[Data] = [
         {"name": each.name, "health": each.health.value, "found": each.found, "remedy": each.remedy or None}
-        for each in found
+        for each in checks
     ]
-    title = f"{len(found)} checks: {bad} failed, {plural(notes, 'warning')}"
+    title = f"{len(checks)} checks: {bad} failed, {plural(notes, 'warning')}"
     return Detail(title, {"checks": data}, tuple(lines))
 
 
-def any_bad(found: Sequence[Check]) -> bool:
+def any_bad(checks: Sequence[Check]) -> bool:
     """Return whether a check failed."""
-    return any(each.health is Health.BAD for each in found)
+    return any(each.health is Health.BAD for each in checks)

@@ -77,19 +77,19 @@ def explain_acl(acl: Acl, snapshot: Snapshot) -> AclExplained:
     )
 
 
-def explained_lines(found: AclExplained) -> Iterator[tuple[str, str]]:
+def explained_lines(explained: AclExplained) -> Iterator[tuple[str, str]]:
     """Yield the explanation as labels and texts."""
-    acl = found.acl
+    acl = explained.acl
     denies = acl.permission == DENY
     operations = operations_text(acl, granted(acl))
     who = "everyone" if acl.principal == EVERYBODY else clean(acl.principal)
     yield ("denies" if denies else "grants"), f"{operations} {'to ' if not denies else 'for '}{who}{_place(acl)}"
-    yield from _listed("overrides" if denies else "overridden by", found.overridden)
-    yield from _listed("overrides in part" if denies else "in part by", found.in_part)
-    if denies and not (found.overridden or found.in_part):
+    yield from _listed("overrides" if denies else "overridden by", explained.overridden)
+    yield from _listed("overrides in part" if denies else "in part by", explained.in_part)
+    if denies and not (explained.overridden or explained.in_part):
         yield "overrides", "no ACL: what it denies, none allows"
-    yield from _listed("so does", found.same)
-    yield from (("without it", line) for line in found.gone or ("nothing changes",))
+    yield from _listed("so does", explained.same)
+    yield from (("without it", line) for line in explained.gone or ("nothing changes",))
     yield "unless", "super users are concerned, to whom no ACL applies; brokers do not say who they are"
 
 

@@ -65,9 +65,9 @@ def _notes(plan: Plan, snapshot: Snapshot, gone: Deletions, facts: RiskFacts | N
     return (*others, *deletion_lines(gone), *risk_lines(risks(plan.staged, snapshot, facts)), *loss_lines(plan.staged))
 
 
-def effect_lines(found: Mapping[Slot, tuple[str, ...]]) -> list[str]:
+def effect_lines(effects: Mapping[Slot, tuple[str, ...]]) -> list[str]:
     """Return the effects on others, a line each."""
-    return [f"{_slot(slot)}: {line}" for slot, lines in found.items() for line in lines]
+    return [f"{_slot(slot)}: {line}" for slot, lines in effects.items() for line in lines]
 
 
 def deletion_lines(gone: Deletions) -> list[str]:
@@ -75,9 +75,9 @@ def deletion_lines(gone: Deletions) -> list[str]:
     return [f"{_slot(slot)}: {deletion_text(found)}" for slot, found in gone.items()]
 
 
-def risk_lines(found: Iterable[Risk]) -> list[str]:
+def risk_lines(risks: Iterable[Risk]) -> list[str]:
     """Return a line for each warning, with its name."""
-    return [f"! {risk.name}: {_slot(risk.slot)}: {risk.text}" for risk in found]
+    return [f"! {risk.name}: {_slot(risk.slot)}: {risk.text}" for risk in risks]
 
 
 def _slot(slot: Slot) -> str:
@@ -108,17 +108,17 @@ def _new(row: PlanRow) -> str:
     return f"{text} ({row.line.note})" if isinstance(row.target, GroupTarget) and row.line.note else text
 
 
-def _deletion_data(found: Deletion | None) -> Data:
+def _deletion_data(deletion: Deletion | None) -> Data:
     """Return a deletion as JSON data: ``bytes_least`` to ``bytes_most`` of all replicas, of so many ``partitions``;
     null where it was not read.
     """
-    if found is None:
+    if deletion is None:
         return None
     return {
-        "bytes_least": found.least,
-        "bytes_most": found.most,
-        "partitions": found.partitions,
-        "partitions_unknown": found.unknown,
+        "bytes_least": deletion.least,
+        "bytes_most": deletion.most,
+        "partitions": deletion.partitions,
+        "partitions_unknown": deletion.unknown,
     }
 
 
@@ -237,9 +237,9 @@ def conflict_columns(was: str) -> Columns[Conflict]:
 
 
 def _side_column(name: str, title: str, get: Callable[[Conflict], EffectiveValue]) -> Column[Conflict]:
-    def text(found: Conflict) -> str:
-        edit = found.staged.edit
-        return conflict_side(edit.target, edit.key, get(found))
+    def text(conflict: Conflict) -> str:
+        edit = conflict.staged.edit
+        return conflict_side(edit.target, edit.key, get(conflict))
 
     return Column(name, OBJECT | LIST, lambda found: side_data(get(found)), "object", title=title, text=text)
 
@@ -263,10 +263,10 @@ def dropped_lines(dropped: Iterable[Dropped]) -> list[str]:
     return [f"not needed: {names.some(some)}: {reason}" for reason, some in places.items()]
 
 
-def _by_reason(found: Iterable[tuple[str, Edit]]) -> dict[str, list[str]]:
+def _by_reason(refused: Iterable[tuple[str, Edit]]) -> dict[str, list[str]]:
     """Return the targets of edits by their reason."""
     places: dict[str, list[str]] = {}
-    for reason, edit in found:
+    for reason, edit in refused:
         places.setdefault(reason, []).append(f"{names.target(edit.target)} {edit.key}".rstrip())
     return places
 
@@ -333,21 +333,21 @@ def report_tables(report: ApplyReport, verb: str, deletions: Deletions | None = 
     return (*conflict_tables(report), report_table(report, verb, deletions))
 
 
-def conflict_table(name: str, found: Iterable[Conflict], title: str, note: str = "", was: str = "Was") -> Table:
+def conflict_table(name: str, conflicts: Iterable[Conflict], title: str, note: str = "", was: str = "Was") -> Table:
     """Return conflicts under a title.
 
     Args:
         note: what is to be done, below them; ``""`` for nothing.
         was: the title of what the edit was made for.
     """
-    some = tuple(found)
+    some = tuple(conflicts)
     notes = (*conflict_reasons(some), *((note,) if note else ()))
     return replace(table_of(name, conflict_columns(was), some, title), notes=notes)
 
 
-def conflict_reasons(found: Iterable[Conflict]) -> list[str]:
+def conflict_reasons(conflicts: Iterable[Conflict]) -> list[str]:
     """Return what is wrong with the targets of conflicts beside their values, a line each."""
-    return [f"! {_slot(conflict.staged.edit.slot)}: {conflict.why}" for conflict in found if conflict.why]
+    return [f"! {_slot(conflict.staged.edit.slot)}: {conflict.why}" for conflict in conflicts if conflict.why]
 
 
 COMMAND_CONFIG = "client.properties"

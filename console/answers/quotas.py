@@ -132,8 +132,8 @@ def _client(client: str) -> str:
     return f"client {client}" if client else "a client without a client id"
 
 
-def _effective_table(found: Iterable[tuple[str, Effective | None]], snapshot: Snapshot, title: str) -> Table:
+def _effective_table(effective: Iterable[tuple[str, Effective | None]], snapshot: Snapshot, title: str) -> Table:
     brokers = len(snapshot.cluster.brokers)
-    table = table_of("effective", EFFECTIVE, (EffectiveRow(*each) for each in found), title)
+    table = table_of("effective", EFFECTIVE, (EffectiveRow(*each) for each in effective), title)
     note = f"Each limit holds on each of the {plural(brokers, 'broker')} by itself."
     return replace(table, notes=(note,)) if brokers > 1 else table

@@ -82,14 +82,14 @@ async def _watch(session: Session, options: argparse.Namespace) -> int:
     return 0
 
 
-def _tell(made: Sequence[Event], output: str) -> None:
+def _tell(events: Sequence[Event], output: str) -> None:
     from console.model.numbers import json_text
     from console.present.events import EVENTS, line
 
     if output == "json":
-        put("".join(f"{json_text(EVENTS.data(each))}\n" for each in made))
-    elif made:
-        say("\n".join(map(line, made)))
+        put("".join(f"{json_text(EVENTS.data(each))}\n" for each in events))
+    elif events:
+        say("\n".join(map(line, events)))
 
 
 class _State(NamedTuple):
@@ -101,11 +101,11 @@ class _State(NamedTuple):
     missing: tuple[str, ...] | None = None
 
 
-def _report(told: _State, now: _State, passed: float, seconds: float | None) -> _State:
+def _report(reported: _State, now: _State, passed: float, seconds: float | None) -> _State:
     """Report once everything is watched, what is not, and when brokers stop or begin to answer.
 
     Args:
-        told: what was reported so far.
+        reported: what was reported so far.
         passed: seconds since it began.
         seconds: for how long it watches, None for no end.
 
@@ -115,12 +115,12 @@ def _report(told: _State, now: _State, passed: float, seconds: float | None) -> 
     from console.plan.amounts import duration
     from console.present.text import clean
 
-    if now.lost != told.lost:
+    if now.lost != reported.lost:
         complain(f"no broker answers: {clean(now.lost, 300)}" if now.lost else "brokers answer again")
-    if now.problem and now.problem != told.problem:
+    if now.problem and now.problem != reported.problem:
         complain(f"who made a change is not known: {clean(now.problem, 300)}")
-    if now.missing == told.missing or (now.missing and passed < SAID_AFTER):
-        return now._replace(missing=told.missing)
+    if now.missing == reported.missing or (now.missing and passed < SAID_AFTER):
+        return now._replace(missing=reported.missing)
     watched = "watching; Ctrl-C stops" if seconds is None else f"watching for {duration(round(seconds * 1000))}"
     complain(f"not watched: {clean(', '.join(now.missing), 600)}" if now.missing else watched)
     return now

@@ -90,24 +90,24 @@ def read(names: list[str], context: str | None = None) -> Read | None:
     return found
 
 
-def meant(options: argparse.Namespace, found: Read) -> argparse.Namespace:
+def meant(options: argparse.Namespace, read: Read) -> argparse.Namespace:
     """Return the options with the context that the files name, where the operator names no cluster; say which it is."""
     given = {name: getattr(options, name, None) for name in ("context", "bootstrap_server", "command_config")}
-    if not found.cluster or given["context"] == found.cluster:
+    if not read.cluster or given["context"] == read.cluster:
         return options
     if all(each is None for each in given.values()):
-        complain(f"note: the files are for cluster {found.cluster}: the context with this name is taken")
-        return argparse.Namespace(**{**vars(options), "context": found.cluster})
-    complain(f"note: the files are for cluster {found.cluster}; the one that you named is taken")
+        complain(f"note: the files are for cluster {read.cluster}: the context with this name is taken")
+        return argparse.Namespace(**{**vars(options), "context": read.cluster})
+    complain(f"note: the files are for cluster {read.cluster}; the one that you named is taken")
     return options
 
 
-def no_plan(options: argparse.Namespace, found: Read) -> str:
+def no_plan(options: argparse.Namespace, read: Read) -> str:
     """Return why a reassignment and the options don't go together; ``""`` if they do, or the files have none."""
-    if found.reassign is None:
+    if read.reassign is None:
         return "" if options.throttle is None else "--throttle goes with a file of kafka-reassign-partitions"
-    _, source, line = found.reassign
-    if not found.is_empty:
+    _, source, line = read.reassign
+    if not read.is_empty:
         return f"{source}:{line}: a reassignment is an operation of its own; give its file alone"
     if options.prune or getattr(options, "out", None) is not None:
         return (
@@ -116,12 +116,12 @@ def no_plan(options: argparse.Namespace, found: Read) -> str:
     return ""
 
 
-def _reassign(options: argparse.Namespace, front_end: str, found: Read, *, begins: bool, moves: int = DONE) -> int:
+def _reassign(options: argparse.Namespace, front_end: str, read: Read, *, begins: bool, moves: int = DONE) -> int:
     """Plan the reassignment of a file, and begin its operation. Returns the exit code."""
-    assert found.reassign is not None
+    assert read.reassign is not None
     from console.cli.moves import run_goal
 
-    goal, source, _ = found.reassign
+    goal, source, _ = read.reassign
     rest = {"script": False, "begins": begins, "yes": getattr(options, "yes", False)}
     begin = f"kac apply -f {source}"
     return run_goal(argparse.Namespace(**{**vars(options), **rest}), front_end, goal, begin, moves)

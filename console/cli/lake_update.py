@@ -145,7 +145,7 @@ def _ended_by_signals(stop: threading.Event) -> Iterator[None]:
 
 @contextmanager
 def _polling(
-    options: argparse.Namespace, lake: Lake, every: float | None, told: Callable[[str], None], stop: threading.Event
+    options: argparse.Namespace, lake: Lake, every: float | None, tell: Callable[[str], None], stop: threading.Event
 ) -> Iterator[None]:
     """Poll clusters in a thread while the block lasts."""
     if every is None:
@@ -157,7 +157,7 @@ def _polling(
     contexts = contexts_of(options)
     polls = threading.Thread(
         target=keep_collecting,
-        args=(lake, lambda: contexts_of(options) or contexts, every, lambda report: told(poll_line(report)), stop),
+        args=(lake, lambda: contexts_of(options) or contexts, every, lambda report: tell(poll_line(report)), stop),
         kwargs={"names": names_of},
         name="polls",
     )

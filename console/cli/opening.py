@@ -191,11 +191,11 @@ def add_theme(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--theme", choices=THEMES, default=argparse.SUPPRESS, help=why)
 
 
-def screen_settings(found: Contexts, options: argparse.Namespace) -> ConsoleSettings:
+def screen_settings(contexts: Contexts, options: argparse.Namespace) -> ConsoleSettings:
     """Return the settings for a screen, and print what is wrong with them."""
     from console.contexts.console_settings import with_theme
 
-    settings, problem = with_theme(found.settings, os.environ, getattr(options, "theme", None))
+    settings, problem = with_theme(contexts.settings, os.environ, getattr(options, "theme", None))
     if problem:
         complain(f"warning: {problem}")
     return settings
@@ -223,7 +223,7 @@ NONE = """No contexts are configured. Name a cluster with -b HOST:PORT or --comm
 """
 
 
-def listing(found: Contexts, width: int | None = None) -> str:
+def listing(contexts: Contexts, width: int | None = None) -> str:
     """Return the contexts as lines; `*` marks the default.
 
     Args:
@@ -232,12 +232,12 @@ def listing(found: Contexts, width: int | None = None) -> str:
     from console.answers.table_text import Column, table_lines
     from console.contexts.own_file import own_path
 
-    file = found.surroundings.shown(own_path(found.surroundings))
+    file = contexts.surroundings.shown(own_path(contexts.surroundings))
     columns = tuple(map(Column, ("", "Name", "Brokers", "Security", "Guards", "From")))
-    rows = [_context_row(context, found.current) for context in found.contexts]
+    rows = [_context_row(context, contexts.current) for context in contexts.contexts]
     lines = table_lines(columns, rows, width) if rows else folded(NONE.format(file=file).rstrip("\n"), width)
-    said = [f"! {clean(b.name)}: {clean(b.problem)}  ({clean(b.origin)})" for b in found.broken]
-    said += [f"! {clean(problem)}" for problem in found.problems]
+    said = [f"! {clean(b.name)}: {clean(b.problem)}  ({clean(b.origin)})" for b in contexts.broken]
+    said += [f"! {clean(problem)}" for problem in contexts.problems]
     return "\n".join([*lines, *(part for line in said for part in folded(line, width))])
 
 

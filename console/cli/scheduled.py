@@ -163,20 +163,20 @@ async def read_leftovers(session: Session) -> Leftovers:
     return Leftovers(found, cluster, owners, changes)
 
 
-def _owners(found: Iterable[StaleThrottle], known: Operations) -> dict[StaleThrottle, Operation]:
+def _owners(throttles: Iterable[StaleThrottle], known: Operations) -> dict[StaleThrottle, Operation]:
     owners: dict[StaleThrottle, Operation] = {}
     for operation in (*known.open, *(each for each in known.ended if each.gives_up)):
-        for each in found:
+        for each in throttles:
             if operation.owned().has(each):
                 owners.setdefault(each, operation)
     return owners
 
 
-def _changes(found: Iterable[StaleThrottle], latest: Iterator[Change]) -> dict[StaleThrottle, int]:
+def _changes(throttles: Iterable[StaleThrottle], latest: Iterator[Change]) -> dict[StaleThrottle, int]:
     """Return throttle -> the last applied change of its key, if that set the value that the throttle has now."""
     from console.journal.history import State
 
-    wanted = {each.edit.slot: each for each in found}
+    wanted = {each.edit.slot: each for each in throttles}
     made: dict[StaleThrottle, int] = {}
     for change in islice(latest, CHANGES):
         for place in change.in_state(State.APPLIED):
@@ -190,7 +190,7 @@ def _changes(found: Iterable[StaleThrottle], latest: Iterator[Change]) -> dict[S
 
 
 def stale_throttles_table(
-    found: tuple[StaleThrottle, ...],
+    throttles: tuple[StaleThrottle, ...],
     snapshot: Snapshot,
     owners: Mapping[StaleThrottle, Operation] = _NO_OWNERS,
     changes: Mapping[StaleThrottle, int] = MappingProxyType({}),
@@ -222,7 +222,7 @@ def stale_throttles_table(
                 "command": removal_command(each),
             },
         )
-        for each in found
+        for each in throttles
     )
     looked_at = ("reassignments", "log_dirs", "topics", "configs")
     problems = tuple(failed for failed in snapshot.failures if failed.part in looked_at)

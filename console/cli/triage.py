@@ -236,7 +236,7 @@ def _tell(verdict: Verdict, observations: Observations, output: str) -> None:
         say("\n".join(text_lines(verdict, observations.watched.total_seconds())))
 
 
-def _tell_changes(verdict: Verdict, told: dict[str, str] | None, output: str) -> dict[str, str]:
+def _tell_changes(verdict: Verdict, known: dict[str, str] | None, output: str) -> dict[str, str]:
     """Print the causes that came and went since the last verdict, a line each; as JSON the whole verdict on a line
     whenever the causes differ. Returns the causes now.
     """
@@ -246,18 +246,18 @@ def _tell_changes(verdict: Verdict, told: dict[str, str] | None, output: str) ->
     now = {cause_id(named.claim): clean(named.claim.title, 200) for named in verdict.causes}
     now |= {each.symptom: f"{each.symptom}: {each.count:,}, unexplained" for each in verdict.unexplained}
     if output == "json":
-        if now != told:
+        if now != known:
             from console.answers.triage import verdict_data
 
             put(json_text(verdict_data(verdict)) + "\n")
         return now
     at = time_of_day(verdict.at)
-    if told is None and not now:
+    if known is None and not now:
         say(f"{at}  healthy")
     for key, title in now.items():
-        if key not in (told or {}):
+        if key not in (known or {}):
             say(f"{at}  +  {title}")
-    for key, title in (told or {}).items():
+    for key, title in (known or {}).items():
         if key not in now:
             say(f"{at}  -  {title}")
     return now

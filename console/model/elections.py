@@ -96,8 +96,8 @@ def may_have_more(partition: Partition, logs: ReplicaLogs | None) -> tuple[int, 
     return tuple(found or dict.fromkeys(known.last_known or ()) or partition.replicas)
 
 
-def _fields(found: UncleanElection) -> tuple[int, tuple[int, ...], tuple[int, ...], int, bool]:
-    return found.leader, found.replicas, found.isr, found.elected, found.clean
+def _fields(election: UncleanElection) -> tuple[int, tuple[int, ...], tuple[int, ...], int, bool]:
+    return election.leader, election.replicas, election.isr, election.elected, election.clean
 
 
 def _elected(partition: Partition, logs: ReplicaLogs) -> tuple[int, bool]:

@@ -10,28 +10,28 @@ def same_cluster(one: str | None, other: str | None) -> bool:
     return bool(one) and one == other
 
 
-def not_expected(context: str, wanted: str, found: str | None) -> Failure | None:
+def not_expected(context: str, wanted: str, cluster_id: str | None) -> Failure | None:
     """Return the failure of a context whose addresses lead to another cluster than its own; None if they do not."""
-    if same_cluster(wanted, found):
+    if same_cluster(wanted, cluster_id):
         return None
-    message = f"context {context} is for cluster {wanted}, but {_who(found)} answered"
+    message = f"context {context} is for cluster {wanted}, but {_who(cluster_id)} answered"
     return Failure("WRONG_CLUSTER", message, "Check bootstrap.servers of the context, or correct its cluster_id.")
 
 
-def not_the_one_before(before: str | None, found: str | None) -> Failure | None:
+def not_the_one_before(before: str | None, cluster_id: str | None) -> Failure | None:
     """Return the failure of addresses that lead to another cluster than before; None if they do not.
 
     Two servers without an id are accepted: nothing can distinguish them, and an apply says so.
     """
-    if not (before or found) or same_cluster(before, found):
+    if not (before or cluster_id) or same_cluster(before, cluster_id):
         return None
     known = f"cluster {before}" if before else "a server without an id, which answered before"
     remedy = (
         "Find out which cluster these addresses lead to. To work on this one, start kac again: what was read and "
         "staged is of the other."
     )
-    return Failure("WRONG_CLUSTER", f"{_who(found)} answered at the addresses of {known}", remedy)
+    return Failure("WRONG_CLUSTER", f"{_who(cluster_id)} answered at the addresses of {known}", remedy)
 
 
-def _who(found: str | None) -> str:
-    return found or "a server without an id"
+def _who(cluster_id: str | None) -> str:
+    return cluster_id or "a server without an id"

@@ -95,14 +95,14 @@ class ObservedLogs(Struct, frozen=True):
         return -1.0 if known is None or known.stable_since is None else known.at - known.stable_since
 
 
-def look_at_logs(before: ObservedLogs, found: Mapping[Place, LogOffsets], at: float) -> ObservedLogs:
+def look_at_logs(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: float) -> ObservedLogs:
     """Return the observations after another read of some logs.
 
     A log that begins at a lower offset than before is another one, since its topic was created again: it is observed
     from here on.
 
     Args:
-        found: the logs that were read now; what is known of the others stays.
+        logs_read: the logs that were read now; what is known of the others stays.
         at: the time of the read, Unix seconds. If it is not after that of the last read, the clock went back, and all
             observations begin again.
     """
@@ -111,7 +111,7 @@ def look_at_logs(before: ObservedLogs, found: Mapping[Place, LogOffsets], at: fl
     logs = dict(before.logs)
     jumps = [each for each in before.jumps if each.at > at - KEPT_SECONDS]
     falls = [each for each in before.falls if each.at > at - KEPT_SECONDS]
-    for place, now in found.items():
+    for place, now in logs_read.items():
         known = logs.get(place)
         if known is None or now.start < known.last.start:
             logs[place] = ObservedLog(now, at, at, now.end, at if now.waiting else None)

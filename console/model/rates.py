@@ -114,19 +114,19 @@ NOT_LOOKED = Rates()
 """The rates before the first poll."""
 
 
-def with_ends(rates: Rates, asked: Iterable[Place], found: Mapping[Place, int], at: datetime) -> Rates:
+def with_ends(rates: Rates, asked: Iterable[Place], read: Mapping[Place, int], at: datetime) -> Rates:
     """Return the rates after end offsets were read.
 
     Args:
-        asked: the partitions whose ends were requested: those that `found` lacks lose what was known of them.
-        found: end offsets.
+        asked: the partitions whose ends were requested: those that `read` lacks lose what was known of them.
+        read: end offsets.
         at: when they were read, an aware time.
     """
     moment, ends = at.timestamp(), dict(rates.ends)
     for place in asked:
-        if place not in found:
+        if place not in read:
             ends.pop(place, None)
-    for place, end in found.items():
+    for place, end in read.items():
         ends[place] = count(ends.get(place), end, moment)
     return replace(rates, ends=ends)
 

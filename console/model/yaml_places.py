@@ -227,14 +227,14 @@ class _Open:
     key: str | None = None
 
 
-def _documents(found: Iterator[yaml.Event], source: str) -> Iterator[Document]:
+def _documents(events: Iterator[yaml.Event], source: str) -> Iterator[Document]:
     import yaml
 
     top: list[Any] = []
     lines: dict[Path, int] = {}
     stack: list[_Open] = []
     begins = 1
-    for event in found:
+    for event in events:
         if isinstance(event, yaml.DocumentStartEvent):
             top, lines, begins = [], {}, _line_of(event)
             stack = [_Open((), top)]

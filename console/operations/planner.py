@@ -101,13 +101,13 @@ def _balance(placement: Placement) -> _Found:
     return found
 
 
-def _add(found: _Found, each: Placed, after: tuple[int, ...]) -> None:
+def _add(sums: _Found, each: Placed, after: tuple[int, ...]) -> None:
     """Add the move of a partition, or what has to happen before it can move."""
     why = _hold(each, after)
     if why:
-        found.held.append(Held(each.topic, each.number, why))
+        sums.held.append(Held(each.topic, each.number, why))
     else:
-        found.moves.append(Relocation(each.topic, each.number, each.replicas, after, each.size))
+        sums.moves.append(Relocation(each.topic, each.number, each.replicas, after, each.size))
 
 
 def _hold(each: Placed, after: Sequence[int]) -> str:

@@ -31,9 +31,9 @@ NOTHING = EffectiveValue(None)
 UNKNOWN = EffectiveValue(None, known=False)
 
 
-def inherited_value(found: Inherited) -> EffectiveValue:
+def inherited_value(inherited: Inherited) -> EffectiveValue:
     """Return an inherited value as an effective value."""
-    return EffectiveValue(found.value, found.source, found.name, found.hidden, found.known)
+    return EffectiveValue(inherited.value, inherited.source, inherited.name, inherited.hidden, inherited.known)
 
 
 class DiffLine(NamedTuple):

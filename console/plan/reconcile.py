@@ -182,11 +182,11 @@ class ApplyOptions(Struct, frozen=True):
     risks: frozenset[str] = frozenset()
     seen: tuple[Risk, ...] = ()
 
-    def hindering(self, found: Iterable[Risk]) -> tuple[Risk, ...]:
+    def hindering(self, risks: Iterable[Risk]) -> tuple[Risk, ...]:
         """Return the warnings that are not accepted."""
         seen = {(risk.slot, risk.accepted_as) for risk in self.seen}
         return tuple(
-            risk for risk in found if risk.accepted_as not in self.risks and (risk.slot, risk.accepted_as) not in seen
+            risk for risk in risks if risk.accepted_as not in self.risks and (risk.slot, risk.accepted_as) not in seen
         )
 
 

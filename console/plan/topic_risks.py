@@ -127,10 +127,10 @@ def _replication(name: str, judged: Judged) -> int:
     return topic.replication if topic is not None else 0
 
 
-def _counted(found: list[TopicChange], what: str) -> str:
+def _counted(changes: list[TopicChange], what: str) -> str:
     """Return ``12 topics that inherit it …`` as text; topics whose configs were not read are counted apart."""
-    read = sum(change.read for change in found)
-    unread = len(found) - read
+    read = sum(change.read for change in changes)
+    unread = len(changes) - read
     words = []
     if read:
         words.append(f"{read:,} {'topic that inherits' if read == 1 else 'topics that inherit'} it {what}")

@@ -90,9 +90,9 @@ class Changed:
         self._subjects: dict[Subject, datetime] = {}
         self.version = object()
 
-    def note(self, found: Iterable[Change], at: datetime) -> None:
+    def note(self, changes: Iterable[Change], at: datetime) -> None:
         """Note what changed, and when that was seen."""
-        for change in found:
+        for change in changes:
             self._keys[change] = at
             self._subjects[change.subject] = at
             self.version = object()

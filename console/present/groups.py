@@ -258,9 +258,9 @@ def partition_rows(group: Group | None, trend: LagTrend | None) -> Callable[[Par
     return row
 
 
-def _by_place(found: Iterable[tuple[GroupMember, Places]]) -> dict[tuple[str, int], list[GroupMember]]:
+def _by_place(held: Iterable[tuple[GroupMember, Places]]) -> dict[tuple[str, int], list[GroupMember]]:
     by_place: dict[tuple[str, int], list[GroupMember]] = {}
-    for member, places in found:
+    for member, places in held:
         for place in places:
             by_place.setdefault(place, []).append(member)
     return by_place

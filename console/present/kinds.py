@@ -101,8 +101,8 @@ def _count_parts(snapshot: Snapshot, type_: str) -> dict[str | None, int]:
     return counts
 
 
-def _default_first(found: Iterable[str | None]) -> list[str | None]:
-    return sorted(found, key=lambda name: (name is not None, name or ""))
+def _default_first(names: Iterable[str | None]) -> list[str | None]:
+    return sorted(names, key=lambda name: (name is not None, name or ""))
 
 
 class LoggerRow(NamedTuple):

@@ -168,31 +168,31 @@ def local(at: datetime, now: datetime) -> str:
     return f"{here:%m-%d %H:%M}" if here.year == today.year else f"{here:%Y-%m-%d %H:%M}"
 
 
-def fresh_text(found: Freshness, now: datetime) -> str:
+def fresh_text(fresh: Freshness, now: datetime) -> str:
     """Return how current the tables are: ``as of 14:02, built 14:05 by run 20261121T140455Z-3f9a1c``."""
-    if found.built is None:
+    if fresh.built is None:
         return "nothing of this cluster"
-    seen = f"as of {local(found.as_of, now)}" if found.as_of is not None else "not polled"
-    return f"{seen}, built {local(found.built, now)}{_by(found.run)}"
+    seen = f"as of {local(fresh.as_of, now)}" if fresh.as_of is not None else "not polled"
+    return f"{seen}, built {local(fresh.built, now)}{_by(fresh.run)}"
 
 
 def _by(run: str | None) -> str:
     return "" if run is None else f" by run {clean(run, 40)}"
 
 
-def fleet_text(found: FleetFreshness, now: datetime) -> str:
+def fleet_text(fresh: FleetFreshness, now: datetime) -> str:
     """Return how current the tables of all clusters are.
 
     As ``100 clusters: as of 14:02, built 14:05; the oldest is prod-7 as of 13:10; not polled now: prod-7``.
     """
-    if found.as_of is None or found.built is None or found.oldest is None:
-        return f"{found.clusters:,} clusters: not polled"
-    told = f"{found.clusters:,} clusters: as of {local(found.as_of, now)}, built {local(found.built, now)}"
-    told += _by(found.run)
-    told += f"; the oldest is {clean(found.oldest_cluster)} as of {local(found.oldest, now)}"
-    if found.unpolled:
-        more = f" and {len(found.unpolled) - _NAMED:,} more" if len(found.unpolled) > _NAMED else ""
-        told += f"; not polled now: {', '.join(map(clean, found.unpolled[:_NAMED]))}{more}"
+    if fresh.as_of is None or fresh.built is None or fresh.oldest is None:
+        return f"{fresh.clusters:,} clusters: not polled"
+    told = f"{fresh.clusters:,} clusters: as of {local(fresh.as_of, now)}, built {local(fresh.built, now)}"
+    told += _by(fresh.run)
+    told += f"; the oldest is {clean(fresh.oldest_cluster)} as of {local(fresh.oldest, now)}"
+    if fresh.unpolled:
+        more = f" and {len(fresh.unpolled) - _NAMED:,} more" if len(fresh.unpolled) > _NAMED else ""
+        told += f"; not polled now: {', '.join(map(clean, fresh.unpolled[:_NAMED]))}{more}"
     return told
 
 

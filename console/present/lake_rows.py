@@ -174,15 +174,15 @@ class DriftRow(NamedTuple):
     odd: dict[str, Drifted]
 
 
-def drift_rows(found: Iterable[Drifted], scope: str) -> list[DriftRow]:
+def drift_rows(drifted: Iterable[Drifted], scope: str) -> list[DriftRow]:
     """Return the rows of a scope, in the order in which each first comes; of brokers by key, else by entity and key.
 
     Args:
-        found: one for each entity that differs; several may be of one row.
+        drifted: one for each entity that differs; several may be of one row.
         scope: of all of them: ``broker``, ``cluster`` or ``baseline``.
     """
     made: dict[tuple[str, str], DriftRow] = {}
-    for each in found:
+    for each in drifted:
         entity = "" if scope == "broker" else each.entity_key
         row = made.get((entity, each.attr))
         if row is None:

@@ -371,16 +371,16 @@ VALUES: Columns[ValueRow] = Columns(
 """What is set on one entity."""
 
 
-def _effective_line(key: str, found: Effective | None, brokers: int, *, sharing: bool = False) -> Line:
+def _effective_line(key: str, effective: Effective | None, brokers: int, *, sharing: bool = False) -> Line:
     name = f"{SHORT[key]:<8}"
-    if found is None:
+    if effective is None:
         return [(name, "muted"), (f"{'no limit':>12}", "muted")]
-    line: Line = [(name, "muted"), (f"{quota(key, found.value):>12}", "strong")]
+    line: Line = [(name, "muted"), (f"{quota(key, effective.value):>12}", "strong")]
     if key != "request_percentage" and brokers > 1:
-        line.append((f" ×{brokers} = {quota(key, found.value * brokers)}", "muted"))
-    line.append((f"  {quota_entity(found.entity)}", ""))
-    if found.beaten:
-        line.append((f"  over {_overridden(key, found)}", "muted"))
-    if sharing and (shared := SHARED[found.shared].sentence):
+        line.append((f" ×{brokers} = {quota(key, effective.value * brokers)}", "muted"))
+    line.append((f"  {quota_entity(effective.entity)}", ""))
+    if effective.beaten:
+        line.append((f"  over {_overridden(key, effective)}", "muted"))
+    if sharing and (shared := SHARED[effective.shared].sentence):
         line.append((f"; {shared}", "muted"))
     return line

@@ -136,13 +136,13 @@ def side_human(target: Target, key: str, side: EffectiveValue) -> str:
     return ""
 
 
-def deletion_text(found: Deletion) -> str:
+def deletion_text(deletion: Deletion) -> str:
     """Return what is deleted, of all replicas: ``310–330 GiB are deleted within minutes``; less exact where not all is
     known."""
-    if found.partitions == 0 and found.why is not None:
-        return f"how much is deleted is not known: {failure_text(found.why)}"
-    of = f"; {found.partitions:,} of {plural(found.partitions + found.unknown, 'partition')} looked at"
-    least, some = ("at least ", of) if found.unknown else ("", "")
-    if found.most == 0:
+    if deletion.partitions == 0 and deletion.why is not None:
+        return f"how much is deleted is not known: {failure_text(deletion.why)}"
+    of = f"; {deletion.partitions:,} of {plural(deletion.partitions + deletion.unknown, 'partition')} looked at"
+    least, some = ("at least ", of) if deletion.unknown else ("", "")
+    if deletion.most == 0:
         return f"no whole segment is deleted at once{some}"
-    return f"{least}{size_range(found.least, found.most)} are deleted within minutes{some}"
+    return f"{least}{size_range(deletion.least, deletion.most)} are deleted within minutes{some}"

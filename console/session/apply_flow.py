@@ -118,11 +118,11 @@ class FrontEnd(Protocol):
         """
         ...
 
-    async def go_over(self, found: tuple[Conflict, ...]) -> bool:
+    async def go_over(self, conflicts: tuple[Conflict, ...]) -> bool:
         """Show another client's changes, and ask whether to overwrite exactly these.
 
         Args:
-            found: a conflict for each staged edit whose key was changed since it was read.
+            conflicts: a conflict for each staged edit whose key was changed since it was read.
 
         Returns:
             True to send the edits in spite of these conflicts; others stop the apply again.
@@ -137,7 +137,7 @@ class FrontEnd(Protocol):
         """
         ...
 
-    def warn(self, found: tuple[Risk, ...]) -> None:
+    def warn(self, risks: tuple[Risk, ...]) -> None:
         """Show warnings that need no answer: accepted already, or about to stop the apply."""
         ...
 
@@ -156,14 +156,14 @@ class Unattended(Struct):
         """Decline; the flow asks only where it can."""
         return f"{len(question.plan)} edits are not confirmed"
 
-    async def go_over(self, found: tuple[Conflict, ...]) -> bool:
+    async def go_over(self, conflicts: tuple[Conflict, ...]) -> bool:
         """Decline, unless there is nothing to overwrite."""
-        return not found
+        return not conflicts
 
     def tell(self, line: str) -> None:
         """Show nothing."""
 
-    def warn(self, found: tuple[Risk, ...]) -> None:
+    def warn(self, risks: tuple[Risk, ...]) -> None:
         """Show nothing."""
 
     def report(self, report: ApplyReport) -> None:
@@ -299,12 +299,12 @@ def names_to_type(plan: Plan, context: Context, asks: Asks) -> list[Typed]:
     return typed
 
 
-def _accepting(found: tuple[Risk, ...]) -> list[Typed]:
+def _accepting(risks: tuple[Risk, ...]) -> list[Typed]:
     """Return what has to be typed to accept warnings: one word for all without a subject, and the subject of each other
     one."""
-    subjects = dict.fromkeys((risk.name, risk.subject) for risk in found if risk.subject)
+    subjects = dict.fromkeys((risk.name, risk.subject) for risk in risks if risk.subject)
     typed = [Typed(f"the subject of {name}", subject, warns=True) for name, subject in subjects]
-    plain = sum(1 for risk in found if not risk.subject)
+    plain = sum(1 for risk in risks if not risk.subject)
     if plain:
         typed.insert(0, Typed(f"for {plural(plain, 'warning')}", ACCEPT, warns=True))
     return typed
@@ -344,7 +344,7 @@ def _shown(front: FrontEnd, run: ApplyRun, asks: Asks) -> ApplyRun:
     return run.accepting(seen)
 
 
-def _question_again(front: FrontEnd, run: ApplyRun, found: tuple[Risk, ...], asks: Asks, flags: Flags) -> Question:
+def _question_again(front: FrontEnd, run: ApplyRun, risks: tuple[Risk, ...], asks: Asks, flags: Flags) -> Question:
     """Return the question about the warnings that arose while the plan was checked; what is only shown is no open one.
 
     The flow starts with a snapshot that may be old; the warnings that stop it were judged on what was described again.
@@ -352,13 +352,13 @@ def _question_again(front: FrontEnd, run: ApplyRun, found: tuple[Risk, ...], ask
     Raises:
         NotApplied: there is no operator to ask.
     """
-    if not asks.risks and not any(risk.subject for risk in found):
-        front.warn(found)
-        return Question(Plan(()), risks=found)
+    if not asks.risks and not any(risk.subject for risk in risks):
+        front.warn(risks)
+        return Question(Plan(()), risks=risks)
     if asks.silent or not front.can_ask:
-        front.warn(found)
-        raise refusal(found, run.options.risks, flags)
-    return Question(Plan(()), risks=found, typed=tuple(_accepting(found)))
+        front.warn(risks)
+        raise refusal(risks, run.options.risks, flags)
+    return Question(Plan(()), risks=risks, typed=tuple(_accepting(risks)))
 
 
 async def _confirm(front: FrontEnd, run: ApplyRun, question: Question) -> ApplyRun:
@@ -375,14 +375,14 @@ async def _confirm(front: FrontEnd, run: ApplyRun, question: Question) -> ApplyR
     return run.accepting(question.risks)
 
 
-def refusal(found: Iterable[Risk], accepted: Iterable[str], flags: Flags) -> NotApplied:
+def refusal(warnings: Iterable[Risk], accepted: Iterable[str], flags: Flags) -> NotApplied:
     """Return the reason why nothing is sent where warnings are not accepted.
 
     Args:
-        found: the warnings.
+        warnings: the warnings.
         accepted: names that were accepted beforehand; the hint repeats them, so that its flag can be copied.
     """
-    risks = tuple(found)
+    risks = tuple(warnings)
     names = ",".join(dict.fromkeys((*sorted(accepted), *(risk.accepted_as for risk in risks))))
     hint = f"if it is meant, write {flags.accept} {names}"
     return NotApplied(f"{NOTHING_SENT}: there are warnings that are not accepted", hint, risks)

@@ -120,14 +120,14 @@ class EventFeed:
         self.record = self.record.with_events(made)
         self._tell(made)
 
-    async def _authors(self, found: Sequence[Difference], pair: _Pair) -> Mapping[Place, Author]:
+    async def _authors(self, differences_: Sequence[Difference], pair: _Pair) -> Mapping[Place, Author]:
         from console.session.snapshot_reader import Refused
 
-        if not self._session.context.journal or not any(each.place.kind in _CHANGED_BY_EDITS for each in found):
+        if not self._session.context.journal or not any(each.place.kind in _CHANGED_BY_EDITS for each in differences_):
             return {}
         try:
             known = await read_latest(
-                await self._session.journal(), lambda latest: authors(found, latest, *pair, self._taken)
+                await self._session.journal(), lambda latest: authors(differences_, latest, *pair, self._taken)
             )
         except Refused as refused:
             self.problem = str(refused.failure)
@@ -160,7 +160,7 @@ def slot_of(each: Difference) -> Slot | None:
 
 
 def authors(
-    found: Iterable[Difference],
+    differences_: Iterable[Difference],
     latest: Iterator[Change],
     old: Snapshot,
     new: Snapshot,
@@ -176,7 +176,7 @@ def authors(
             only.
     """
     places: dict[Slot, list[Place]] = {}
-    for each in found:
+    for each in differences_:
         if (slot := slot_of(each)) is not None:
             places.setdefault(slot, []).append(each.place)
     if not places:

@@ -94,11 +94,11 @@ class RateReader:
         self._dirs.ended(began, REST / len(brokers))
         self._dirs_at = reader.snapshot.read_at.get("log_dirs")
 
-    def take_ends(self, found: Mapping[Place, int]) -> None:
+    def take_ends(self, ends: Mapping[Place, int]) -> None:
         """Keep end offsets that triage read; no turn is due for a while."""
         reader = self._reader
         at = reader.clock.now()
-        reader.learn(lambda snapshot: refresh.with_end_offsets(snapshot, (), found, at), "rates")
+        reader.learn(lambda snapshot: refresh.with_end_offsets(snapshot, (), ends, at), "rates")
         self._ends.due = time.monotonic() + OTHERS_EVERY.total_seconds()
 
     def _turn(self) -> Iterator[Place]:

@@ -177,7 +177,7 @@ def _wanted(cuts: Sequence[RetentionCut], snapshot: Snapshot) -> dict[TopicParti
     return places
 
 
-def _with_unknown(found: Deletion, cut: RetentionCut, snapshot: Snapshot, why: Failure | None) -> Deletion:
+def _with_unknown(deletion: Deletion, cut: RetentionCut, snapshot: Snapshot, why: Failure | None) -> Deletion:
     topic = snapshot.topics.get(cut.topic)
-    unknown = max(1, len(topic.partitions) if topic is not None else 1) - found.partitions
-    return found._replace(unknown=unknown, why=why if unknown else None)
+    unknown = max(1, len(topic.partitions) if topic is not None else 1) - deletion.partitions
+    return deletion._replace(unknown=unknown, why=why if unknown else None)

@@ -185,11 +185,11 @@ class SlowLooks:
             inherited = [CLUSTER_DEFAULT, *map(broker_resource, leaders)]
             await self._session.read_configs([*map(topic_resource, names), *inherited])
 
-    def keep_logs(self, found: Mapping[Place, LogOffsets]) -> None:
+    def keep_logs(self, logs: Mapping[Place, LogOffsets]) -> None:
         """Keep the offsets of a read, for the rates and for triage."""
-        self._session.rates.take_ends({place: each.end for place, each in found.items()})
+        self._session.rates.take_ends({place: each.end for place, each in logs.items()})
         known = without_logs(self.facts.logs, self._session.snapshot.topics)
-        self.facts = replace(self.facts, logs=look_at_logs(known, found, self._session.clock.now().timestamp()))
+        self.facts = replace(self.facts, logs=look_at_logs(known, logs, self._session.clock.now().timestamp()))
 
     def _next_logs(self) -> list[Place]:
         """Return the partitions of the next read: all, or some in turn and those that matter most."""
@@ -262,10 +262,10 @@ class SlowLooks:
         self._newest_at |= dict.fromkeys(due, now)
         self.keep_newest(found)
 
-    def keep_newest(self, found: Mapping[Place, Newest]) -> None:
+    def keep_newest(self, records: Mapping[Place, Newest]) -> None:
         """Keep the newest records of some logs."""
         kept = {place: newest for place, newest in self.facts.newest.items() if place in self.facts.logs.logs}
-        self.facts = replace(self.facts, newest={**kept, **found})
+        self.facts = replace(self.facts, newest={**kept, **records})
 
     # -- certificates --------------------------------------------------------------------------------------------------
 

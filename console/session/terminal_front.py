@@ -146,22 +146,22 @@ class TerminalFront(Struct):
                 return "the answer was not yes"
         return ""
 
-    async def go_over(self, found: tuple[Conflict, ...]) -> bool:
+    async def go_over(self, conflicts: tuple[Conflict, ...]) -> bool:
         """Ask whether to overwrite the conflicts, which the report has shown."""
         from console.present.names import plural
 
-        places = plural(len(found), "place")
+        places = plural(len(conflicts), "place")
         return (await self.operator.line(f"Type over to overwrite another client's changes in {places}: ")) == "over"
 
     def tell(self, line: str) -> None:
         """Print a line apart from results."""
         self.say(line)
 
-    def warn(self, found: tuple[Risk, ...]) -> None:
+    def warn(self, risks: tuple[Risk, ...]) -> None:
         """Print the warnings, each with its name."""
         from console.answers.plan_results import risk_lines
 
-        for line in risk_lines(found):
+        for line in risk_lines(risks):
             self.say(line)
 
     def report(self, report: ApplyReport) -> None:

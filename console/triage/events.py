@@ -289,7 +289,7 @@ class Event(Struct, frozen=True):
 
 
 def events(
-    found: Iterable[Difference],
+    differences_: Iterable[Difference],
     old: Snapshot,
     new: Snapshot,
     at: datetime,
@@ -300,7 +300,7 @@ def events(
     parts without a time of their own.
     """
     sorts: dict[tuple[object, ...], dict[object, list[Difference]]] = {}
-    for each in found:
+    for each in differences_:
         sort = (authors.get(each.place), *_sort(each))
         sorts.setdefault(sort, {}).setdefault(_unit(each.place), []).append(each)
     made: list[Event] = []

@@ -273,9 +273,9 @@ def _losses(
     return kept
 
 
-def _cuts(made: list[ConfigChange], before: Snapshot, now: Snapshot) -> Iterator[Cut]:
+def _cuts(changes: list[ConfigChange], before: Snapshot, now: Snapshot) -> Iterator[Cut]:
     """Yield the retentions that changes made shorter."""
-    for change in made:
+    for change in changes:
         if change.resource.type == TOPIC and change.key in RETENTION:
             if _is_tighter(change.key, change.held, change.holds):
                 yield Cut(change, change.key, change.held or "", change.holds or "")

@@ -141,8 +141,8 @@ def shown(look: Look) -> dict[Key, Symptom]:
     )
 
 
-def _keyed(found: Iterable[Symptom]) -> dict[Key, Symptom]:
-    return {(each.name, each.subject): each for each in found}
+def _keyed(symptoms: Iterable[Symptom]) -> dict[Key, Symptom]:
+    return {(each.name, each.subject): each for each in symptoms}
 
 
 def _of_facts(look: Look) -> Iterator[Symptom]:

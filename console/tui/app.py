@@ -443,20 +443,20 @@ class Console(KeysInOrder["Context"]):
             contact.lost(self.reading.contact, message.failure, message.final, self.session.snapshot.read_at.values())
         )
 
-    def _touch(self, found: contact.Contact) -> None:
+    def _touch(self, known: contact.Contact) -> None:
         """Show how the cluster answers if that changed. The time of an answer alone is no change: it is shown only when
         answers stop.
         """
-        before, self.reading.contact = self.reading.contact, found
+        before, self.reading.contact = self.reading.contact, known
         if before.answered_at is None:
             self.frame.write_header()
-        if replace(found, answered_at=before.answered_at) == before:
+        if replace(known, answered_at=before.answered_at) == before:
             return
-        if failure := found.lost or found.unread:
-            log.warning("%s: %s", "the cluster does not answer" if found.lost else "not read", failure)
+        if failure := known.lost or known.unread:
+            log.warning("%s: %s", "the cluster does not answer" if known.lost else "not read", failure)
         self.frame.write_header()
         self.view.redraw()
-        if found.is_current:
+        if known.is_current:
             self.message_line.write()
         else:
             self.message_line.forget()

@@ -177,14 +177,14 @@ class Applying:
         if found and question.is_attached:
             question.tell(found)
 
-    async def go_over(self, found: tuple[Conflict, ...]) -> bool:
+    async def go_over(self, conflicts: tuple[Conflict, ...]) -> bool:
         """Show what another client changed: before, theirs, ours. Return whether to overwrite exactly that."""
         from console.tui.screens import Confirm
 
-        title = f"Another client changed {plural(len(found), 'place')} of the plan since it was read."
-        lines = [line for conflict in found[:MOST_CONFLICTS] for line in conflict_lines(conflict)]
-        if len(found) > MOST_CONFLICTS:
-            lines.append([(f"and {len(found) - MOST_CONFLICTS:,} more", "muted")])
+        title = f"Another client changed {plural(len(conflicts), 'place')} of the plan since it was read."
+        lines = [line for conflict in conflicts[:MOST_CONFLICTS] for line in conflict_lines(conflict)]
+        if len(conflicts) > MOST_CONFLICTS:
+            lines.append([(f"and {len(conflicts) - MOST_CONFLICTS:,} more", "muted")])
         self.busy = False
         self._end_waiting(False)
         if await self._app.push_screen_wait(Confirm(title, lines, "overwrites their changes")):
@@ -198,9 +198,9 @@ class Applying:
         """Put a line on the message line."""
         self._message.say(clean(line, 400), "failed")
 
-    def warn(self, found: tuple[Risk, ...]) -> None:
+    def warn(self, risks: tuple[Risk, ...]) -> None:
         """Put risks on the message line; the plan's rows show them, too."""
-        self.tell("; ".join(risk_lines(found)))
+        self.tell("; ".join(risk_lines(risks)))
 
     def report(self, report: ApplyReport) -> None:
         """Put the outcome on the message line, and read the journal again if something was sent."""

@@ -172,7 +172,7 @@ class Operating:
         shown.refuse_if_read_only()
         return Session(shown.client, shown.context, shown.front_end, shown.clock)
 
-    def _work(self, number: int, told: str) -> None:
+    def _work(self, number: int, line: str) -> None:
         """Begin to work on an operation.
 
         As a task, not a worker: workers are cancelled when the app ends, even in the middle of a request.
@@ -182,7 +182,7 @@ class Operating:
         self.at_work = f"operation {number}"
         self._session = self._own_session()
         self._task = asyncio.create_task(self._course(number))
-        self._message.say(clean(told, 400), "pending")
+        self._message.say(clean(line, 400), "pending")
         start(self._app, partial(_shielded, self._task), group="operation", name="operation")
 
     async def _course(self, number: int) -> None:

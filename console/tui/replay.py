@@ -91,9 +91,9 @@ class RecordedWatch(Watch):
     def begin(self) -> None:
         """Do nothing: the verdicts of a record are computed anyway."""
 
-    def take(self, found: Moment) -> None:
+    def take(self, moment: Moment) -> None:
         """Show the verdict of a moment."""
-        self.observations, self.verdict, self.lost = found.observations, found.verdict, found.lost
+        self.observations, self.verdict, self.lost = moment.observations, moment.verdict, moment.lost
         self._first.set()
         self._show()
 
@@ -301,16 +301,16 @@ class ReplayConsole(Console):
                 self._speed = 0
         self._write_time()
 
-    def _show(self, found: Moment, *, playing: bool = False) -> None:
+    def _show(self, moment: Moment, *, playing: bool = False) -> None:
         """Show the cluster as it was at a moment. What the panes read beside the snapshot is read again, as of then."""
-        self._shown = found
-        self.record.client.at_ms = found.at_ms
+        self._shown = moment
+        self.record.client.at_ms = moment.at_ms
         if not playing:
-            self._played_ms = found.at_ms
-        self._events.record = found.events
-        snapshot = found.observations.last.snapshot if found.observations is not None else Snapshot()
+            self._played_ms = moment.at_ms
+        self._events.record = moment.events
+        snapshot = moment.observations.last.snapshot if moment.observations is not None else Snapshot()
         self.session.learn(lambda _: snapshot, *_PARTS)
-        self.triage.take(found)
+        self.triage.take(moment)
         self.reading.live.now()
         self.frame.write_header()
         self._write_time()

@@ -283,15 +283,15 @@ class ConfigsCommand(Struct):
         for table in conflict_tables(report):
             self.err.write(render(table, width_of(self.err)))
 
-    def _print(self, found: Sequence[Described], request: ConfigsRequest) -> None:
+    def _print(self, described: Sequence[Described], request: ConfigsRequest) -> None:
         if self.form == KAFKA:
             from console.cli.kafka_configs.output import kafka_lines
 
-            self._lines(kafka_lines(found, all_=request.all))
+            self._lines(kafka_lines(described, all_=request.all))
             return
         from console.cli.kafka_configs import output as forms
 
-        blocks = forms.blocks(found)
+        blocks = forms.blocks(described)
         if self.form == TABLE:
             self._lines(forms.table_lines(blocks, width_of(self.out)))
         elif self.form == "json":

@@ -47,18 +47,18 @@ class Block(NamedTuple):
     exists: bool = True
 
 
-def blocks(found: Sequence[Described]) -> tuple[Block, ...]:
+def blocks(described: Sequence[Described]) -> tuple[Block, ...]:
     """Return a block for each entity, without those that could not be read; a user's quotas and credentials are two."""
-    return tuple(block for each in found if (block := _block(each)) is not None)
+    return tuple(block for each in described if (block := _block(each)) is not None)
 
 
-def _block(found: Described) -> Block | None:
-    match found:
+def _block(described: Described) -> Block | None:
+    match described:
         case ResourceConfigs():
             lines = tuple(
-                Line(e.name, e.value, e.sensitive, e.read_only, e.is_default, e.source.name) for e in found.entries
+                Line(e.name, e.value, e.sensitive, e.read_only, e.is_default, e.source.name) for e in described.entries
             )
-            return Block(((singular(found.type), found.name or None),), lines)
+            return Block(((singular(described.type), described.name or None),), lines)
         case Absent(type=type_, name=name):
             return Block(((singular(type_), name),), (), exists=False)
         case QuotaConfigs(entity=entity, values=values):
@@ -79,15 +79,15 @@ def _parts(entity: QuotaEntity) -> tuple[tuple[str, str | None], ...]:
     return tuple((_PLACES.get(part.type, part.type), part.name) for part in entity.parts)
 
 
-def table_lines(found: Sequence[Block], width: int | None = None) -> Iterator[str]:
+def table_lines(blocks_: Sequence[Block], width: int | None = None) -> Iterator[str]:
     """Yield KIP-248's output: a heading for each entity, then name and value with three flags.
 
     Args:
         width: the terminal's, in cells. Where KIP-248's lines are longer, they are laid out as all of kac's tables.
     """
-    if not found:
+    if not blocks_:
         yield "NO CONFIGS: none are set"
-    for place, block in enumerate(found):
+    for place, block in enumerate(blocks_):
         if place:
             yield ""
         entity = ", ".join(f"{kind.upper()} {clean(_name(name), _CELL)}" for kind, name in block.entity)
@@ -126,7 +126,7 @@ def _to(text: str, width: int) -> str:
     return text + " " * (width - cell_width(text))
 
 
-def as_data(found: Sequence[Block]) -> list[dict[str, object]]:
+def as_data(blocks_: Sequence[Block]) -> list[dict[str, object]]:
     """Return the blocks for JSON and YAML: a list of entities, with a null name for the default."""
     return [
         {
@@ -144,16 +144,16 @@ def as_data(found: Sequence[Block]) -> list[dict[str, object]]:
                 for line in block.lines
             ],
         }
-        for block in found
+        for block in blocks_
     ]
 
 
-def csv_text(found: Sequence[Block]) -> str:
+def csv_text(blocks_: Sequence[Block]) -> str:
     """Return a row for each config; the default's name is ``<default>``, a hidden value is empty."""
     from console.answers.data_forms import csv_text as write_csv
 
     rows = [("entity", "name", "value", "sensitive", "read_only", "default", "source")]
-    for block in found:
+    for block in blocks_:
         entity = ",".join(f"{kind}={_name(name)}" for kind, name in block.entity)
         for line in block.lines:
             flags = (_flag(line.sensitive), _flag(line.read_only), _flag(line.default))
@@ -168,13 +168,13 @@ _WIDEST = 40_000
 _QUOTA_WORDS = {USER: "user-principal", CLIENT_ID: "client-id", IP: "ip"}
 
 
-def kafka_lines(found: Sequence[Described], *, all_: bool) -> Iterator[str]:
+def kafka_lines(described: Sequence[Described], *, all_: bool) -> Iterator[str]:
     """Yield kafka-configs' lines of --describe, without what could not be read.
 
     Args:
         all_: --all, with inherited entries too.
     """
-    for each in found:
+    for each in described:
         match each:
             case ResourceConfigs(type=type_, name=name):
                 yield _heading(type_, name, all_)

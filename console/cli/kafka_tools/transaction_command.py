@@ -131,19 +131,19 @@ async def describe(command: Running, client: Client, _context: Context) -> int:
     return DONE
 
 
-def described(found: Transaction, now_ms: int) -> tuple[str, ...]:
+def described(transaction: Transaction, now_ms: int) -> tuple[str, ...]:
     """Return the row of a transaction under `DESCRIBED`."""
-    runs = found.start_ms >= 0
+    runs = transaction.start_ms >= 0
     return (
-        str(found.coordinator),
-        safe(found.id),
-        str(found.producer_id),
-        str(found.epoch),
-        safe(found.state),
-        str(found.timeout_ms),
-        str(found.start_ms) if runs else NONE,
-        str(now_ms - found.start_ms) if runs else NONE,
-        ",".join(f"{safe(topic)}-{number}" for topic, number in sorted(found.partitions or ())),
+        str(transaction.coordinator),
+        safe(transaction.id),
+        str(transaction.producer_id),
+        str(transaction.epoch),
+        safe(transaction.state),
+        str(transaction.timeout_ms),
+        str(transaction.start_ms) if runs else NONE,
+        str(now_ms - transaction.start_ms) if runs else NONE,
+        ",".join(f"{safe(topic)}-{number}" for topic, number in sorted(transaction.partitions or ())),
     )
 
 
@@ -262,13 +262,13 @@ def candidates(listing: ProducerListing, now_ms: int, longest_ms: int) -> list[O
 
 
 def hanging(
-    found: Iterable[OpenTransaction], listed: Mapping[str, Transaction], described_: Mapping[str, Transaction]
+    late: Iterable[OpenTransaction], listed: Mapping[str, Transaction], described_: Mapping[str, Transaction]
 ) -> list[OpenTransaction]:
     """Return those that the coordinators don't list, or list without the partition, as kafka-transactions judges them
     (FindHangingTransactionsCommand.filterHangingTransactions).
 
     Args:
-        found: open transactions that are older than they may be.
+        late: open transactions that are older than they may be.
         listed: transactional id -> the transaction as ListTransactions reports it.
         described_: transactional id -> the same as DescribeTransactions reports it, with its partitions.
     """
@@ -278,7 +278,7 @@ def hanging(
         known = described_.get(ids.get(each.producer.id, ""))
         return known is not None and each.place in (known.partitions or ())
 
-    return [each for each in found if not is_kept(each)]
+    return [each for each in late if not is_kept(each)]
 
 
 def hanging_row(each: OpenTransaction, now_ms: int) -> tuple[str, ...]:

@@ -165,8 +165,8 @@ def _configs_options() -> Iterator[OptionHelp]:
         yield OptionHelp(names, option.value, option.help, choices.get(option.name, ()), option.group)
 
 
-def _options(made: argparse.ArgumentParser) -> Iterator[OptionHelp]:
-    for action in made._actions:  # argparse has no other way to tell what it was given
+def _options(parser: argparse.ArgumentParser) -> Iterator[OptionHelp]:
+    for action in parser._actions:  # argparse has no other way to tell what it was given
         if action.help == argparse.SUPPRESS:
             continue
         choices = tuple(map(str, action.choices)) if action.choices is not None else ()

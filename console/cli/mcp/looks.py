@@ -61,9 +61,9 @@ class Looks:
         """Return a session that knows nothing yet but which cluster is meant."""
         return Session(self.client, replace(self.context, cluster_id=self.pinned), FRONT_END)
 
-    def pin(self, found: str | None) -> None:
+    def pin(self, cluster_id: str | None) -> None:
         """Keep the id that a session has read, if it is the first one."""
-        self.pinned = self.pinned or found
+        self.pinned = self.pinned or cluster_id
 
     async def list_(self, kind: str, filters: str) -> Answered:
         """Return the entities of a kind. filters: as in the command `list`."""

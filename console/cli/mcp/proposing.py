@@ -210,11 +210,11 @@ def _refusal(refused: Sequence[Refused]) -> Failure:
     return Failure("REFUSED", f"{what}: {sentences(first.reason, first.remedy)}{more}", "Propose it otherwise.")
 
 
-def _forecast(plan: Plan, snapshot: Snapshot, found: Iterable[Risk], deletions: Deletions) -> dict[str, Data]:
+def _forecast(plan: Plan, snapshot: Snapshot, risks: Iterable[Risk], deletions: Deletions) -> dict[str, Data]:
     """Return what a plan would do, in the fields of `kac plan --output json` and beside them.
 
     Args:
-        found: its risks.
+        risks: its risks.
         deletions: what its edits delete.
     """
     from console.answers.plan_results import effect_lines, loss_lines, plan_table
@@ -223,7 +223,7 @@ def _forecast(plan: Plan, snapshot: Snapshot, found: Iterable[Risk], deletions: 
 
     return {
         **to_data(plan_table(plan, snapshot, deletions)),
-        "risks": [_risk(each) for each in found],
+        "risks": [_risk(each) for each in risks],
         "also_changes": effect_lines(effects(plan.staged, snapshot)),
         "no_way_back": loss_lines(plan.staged),
     }

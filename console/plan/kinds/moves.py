@@ -54,9 +54,9 @@ class MoveReplicas(_OfMove, frozen=True):
     resize: bool = False
 
 
-def is_move(found: Reassignment) -> bool:
+def is_move(reassignment: Reassignment) -> bool:
     """Return whether this is a move under way; if not, it only records where the partition is."""
-    return bool(found.adding or found.removing)
+    return bool(reassignment.adding or reassignment.removing)
 
 
 def moves_in(snapshot: Snapshot) -> Mapping[TopicPartition, Reassignment]:

@@ -312,8 +312,9 @@ def _throttles(observations: Observations) -> Iterator[Claim]:
     )
 
 
-def _removal(found: Sequence[StaleThrottle]) -> str:
-    return f"remove the throttle of {_place(found[0])}" + (f", and {len(found) - 1} more" if found[1:] else "")
+def _removal(throttles: Sequence[StaleThrottle]) -> str:
+    more = f", and {len(throttles) - 1} more" if throttles[1:] else ""
+    return f"remove the throttle of {_place(throttles[0])}{more}"
 
 
 def _broker_subject(names: list[str]) -> Subject:

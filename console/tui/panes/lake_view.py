@@ -183,13 +183,13 @@ class LakeView(DetailsView[Row]):
             unobserved = []
         return LakeAnswer(rows, fresh, unobserved, tables.clusters(*SHOWN))
 
-    def take(self, told: LakeAnswer, problem: str) -> None:
+    def take(self, answer: LakeAnswer, problem: str) -> None:
         """Show an answer.
 
         Args:
             problem: why there is none, ``""`` if there is.
         """
-        self._told, self._problem, self._is_known = told, problem, True
+        self._told, self._problem, self._is_known = answer, problem, True
         self.update()
 
     # -- drawing -------------------------------------------------------------------------------------------------------
