@@ -73,16 +73,16 @@ def keep_from_stderr() -> None:
     """Log exceptions that a thread or a destructor could not raise, instead of printing them over the screen: the texts
     of such errors, and of what they name, come from anywhere."""
 
-    def of_thread(failed: threading.ExceptHookArgs) -> None:
+    def in_thread(failed: threading.ExceptHookArgs) -> None:
         if failed.exc_type is not SystemExit:
             told = (failed.exc_type, failed.exc_value or failed.exc_type(), failed.exc_traceback)
             log.error("in a thread", exc_info=told)
 
-    def of_destructor(failed: sys.UnraisableHookArgs) -> None:
+    def in_destructor(failed: sys.UnraisableHookArgs) -> None:
         if failed.exc_value is not None:
             log.error("could not be raised", exc_info=(failed.exc_type, failed.exc_value, failed.exc_traceback))
 
-    threading.excepthook, sys.unraisablehook = of_thread, of_destructor
+    threading.excepthook, sys.unraisablehook = in_thread, in_destructor
 
 
 def open_log(environ: Mapping[str, str]) -> str | None:

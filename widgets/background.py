@@ -16,7 +16,7 @@ _ANSWERS = ("xterm", "tmux", "alacritty", "foot", "kitty", "wezterm", "rxvt", "c
 _LIGHT = frozenset({"7", *map(str, range(9, 16))})
 
 
-def of_environment(environ: Mapping[str, str]) -> bool | None:
+def from_environment(environ: Mapping[str, str]) -> bool | None:
     """Return whether ``COLORFGBG`` (rxvt and Konsole set it: ``0;15``) has a light background; None if it has none."""
     last = environ.get("COLORFGBG", "").rpartition(";")[2].strip()
     return last in _LIGHT if last.isdecimal() and int(last) < 16 else None

@@ -200,7 +200,7 @@ def _state(row: JournalRow) -> str:
     return ", ".join(words)
 
 
-def _of_decision(get: Callable[[Decision], str]) -> Callable[[JournalRow], str | None]:
+def _by_decision(get: Callable[[Decision], str]) -> Callable[[JournalRow], str | None]:
     return lambda row: get(decided) if (decided := row.change.decided.get(row.place)) is not None else None
 
 
@@ -251,8 +251,8 @@ JOURNAL: Columns[JournalRow] = Columns(
     *failure_columns(_why_failed)[:2],
     Column("until", OBJECT, lambda row: row.entry.until.isoformat() if row.entry.until else None),
     Column("overridden", OBJECT, lambda row: row.entry.overridden, "boolean"),
-    Column("settled_by", OBJECT, _of_decision(lambda decision: decision.who.os_user)),
-    Column("settled_why", OBJECT, _of_decision(lambda decision: decision.why)),
+    Column("settled_by", OBJECT, _by_decision(lambda decision: decision.who.os_user)),
+    Column("settled_why", OBJECT, _by_decision(lambda decision: decision.why)),
     Column("taken_back_by", OBJECT, _taken_back_by, "number"),
 )
 """The journal, a row for each edit; in the text the state says what became of it since."""

@@ -209,7 +209,7 @@ def _plan(entity: Any) -> tuple[tuple[str, str], ...]:
     return tuple((name, kinds[kind]) for name, kind in found if kind in kinds)
 
 
-def _of_resource(entity: Any, names: Pseudonyms) -> dict[str, Any]:
+def _resource_fields(entity: Any, names: Pseudonyms) -> dict[str, Any]:
     """Return the changed fields of a resource of DescribeConfigs. Brokers are named by their ids there, and these
     stay."""
     changes: dict[str, Any] = {}
@@ -245,6 +245,6 @@ def _config(entity: Any, names: Pseudonyms) -> Any:
 
 
 _SPECIAL: dict[str, Callable[[Any, Pseudonyms], dict[str, Any]]] = {
-    "DescribeConfigsResource": _of_resource,
-    "DescribeConfigsResult": _of_resource,
+    "DescribeConfigsResource": _resource_fields,
+    "DescribeConfigsResult": _resource_fields,
 }

@@ -59,7 +59,7 @@ class Code(int):
 
     @classmethod
     @cache
-    def of_json(cls, value: str | int) -> Self:
+    def from_json(cls, value: str | int) -> Self:
         """Return the code that a file of ours has as a name or number (`json`).
 
         Raises:

@@ -87,7 +87,7 @@ def _shown(topic: Topic, answer: TopicListing) -> dict[int, int] | None:
     return {each.number: each.leader_epoch for each in found.partitions}
 
 
-def of_brokers(before: Views, brokers: Iterable[int]) -> Views:
+def views_of(before: Views, brokers: Iterable[int]) -> Views:
     """Return the comparison of these brokers alone: nothing is claimed of one that is down."""
     kept = frozenset(brokers)
     if kept >= before.late.keys():

@@ -124,7 +124,7 @@ def deleted_bytes(span: LogSpan, sizes: Sequence[int], cut: RetentionCut) -> Ran
         span: the log's offsets, with `since` as of `cut.ms` ago.
         sizes: bytes of each replica.
     """
-    each = [_of_replica(span, size, cut) for size in sizes if size > 0]
+    each = [_replica_range(span, size, cut) for size in sizes if size > 0]
     return Range(sum(found.least for found in each), sum(found.most for found in each))
 
 
@@ -141,7 +141,7 @@ def bytes_freed(before: int, log: LogRange, sizes: Sequence[int], segment_bytes:
     return Range(sum(max(0, found.least - segment_bytes) for found in each), sum(found.most for found in each))
 
 
-def _of_replica(span: LogSpan, size: int, cut: RetentionCut) -> Range:
+def _replica_range(span: LogSpan, size: int, cut: RetentionCut) -> Range:
     """Return what one replica deletes: by time and by size, each from the log's beginning; so the longer of both
     goes.
     """

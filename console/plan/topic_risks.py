@@ -159,7 +159,7 @@ def inheriting(resource: ConfigResource, key: str, snapshot: Snapshot) -> tuple[
         lines.append(_inherit("brokers", "broker", len(read) - shadowing, shadowing, len(read) < len(brokers)))
     topic_key = _TOPIC_KEYS.get(key)
     if topic_key is not None:
-        lines += _of_topics(topic_key, snapshot)
+        lines += _inheriting_topics(topic_key, snapshot)
     return tuple(lines)
 
 
@@ -168,7 +168,7 @@ def _sets_itself(configs: ConfigSet, resource: ConfigResource, key: str) -> bool
     return entry is not None and is_override(entry, resource)
 
 
-def _of_topics(key: str, snapshot: Snapshot) -> list[str]:
+def _inheriting_topics(key: str, snapshot: Snapshot) -> list[str]:
     """Return the line on topics that inherit a key; none where no topic's configs were read."""
     known: dict[int, bool] = {}
     shadow = read = 0

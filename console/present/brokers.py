@@ -211,12 +211,12 @@ def _rate(row: BrokerRow) -> Rate | Absent:
     return ABSENT if row.broker is None else row.rate
 
 
-def _of_broker(get: Callable[[Broker], Data]) -> Callable[[BrokerRow], Data | Absent]:
+def _by_broker(get: Callable[[Broker], Data]) -> Callable[[BrokerRow], Data | Absent]:
     """Return the getter of a value that the cluster default does not have."""
     return lambda row: ABSENT if row.broker is None else get(row.broker)
 
 
-def _of_load(get: Callable[[BrokerLoad], int]) -> Callable[[BrokerRow], Data | Absent]:
+def _by_load(get: Callable[[BrokerLoad], int]) -> Callable[[BrokerRow], Data | Absent]:
     return lambda row: ABSENT if row.broker is None else get(row.load)
 
 
@@ -228,10 +228,10 @@ BROKERS: Columns[BrokerRow] = Columns(
         cell=lambda row: ("*", "pending") if row.edited else "",
         layout=ScreenColumn("staged", width=1, gutter=True),
     ),
-    Column("id", DATA, _of_broker(lambda broker: broker.id), "number"),
+    Column("id", DATA, _by_broker(lambda broker: broker.id), "number"),
     Column("broker", SHOWN, title="Broker", cell=_id, layout=ScreenColumn("id", "Id", min_width=9)),
-    Column("host", DATA | DETAIL, _of_broker(lambda broker: broker.host)),
-    Column("port", DATA | DETAIL, _of_broker(lambda broker: broker.port), "number"),
+    Column("host", DATA | DETAIL, _by_broker(lambda broker: broker.host)),
+    Column("port", DATA | DETAIL, _by_broker(lambda broker: broker.port), "number"),
     Column(
         "address",
         SHOWN,
@@ -242,7 +242,7 @@ BROKERS: Columns[BrokerRow] = Columns(
     Column(
         "rack",
         EVERYWHERE | DETAIL,
-        _of_broker(lambda broker: broker.rack),
+        _by_broker(lambda broker: broker.rack),
         title="Rack",
         cell=lambda row: clean(row.broker.rack or "") if row.broker is not None else "",
         layout=ScreenColumn("rack", "Rack", min_width=8, max_width=16, priority=55),
@@ -255,11 +255,11 @@ BROKERS: Columns[BrokerRow] = Columns(
         layout=ScreenColumn("release", "Kafka", width=5, priority=45),
     ),
     Column("controller", DATA | DETAIL, lambda row: ABSENT if row.broker is None else row.controller, "boolean"),
-    Column("fenced", DATA, _of_broker(lambda broker: broker.fenced), "boolean"),
+    Column("fenced", DATA, _by_broker(lambda broker: broker.fenced), "boolean"),
     Column(
         "leaders",
         EVERYWHERE | DETAIL,
-        _of_load(lambda load: load.leaders),
+        _by_load(lambda load: load.leaders),
         "number",
         title="Leaders",
         layout=ScreenColumn("leaders", "Leads", width=6, align="right", priority=70, sort_key="L"),
@@ -267,7 +267,7 @@ BROKERS: Columns[BrokerRow] = Columns(
     Column(
         "preferred",
         EVERYWHERE | DETAIL,
-        _of_load(lambda load: load.preferred),
+        _by_load(lambda load: load.preferred),
         "number",
         key="preferred_leaders",
         title="Should lead",
@@ -276,7 +276,7 @@ BROKERS: Columns[BrokerRow] = Columns(
     Column(
         "to_elect",
         EVERYWHERE | DETAIL,
-        _of_load(lambda load: load.to_elect),
+        _by_load(lambda load: load.to_elect),
         "number",
         title="To elect",
         cell=lambda row: (str(row.load.to_elect), "pending") if row.load.to_elect else "",
@@ -285,7 +285,7 @@ BROKERS: Columns[BrokerRow] = Columns(
     Column(
         "replicas",
         EVERYWHERE | DETAIL,
-        _of_load(lambda load: load.replicas),
+        _by_load(lambda load: load.replicas),
         "number",
         title="Replicas",
         layout=ScreenColumn("replicas", "Repl", width=5, align="right", priority=60, sort_key="P"),
@@ -293,7 +293,7 @@ BROKERS: Columns[BrokerRow] = Columns(
     Column(
         "out_of_sync",
         EVERYWHERE | DETAIL,
-        _of_load(lambda load: load.out_of_sync),
+        _by_load(lambda load: load.out_of_sync),
         "number",
         title="Out of sync",
         cell=lambda row: (str(row.load.out_of_sync), "failed") if row.load.out_of_sync else "",

@@ -151,7 +151,7 @@ def _source(shown: ConfigLine) -> Cell:
     return "" if row.entry is None else (names.source(row.entry.source, broker), "" if row.override else "muted")
 
 
-def _of_entry(get: Callable[[ConfigEntry], Data]) -> Callable[[ConfigLine], Data | Absent]:
+def _by_entry(get: Callable[[ConfigEntry], Data]) -> Callable[[ConfigLine], Data | Absent]:
     """Return the getter of a value that a key without an entry, which only the plan names, does not have."""
     return lambda shown: ABSENT if shown.row.entry is None else get(shown.row.entry)
 
@@ -174,7 +174,7 @@ CONFIGS: Columns[ConfigLine] = Columns(
     Column(
         "is_sensitive",
         DATA | SCREEN,
-        _of_entry(lambda entry: entry.sensitive),
+        _by_entry(lambda entry: entry.sensitive),
         "boolean",
         cell=lambda shown: flags(shown.row)[2],
         layout=ScreenColumn("sensitive", width=1, gutter=True),
@@ -182,7 +182,7 @@ CONFIGS: Columns[ConfigLine] = Columns(
     Column(
         "read_only",
         DATA | SCREEN,
-        _of_entry(lambda entry: entry.read_only),
+        _by_entry(lambda entry: entry.read_only),
         "boolean",
         cell=lambda shown: flags(shown.row)[3],
         layout=ScreenColumn("read_only", width=2, gutter=True),
@@ -209,15 +209,15 @@ CONFIGS: Columns[ConfigLine] = Columns(
     Column(
         "source",
         EVERYWHERE,
-        _of_entry(lambda entry: entry.source.name),
+        _by_entry(lambda entry: entry.source.name),
         "word",
         title="Source",
         cell=_source,
         order=lambda shown: shown.row.entry.source if shown.row.entry else 0,
         layout=ScreenColumn("source", "Source", width=17, priority=90, sort_key="S"),
     ),
-    Column("is_default", DATA, _of_entry(lambda entry: entry.is_default), "boolean"),
-    Column("synonyms", DATA, _of_entry(_synonyms), "object"),
+    Column("is_default", DATA, _by_entry(lambda entry: entry.is_default), "boolean"),
+    Column("synonyms", DATA, _by_entry(_synonyms), "object"),
     Column(
         "flags",
         SHOWN,

@@ -529,9 +529,9 @@ def detail_lines(row: MoveRow, snapshot: Snapshot) -> list[Line]:
         snapshot: has the leaders, on which the last line is.
     """
     lines: list[Line] = [[(row.name, "")]]
-    lines += _of_operation(row) if row.operation is not None else [_labelled("Owner", OUTSIDE)]
+    lines += _operation_lines(row) if row.operation is not None else [_labelled("Owner", OUTSIDE)]
     if row.place is not None:
-        lines += _of_move(row)
+        lines += _move_lines(row)
     return [*lines, *leader_lines(snapshot)]
 
 
@@ -539,7 +539,7 @@ def _labelled(label: str, text: str, meaning: str = "") -> Line:
     return [(f"{label:<11}", "muted"), (clean(text, 300), meaning)]
 
 
-def _of_operation(row: MoveRow) -> Iterator[Line]:
+def _operation_lines(row: MoveRow) -> Iterator[Line]:
     operation = row.operation
     assert operation is not None
     told = f"{operation.number}: {operation.goal}, {operation.state.value}, since {clock(operation.at)}"
@@ -554,7 +554,7 @@ def _of_operation(row: MoveRow) -> Iterator[Line]:
         yield _labelled("x asks", "to cancel it: what it moves now goes back; what it has moved stays")
 
 
-def _of_move(row: MoveRow) -> Iterator[Line]:
+def _move_lines(row: MoveRow) -> Iterator[Line]:
     if row.dead:
         yield _labelled("Cause", f"broker {commas(row.dead)} is down: no byte can arrive", "failed")
     for broker, copy in row.copies:

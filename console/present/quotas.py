@@ -284,7 +284,7 @@ class EffectiveRow(NamedTuple):
     level: Effective | None
 
 
-def _of_level(get: Callable[[Effective], Data]) -> Callable[[EffectiveRow], Data]:
+def _by_level(get: Callable[[Effective], Data]) -> Callable[[EffectiveRow], Data]:
     return lambda row: None if row.level is None else get(row.level)
 
 
@@ -302,7 +302,7 @@ EFFECTIVE: Columns[EffectiveRow] = Columns(
     Column(
         "value",
         OBJECT | LIST,
-        _of_level(lambda level: level.value),
+        _by_level(lambda level: level.value),
         "number",
         title="Per broker",
         text=lambda row: "no limit" if row.level is None else quota(row.key, row.level.value),
@@ -310,7 +310,7 @@ EFFECTIVE: Columns[EffectiveRow] = Columns(
     Column(
         "entity",
         OBJECT | LIST,
-        _of_level(lambda level: level.entity.as_dict()),
+        _by_level(lambda level: level.entity.as_dict()),
         "object",
         title="From",
         text=lambda row: "" if row.level is None else quota_entity(row.level.entity),
@@ -318,7 +318,7 @@ EFFECTIVE: Columns[EffectiveRow] = Columns(
     Column(
         "shared",
         OBJECT | LIST,
-        _of_level(lambda level: level.shared),
+        _by_level(lambda level: level.shared),
         "word",
         text=lambda row: "" if row.level is None else SHARED[row.level.shared].words,
     ),

@@ -41,7 +41,7 @@ class PastRow(NamedTuple):
     event: Event | None = None
 
 
-def of_event(event: Event, when: str) -> PastRow:
+def event_row(event: Event, when: str) -> PastRow:
     """Return the row of an event that this console saw.
 
     Args:
@@ -53,7 +53,7 @@ def of_event(event: Event, when: str) -> PastRow:
     return PastRow(key, when[5:16], what_text(event), was, became, author_text(event), mark, None, None, event=event)
 
 
-def of_change(change: Change, first_poll: datetime | None = None) -> PastRow:
+def change_row(change: Change, first_poll: datetime | None = None) -> PastRow:
     """Return the row of a change in a lake's timeline.
 
     Args:
@@ -92,7 +92,7 @@ def _short(change: Change, side: str) -> str:
     return side
 
 
-def of_journal(texts: Mapping[str, str], place: int) -> PastRow:
+def journal_row(texts: Mapping[str, str], place: int) -> PastRow:
     """Return the row of a line in the journal's table.
 
     Args:

@@ -73,7 +73,9 @@ def cause_rows(
     """
     from console.triage.cause import Severity
 
-    all_of_it = [*verdict.causes, *map(_of_unexplained, verdict.unexplained)] if verdict.unexplained else verdict.causes
+    all_of_it = (
+        [*verdict.causes, *map(_unexplained_row, verdict.unexplained)] if verdict.unexplained else verdict.causes
+    )
     rows = [CauseRow(named, _muted_until(named.claim, muted), seen.get(cause_id(named.claim))) for named in all_of_it]
     order = tuple(Severity)
     # What is only told stands below what is counted, and what is muted below that.
@@ -84,7 +86,7 @@ UNEXPLAINED = "unexplained"
 """The name of a row for symptoms without a cause begins with it."""
 
 
-def _of_unexplained(each: Unexplained) -> Named:
+def _unexplained_row(each: Unexplained) -> Named:
     """Return symptoms of one name without a cause as a row of their own: each trouble that is counted has a row."""
     from console.triage.cause import Certainty, Claim, Evidence, Next, Severity
     from console.triage.diagnosis import Named

@@ -181,10 +181,10 @@ def gaps(snapshot: Snapshot, now: datetime) -> list[str]:
             found.append(f"{word} (not read yet)")
     if snapshot.quotas_sparse:
         found.append(f"quotas ({plural(len(snapshot.quotas), 'entity', 'entities')}: too many)")
-    return [*found, *_of_configs(snapshot, now)]
+    return [*found, *_config_progress(snapshot, now)]
 
 
-def _of_configs(snapshot: Snapshot, now: datetime) -> list[str]:
+def _config_progress(snapshot: Snapshot, now: datetime) -> list[str]:
     topics = [topic_resource(name) for name in snapshot.topics]
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers if not broker.fenced]
     wanted = [*topics, *brokers]

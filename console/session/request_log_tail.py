@@ -30,7 +30,7 @@ CURRENT_SECONDS = 120.0
 def clients_requests(text: bytes) -> Iterator[Logged]:
     """Yield the requests of clients in whole lines of a log. Other lines, copies that brokers forward, and replicas'
     requests are left out."""
-    return _of_clients(_requests(text))
+    return _client_requests(_requests(text))
 
 
 def _requests(text: bytes) -> Iterator[Line]:
@@ -40,7 +40,7 @@ def _requests(text: bytes) -> Iterator[Line]:
     return (line for line in lines if isinstance(line, Line))
 
 
-def _of_clients(lines: Iterable[Line]) -> Iterator[Logged]:
+def _client_requests(lines: Iterable[Line]) -> Iterator[Logged]:
     from console.pipeline.requests.lines import is_clients
 
     for found in lines:
@@ -95,7 +95,7 @@ class _Tail:
         first = next(requests, None)
         if first is not None:
             self._has_requests, self.form = True, None
-            self.known = self.known.after(_of_clients(chain([first], requests)))
+            self.known = self.known.after(_client_requests(chain([first], requests)))
         elif MESSAGE in lines or (lines.strip() and not self._has_requests):
             # Other loggers' lines between requests are no form of their own.
             self.form = form_of(lines)

@@ -18,7 +18,7 @@ from console.model.cluster import Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.coordinators import TRANSACTIONS as TRANSACTIONS_TOPIC
 from console.model.elections import partition_in
-from console.model.metadata_views import look_at_view, of_brokers
+from console.model.metadata_views import look_at_view, views_of
 from console.model.observed_logs import LogOffsets, Newest, Place, look_at_logs, without_logs
 from console.model.snapshot import with_acls
 from console.session.request_log_tail import RequestLogTails
@@ -130,14 +130,14 @@ class SlowLooks:
         """Search the journal for who changed the settings and ACLs that were read again."""
         from console.session.event_feed import authors
         from console.session.journal_changes import read_latest
-        from console.triage.events import of_settings
+        from console.triage.events import setting_differences
 
         # Taken before the first await: what changes meanwhile belongs to the next comparison.
         old, new = self._settings or self._session.snapshot, self._session.snapshot
         self._settings = new
         if not self._session.context.journal:
             return
-        found = list(of_settings(old, new))
+        found = list(setting_differences(old, new))
         if not found:
             return
         at = datetime.now(UTC)
@@ -200,7 +200,7 @@ class SlowLooks:
             return every
         # A log that stands still must be read often enough to see that it does.
         first = dict.fromkeys(self.facts.logs.standing(0)[:LOGS_FIRST])
-        first |= dict.fromkeys(_of_groups(self._session.snapshot)[:LOGS_FIRST])
+        first |= dict.fromkeys(_group_places(self._session.snapshot)[:LOGS_FIRST])
         every.sort()
         later = [place for place in every if place > self._next_log]
         turn = (later or every)[:LOGS_IN_TURN]  # the same lists again and again: a record has the same questions then
@@ -297,7 +297,7 @@ class SlowLooks:
         # The one broker has answered the snapshot itself, so its view can't differ.
         if len(brokers) < 2:
             return
-        views = of_brokers(self.facts.views, brokers)
+        views = views_of(self.facts.views, brokers)
         self.facts = replace(self.facts, views=views)
         start = self._next_broker % len(brokers)
         chosen = (brokers[start:] + brokers[:start])[:BROKERS_AT_ONCE]
@@ -385,7 +385,7 @@ def _listeners(snapshot: Snapshot, context: Context) -> list[Listener]:
     return list(found.values())
 
 
-def _of_groups(snapshot: Snapshot) -> list[Place]:
+def _group_places(snapshot: Snapshot) -> list[Place]:
     """Return the partitions for which groups have offsets."""
     found: Iterator[Place] = ((each.topic, each.partition) for lag in snapshot.lags.values() for each in lag.partitions)
     return list(dict.fromkeys(found))

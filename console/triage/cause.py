@@ -77,7 +77,7 @@ class Prediction(Struct, frozen=True):
         return bool(symptom.brokers) and pointed
 
 
-def of(
+def predict(
     *names: str,
     subject: Subject | None = None,
     group: str | None = None,

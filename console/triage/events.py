@@ -88,30 +88,30 @@ def differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     identities are compared.
     """
     if old.cluster is not new.cluster and "cluster" in old.read_at:
-        yield from _of_brokers(old, new)
-    yield from _of_controller(old, new)
+        yield from _broker_differences(old, new)
+    yield from _controller_differences(old, new)
     if old.topics is not new.topics and "topics" in old.read_at:
         denied = {each.entity for one in (old, new) for each in one.failures if each.part == "topics"}
         for name, before, after in _differing(old.topics, new.topics):
             if name not in denied:  # it is there, and can't be described
-                yield from _of_topic(name, before, after)
+                yield from _topic_differences(name, before, after)
     if old.configs is not new.configs:
-        yield from _of_configs(old, new)
+        yield from _config_differences(old, new)
     if old.quotas is not new.quotas and "quotas" in old.read_at:
-        yield from _of_quotas(old, new)
-    yield from _of_acls(old, new)
+        yield from _quota_differences(old, new)
+    yield from _acl_differences(old, new)
     if old.scram is not new.scram and "scram" in old.read_at:
-        yield from _of_users(old, new)
+        yield from _user_differences(old, new)
     if old.groups is not new.groups and "groups" in old.read_at:
         for group, one, other in _differing(old.groups, new.groups):
-            yield from _of_group(group, one, other)
+            yield from _group_differences(group, one, other)
 
 
-def of_settings(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+def setting_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     """Yield what differs of settings and ACLs: the kinds of change whose authors triage names."""
     if old.configs is not new.configs:
-        yield from _of_configs(old, new)
-    yield from _of_acls(old, new)
+        yield from _config_differences(old, new)
+    yield from _acl_differences(old, new)
 
 
 def _differing(old: Mapping[K, V], new: Mapping[K, V]) -> Iterator[tuple[K, V | None, V | None]]:
@@ -130,7 +130,7 @@ def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def _of_brokers(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+def _broker_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     before, after = ({b.id: FENCED if b.fenced else UP for b in s.cluster.brokers} for s in (old, new))
     for number in sorted(before.keys() | after.keys()):
         if before.get(number) != after.get(number):
@@ -149,7 +149,7 @@ def controller(snapshot: Snapshot) -> int | None:
     return snapshot.cluster.controller_id if "cluster" in snapshot.read_at else None
 
 
-def _of_controller(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+def _controller_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     if old.quorum is new.quorum and old.cluster is new.cluster:
         return
     before, after = controller(old), controller(new)
@@ -161,7 +161,7 @@ def _node(number: int) -> str | None:
     return str(number) if number >= 0 else None
 
 
-def _of_topic(name: str, before: Topic | None, after: Topic | None) -> Iterator[Difference]:
+def _topic_differences(name: str, before: Topic | None, after: Topic | None) -> Iterator[Difference]:
     place = Place(Kind.TOPIC, TopicTarget(name), PARTITIONS)
     if before is None or after is None:
         sides = (str(len(each.partitions)) if each is not None else None for each in (before, after))
@@ -177,10 +177,10 @@ def _of_topic(name: str, before: Topic | None, after: Topic | None) -> Iterator[
         for each in after.partitions:
             was = known.get(each.number)
             if was is not None and was is not each:
-                yield from _of_partition(name, was, each)
+                yield from _partition_differences(name, was, each)
 
 
-def _of_partition(topic: str, was: Partition, now: Partition) -> Iterator[Difference]:
+def _partition_differences(topic: str, was: Partition, now: Partition) -> Iterator[Difference]:
     if was.leader != now.leader:
         place = Place(Kind.LEADER, PartitionTarget(topic, now.number))
         yield Difference(place, _node(was.leader), _node(now.leader))
@@ -194,19 +194,19 @@ def _of_partition(topic: str, was: Partition, now: Partition) -> Iterator[Differ
         yield Difference(place, commas(was.replicas), commas(now.replicas))
 
 
-def _of_configs(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+def _config_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     for resource, key, was, became in config_differences(old.configs, new.configs):
         yield Difference(Place(Kind.CONFIG, resource, key), was, became)
 
 
-def _of_quotas(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+def _quota_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     for entity, had, has in _differing(old.quotas, new.quotas):
         if had is None and new.quotas_sparse:
             continue  # it may have been there, unread
-        yield from _of_quota(entity, had or {}, has or {})
+        yield from _entity_quota_differences(entity, had or {}, has or {})
 
 
-def _of_quota(entity: QuotaEntity, had: QuotaValues, has: QuotaValues) -> Iterator[Difference]:
+def _entity_quota_differences(entity: QuotaEntity, had: QuotaValues, has: QuotaValues) -> Iterator[Difference]:
     for key in sorted(had.keys() | has.keys()):
         if had.get(key) != has.get(key):
             yield Difference(Place(Kind.QUOTA, entity, key), _number(had.get(key)), _number(has.get(key)))
@@ -216,7 +216,7 @@ def _number(value: float | None) -> str | None:
     return None if value is None else repr(value)
 
 
-def _of_acls(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+def _acl_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     if old.acls is new.acls or "acls" not in old.read_at:
         return
     gone, come = acl_differences(old.acls, new.acls)
@@ -224,7 +224,7 @@ def _of_acls(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     yield from (Difference(Place(Kind.ACL, each), None, PRESENT) for each in come)
 
 
-def _of_users(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+def _user_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     # Of a user that a broker could not describe nothing is known to have begun or ended.
     unread = {f.entity for s in (old, new) for f in s.failures if f.part == "scram" and f.entity not in s.scram}
     had, has = (
@@ -236,7 +236,7 @@ def _of_users(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
             yield Difference(Place(Kind.SCRAM, user), _text(before), _text(after))
 
 
-def _of_group(name: str, one: Group | None, other: Group | None) -> Iterator[Difference]:
+def _group_differences(name: str, one: Group | None, other: Group | None) -> Iterator[Difference]:
     before, after = (each.state if each is not None else None for each in (one, other))
     if before != after:
         yield Difference(Place(Kind.GROUP, GroupTarget(name), STATE), before, after)
@@ -417,7 +417,7 @@ def severity(each: Difference) -> Severity:
         case Kind.CONFIG | Kind.QUOTA | Kind.ACL | Kind.SCRAM:
             return Severity.WARNING
         case Kind.GROUP:
-            return _of_group_change(each)
+            return _group_severity(each)
         case _:
             return Severity.INFO
 
@@ -430,7 +430,7 @@ def _shortened(each: Difference) -> bool:
     return became >= 0 and (was is None or was < 0 or became < was)
 
 
-def _of_group_change(each: Difference) -> Severity:
+def _group_severity(each: Difference) -> Severity:
     if each.place.key == MEMBERS:
         return Severity.WARNING if _fewer(each) else Severity.INFO
     if each.became is None or each.became in _WORSE_STATES:

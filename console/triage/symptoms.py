@@ -133,11 +133,11 @@ def shown(look: Look) -> dict[Key, Symptom]:
     """Return what a single look shows, each symptom by its key."""
     snapshot = look.snapshot
     return (
-        _keyed(_of_brokers(look))
-        | _of_partitions(snapshot.topics, snapshot.configs)
-        | _keyed((*_of_moves(snapshot), *_of_dirs(snapshot), *_of_quorum(look)))
-        | _of_groups(snapshot)
-        | _keyed(_of_facts(look))
+        _keyed(_broker_symptoms(look))
+        | _topics_symptoms(snapshot.topics, snapshot.configs)
+        | _keyed((*_move_symptoms(snapshot), *_dir_symptoms(snapshot), *_quorum_symptoms(look)))
+        | _groups_symptoms(snapshot)
+        | _keyed(_fact_symptoms(look))
     )
 
 
@@ -145,9 +145,9 @@ def _keyed(symptoms: Iterable[Symptom]) -> dict[Key, Symptom]:
     return {(each.name, each.subject): each for each in symptoms}
 
 
-def _of_facts(look: Look) -> Iterator[Symptom]:
-    yield from _of_transactions(look.facts)
-    yield from _of_newest(look)
+def _fact_symptoms(look: Look) -> Iterator[Symptom]:
+    yield from _transaction_symptoms(look.facts)
+    yield from _newest_symptoms(look)
     for broker, late in look.facts.views.behind(LATE_SECONDS).items():
         yield Symptom(VIEWS_DISAGREE, Subject(broker=broker), (broker,), len(late))
     for each in look.facts.certificates:
@@ -201,7 +201,7 @@ def out_of_sync(topics: Mapping[str, Topic]) -> tuple[tuple[str, Partition], ...
     )
 
 
-def _of_brokers(look: Look) -> Iterator[Symptom]:
+def _broker_symptoms(look: Look) -> Iterator[Symptom]:
     # A broker that is gone is silent too: it is one trouble.
     away = gone(look.snapshot)
     for broker in sorted(away):
@@ -214,7 +214,7 @@ def _of_brokers(look: Look) -> Iterator[Symptom]:
 
 
 @remembered
-def _of_partitions(topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet]) -> dict[Key, Symptom]:
+def _topics_symptoms(topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet]) -> dict[Key, Symptom]:
     return _keyed(_partition_symptoms(topics, configs))
 
 
@@ -233,7 +233,7 @@ def _partition_symptoms(topics: Mapping[str, Topic], configs: Mapping[ConfigReso
                 if partition.leader == partition.replicas[0]:
                     led[partition.leader] = led.get(partition.leader, 0) + 1
             if partition.under_replicated or partition.leader < 0:
-                yield from _of_partition(topic.name, partition, wanted)
+                yield from _replica_symptoms(topic.name, partition, wanted)
     for broker, count in sorted(should.items()):
         missing = count - led.get(broker, 0)
         # With few partitions a single one would already be above the share.
@@ -241,7 +241,7 @@ def _partition_symptoms(topics: Mapping[str, Topic], configs: Mapping[ConfigReso
             yield Symptom(NOT_PREFERRED, Subject(broker=broker), (broker,), missing)
 
 
-def _of_partition(topic: str, partition: Partition, wanted: int | None) -> Iterator[Symptom]:
+def _replica_symptoms(topic: str, partition: Partition, wanted: int | None) -> Iterator[Symptom]:
     subject = Subject(topic=topic, partition=partition.number)
     missing = not_in_sync(partition)
     if partition.leader < 0:
@@ -252,7 +252,7 @@ def _of_partition(topic: str, partition: Partition, wanted: int | None) -> Itera
         yield Symptom(UNDER_MIN_ISR, subject, missing)
 
 
-def _of_moves(snapshot: Snapshot) -> Iterator[Symptom]:
+def _move_symptoms(snapshot: Snapshot) -> Iterator[Symptom]:
     for move in snapshot.reassignments:
         yield Symptom(MOVING, Subject(topic=move.topic, partition=move.partition), move.adding)
 
@@ -260,7 +260,7 @@ def _of_moves(snapshot: Snapshot) -> Iterator[Symptom]:
 # -- disks and the quorum ----------------------------------------------------------------------------------------------
 
 
-def _of_dirs(snapshot: Snapshot) -> Iterator[Symptom]:
+def _dir_symptoms(snapshot: Snapshot) -> Iterator[Symptom]:
     for broker, dirs in snapshot.log_dirs.items():
         for log_dir in dirs:
             subject = Subject(broker=broker, dir=log_dir.path)
@@ -293,7 +293,7 @@ def quorum_silence(look: Look) -> float:
     return (at["cluster"] - since).total_seconds() if "cluster" in at and since is not None else 0.0
 
 
-def _of_quorum(look: Look) -> Iterator[Symptom]:
+def _quorum_symptoms(look: Look) -> Iterator[Symptom]:
     quorum = look.snapshot.quorum
     if quorum is None:
         if look.snapshot.quorum_asked is not None and quorum_silence(look) > QUORUM_SECONDS:
@@ -342,7 +342,7 @@ _LAG_OF = "lag of "
 """How the failure to read a group's lag is called: a trend before it says nothing of now."""
 
 
-def _of_groups(snapshot: Snapshot) -> dict[Key, Symptom]:
+def _groups_symptoms(snapshot: Snapshot) -> dict[Key, Symptom]:
     known = _read_groups(snapshot)
     found = {(each.name, each.subject): each for mine in known.symptoms for each in mine}
     return {**found, **_before_start(known.readings, snapshot.log_ranges)}
@@ -362,11 +362,11 @@ class _ReadGroups(NamedTuple):
 
 def _read_groups(snapshot: Snapshot) -> _ReadGroups:
     unread = frozenset(each.part.removeprefix(_LAG_OF) for each in snapshot.failures if _LAG_OF in each.part)
-    return _of_read_groups(snapshot.groups, snapshot.lags, snapshot.lag_trends, snapshot.had_members, unread)
+    return _read_groups_symptoms(snapshot.groups, snapshot.lags, snapshot.lag_trends, snapshot.had_members, unread)
 
 
 @remembered
-def _of_read_groups(
+def _read_groups_symptoms(
     groups: Mapping[str, Group],
     lags: Mapping[str, GroupLag],
     trends: Mapping[str, LagTrend],
@@ -380,7 +380,7 @@ def _of_read_groups(
     return _ReadGroups([each for each, _ in found], [mine for _, mine in found if mine])
 
 
-def _of_group(
+def _group_symptoms(
     group: Group, lag: GroupLag | None, trend: LagTrend | None, had_members: bool, unread: bool
 ) -> tuple[Reading, tuple[Symptom, ...]]:
     """Return a group's reading, and its symptoms: offsets that are left from before are no trouble."""
@@ -403,7 +403,7 @@ def _wrong_with(reading: Reading, *, unread: bool) -> Iterator[Symptom]:
         yield Symptom(COMMIT_STANDS_STILL, Subject(group=group.name, topic=topic, partition=partition))
 
 
-_each_group: RememberedEach[str, tuple[Reading, tuple[Symptom, ...]]] = RememberedEach(_of_group)
+_each_group: RememberedEach[str, tuple[Reading, tuple[Symptom, ...]]] = RememberedEach(_group_symptoms)
 
 
 def _beyond_end(group: str, lag: GroupLag, trend: LagTrend) -> Iterator[Symptom]:
@@ -451,7 +451,7 @@ def held_by(facts: Facts) -> Iterator[tuple[OpenTransaction, Verdict]]:
             yield each, judged
 
 
-def _of_transactions(facts: Facts) -> Iterator[Symptom]:
+def _transaction_symptoms(facts: Facts) -> Iterator[Symptom]:
     seen = facts.transactions
     places = {each.place for each, _ in held_by(facts)}
     # What can't be looked into is a symptom once it is older than any transaction may be.
@@ -496,6 +496,6 @@ def _deletes_by_time(snapshot: Snapshot, topic: str) -> bool:
     return "delete" in policy and limit != "-1" and type_ != "LogAppendTime"
 
 
-def _of_newest(look: Look) -> Iterator[Symptom]:
+def _newest_symptoms(look: Look) -> Iterator[Symptom]:
     for topic, (number, _) in ahead(look).items():
         yield Symptom(FUTURE_TIMESTAMP, Subject(topic=topic, partition=number))

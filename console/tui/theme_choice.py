@@ -25,7 +25,7 @@ class ThemeChoice:
             chosen: by the settings, None: by the terminal's background.
         """
         self._app, self._chosen, self._message = app, chosen, message
-        self._is_light = background.of_environment(os.environ)
+        self._is_light = background.from_environment(os.environ)
 
     @property
     def asks(self) -> bool:

@@ -42,7 +42,7 @@ from console.pipeline.reader import (
 from console.pipeline.schema import DRIFT, HISTORY, KRAFT_RECORD, POLICY_VIOLATION, QUOTA_USAGE, SNAPSHOT
 from console.present.lake import fleet_text
 from console.present.lake_rows import change_lines
-from console.present.timeline import of_change
+from console.present.timeline import change_row
 from console.session.lake_staging import NoEdit, undo
 from tests.support import delta_lake, sample_lake
 from tests.support.delta_lake import arrow_rows
@@ -268,7 +268,7 @@ def test_what_first_polls_showed_is_folded(tmp_path: Path) -> None:
     ]
     (look,) = (row for row in found if row.is_first_look)
     assert (look.cluster_id, look.valid_from, look.new_value) == ("many", NOON, "30 values of 10 entities")
-    shown = of_change(look)
+    shown = change_row(look)
     assert (shown.what, shown.old, shown.new, shown.is_first_seen) == ("first poll", "first seen", look.new_value, True)
     assert "key=*" in "".join(text for text, _ in change_lines(look)[0])
     assert undo(look) == NoEdit("it was so when the cluster was first looked at: what was before that is not known")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from console.contexts.console_settings import ConsoleSettings, with_theme
 from themes import ANSI, DARK, LIGHT, suitable
-from widgets.background import ASK, Listener, is_light, may_be_asked, of_environment
+from widgets.background import ASK, Listener, from_environment, is_light, may_be_asked
 
 WHITE = "\x1b]11;rgb:ffff/ffff/ffff\x1b\\"
 BLACK = "\x1b]11;rgb:0000/0000/0000\x07"
@@ -27,7 +27,7 @@ BLACK = "\x1b]11;rgb:0000/0000/0000\x07"
     ],
 )
 def test_colorfgbg(told: str, light: bool | None) -> None:
-    assert of_environment({"COLORFGBG": told}) is light
+    assert from_environment({"COLORFGBG": told}) is light
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def names(kind: Named, words: Sequence[str], command: str) -> list[str]:
         return sorted(context.name for context in load(os.environ, Path.home()).contexts)
     if kind in (Kind.KEY, Kind.ASSIGNMENT) and (keys := _quota_keys(words, command)):
         return list(keys)
-    return _of_cluster(kind, words, command)
+    return _cluster_names(kind, words, command)
 
 
 def _quota_keys(words: Sequence[str], command: str) -> Sequence[str]:
@@ -118,7 +118,7 @@ def _entity(typed: Sequence[str], command: str) -> tuple[str, str]:
     return {"topics": "topic", "brokers": "broker", "groups": "group", "quotas": "user"}.get(command, ""), ""
 
 
-def _of_cluster(kind: Named, words: Sequence[str], command: str) -> list[str]:
+def _cluster_names(kind: Named, words: Sequence[str], command: str) -> list[str]:
     from console.admin.errors import AdminError
     from console.cli.opening import client_of
     from console.contexts import ContextError, load, resolve

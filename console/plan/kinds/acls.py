@@ -264,13 +264,13 @@ def _binding_json(acl: Acl) -> list[str | int]:
 def _binding_of(data: list[Any]) -> Acl:
     type_, name, pattern, principal, host, operation, permission = data
     return Acl(
-        AclResourceType.of_json(type_),
+        AclResourceType.from_json(type_),
         name,
-        PatternType.of_json(pattern),
+        PatternType.from_json(pattern),
         principal,
         host,
-        AclOperation.of_json(operation),
-        Permission.of_json(permission),
+        AclOperation.from_json(operation),
+        Permission.from_json(permission),
     )
 
 

@@ -277,7 +277,7 @@ def _value_json(edit: SetConfig | AppendConfig | SubtractConfig, hide: bool) -> 
 
 
 def _resource_of(data: Json) -> ConfigResource:
-    return ConfigResource(ResourceType.of_json(data["type"]), data["name"])
+    return ConfigResource(ResourceType.from_json(data["type"]), data["name"])
 
 
 def _set_of(data: Json) -> SetConfig:
@@ -304,11 +304,13 @@ def _entry_of(data: Json) -> ConfigEntry:
     return ConfigEntry(
         data["name"],
         data["value"],
-        ConfigSource.of_json(data["source"]),
+        ConfigSource.from_json(data["source"]),
         read_only=bool(data["read_only"]),
         sensitive=bool(data["sensitive"]),
-        type=ConfigType.of_json(data["type"]),
-        synonyms=tuple(Synonym(name, value, ConfigSource.of_json(source)) for name, value, source in data["synonyms"]),
+        type=ConfigType.from_json(data["type"]),
+        synonyms=tuple(
+            Synonym(name, value, ConfigSource.from_json(source)) for name, value, source in data["synonyms"]
+        ),
     )
 
 

@@ -242,7 +242,7 @@ def _json(edit: MoveReplicaDir, _hide: bool) -> Json:
     return {"replica_of": edit.topic, "partition": edit.partition, "broker": edit.broker, "value": edit.path}
 
 
-def _of_json(data: Json) -> MoveReplicaDir:
+def _from_json(data: Json) -> MoveReplicaDir:
     return MoveReplicaDir(data["replica_of"], int(data["partition"]), int(data["broker"]), str(data["value"]))
 
 
@@ -269,7 +269,7 @@ KINDS = (
         form="replica_of",
         op="move-dir",
         to_json=_json,
-        from_json=_of_json,
+        from_json=_from_json,
         state_json=_state_json,
         state_of=_state_of,
         judge=_judge,

@@ -133,7 +133,7 @@ def _user_json(user: ScramUser) -> Json:
 
 
 def _user_of(data: Json) -> ScramUser:
-    return ScramUser(data["scram"], ScramMechanism.of_json(data["mechanism"]))
+    return ScramUser(data["scram"], ScramMechanism.from_json(data["mechanism"]))
 
 
 def _credential_json(was: ScramCredential) -> Json:
@@ -141,7 +141,7 @@ def _credential_json(was: ScramCredential) -> Json:
 
 
 def _credential_of(data: Json) -> ScramCredential:
-    return ScramCredential(ScramMechanism.of_json(data["mechanism"]), int(data["iterations"]))
+    return ScramCredential(ScramMechanism.from_json(data["mechanism"]), int(data["iterations"]))
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------

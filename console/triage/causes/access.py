@@ -11,7 +11,7 @@ from console.model.authorizer import covers, granted, pattern_of
 from console.model.codes import AclResourceType
 from console.model.numbers import plural, time_of_day
 from console.plan.edits import AddAcl, RemoveAcl
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, predict
 from console.triage.observations import Observations
 from console.triage.past import AclChange
 from console.triage.symptoms import (
@@ -65,7 +65,7 @@ def _changed(observations: Observations) -> Iterator[Claim]:
             quiet := [each for each in topics if _fell_silent(observations, change.parts[0], each)]
         ):
             yield _claim(observations, change, quiet, [])
-        elif change.takes(_READS) and (hit := list(_of_groups(observations, change.parts[0], frozenset(topics)))):
+        elif change.takes(_READS) and (hit := list(_group_symptoms(observations, change.parts[0], frozenset(topics)))):
             yield _claim(observations, change, sorted({each.subject.group or "" for each in hit}), hit)
 
 
@@ -97,7 +97,7 @@ def _fell_silent(observations: Observations, change: AclChange, topic: str) -> b
     return change.after.timestamp() - WROTE <= last <= change.at.timestamp() + SETTLES
 
 
-def _of_groups(observations: Observations, change: AclChange, topics: frozenset[str]) -> Iterator[Symptom]:
+def _group_symptoms(observations: Observations, change: AclChange, topics: frozenset[str]) -> Iterator[Symptom]:
     """Yield the symptoms, begun since the change, of groups that it concerns or that read the topics it concerns."""
     snapshot = observations.last.snapshot
     for name in _STOPS:
@@ -162,7 +162,7 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
                 else ()
             ),
         ),
-        predicted=tuple(each for symptom in hit for each in of(symptom.name, subject=symptom.subject)),
+        predicted=tuple(each for symptom in hit for each in predict(symptom.name, subject=symptom.subject)),
         next=(
             Next(
                 "take it back",

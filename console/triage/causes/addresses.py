@@ -24,7 +24,7 @@ def _shared(observations: Observations) -> Iterator[Claim]:
         )
 
 
-def _of_another(observations: Observations) -> Iterator[Claim]:
+def _answers_of_another(observations: Observations) -> Iterator[Claim]:
     snapshot = observations.last.snapshot
     shared = {each for brokers in shared_addresses(snapshot.cluster.brokers).values() for each in brokers}
     places = {f"broker {each.id}": each for each in snapshot.cluster.brokers}
@@ -54,4 +54,6 @@ def _claim(broker: int, address: str, title: str, evidence: Evidence) -> Claim:
     )
 
 
-CAUSES = (CauseRule("address-of-another", lambda observations: (*_shared(observations), *_of_another(observations))),)
+CAUSES = (
+    CauseRule("address-of-another", lambda observations: (*_shared(observations), *_answers_of_another(observations))),
+)

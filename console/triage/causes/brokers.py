@@ -13,7 +13,7 @@ from console.model.cluster import Partition, Topic
 from console.model.numbers import time_of_day
 from console.model.observers import not_in_sync
 from console.model.transactions import minutes
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, of
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, predict
 from console.triage.observations import Interval, Observations
 from console.triage.remembered import remembered
 from console.triage.symptoms import (
@@ -396,7 +396,7 @@ def _unfollowed(observations: Observations) -> Iterator[Claim]:
                 Evidence("their other replicas are on brokers that are up", "Metadata"),
             ),
             predicted=tuple(
-                prediction for each in places for prediction in of(UNDER_REPLICATED, UNDER_MIN_ISR, subject=each)
+                prediction for each in places for prediction in predict(UNDER_REPLICATED, UNDER_MIN_ISR, subject=each)
             ),
             next=(
                 Next(
@@ -444,7 +444,7 @@ def _skew(observations: Observations) -> Iterator[Claim]:
             title=f"broker {broker} does not lead {symptom.count:,} partitions that prefer it",
             since=observations.since(symptom),
             evidence=(Evidence(_led(observations, broker), "Metadata"),),
-            predicted=of(NOT_PREFERRED, subject=symptom.subject),
+            predicted=predict(NOT_PREFERRED, subject=symptom.subject),
             next=(Next("elect preferred leaders", f"elect preferred broker {broker}"),),
         )
 
@@ -478,7 +478,7 @@ def _metadata_behind(observations: Observations) -> Iterator[Claim]:
                 ),
                 *((Evidence(f"its metadata log is {lag:,} records behind", "DescribeQuorum"),) if lag else ()),
             ),
-            predicted=of(VIEWS_DISAGREE, subject=subject),
+            predicted=predict(VIEWS_DISAGREE, subject=subject),
             next=(
                 Next(f"look at {_address(observations, broker)}: its way to the active controller, its log for errors"),
             ),
@@ -513,8 +513,8 @@ def _certificates(observations: Observations) -> Iterator[Claim]:
                 ),
             ),
             predicted=(
-                *of(CERTIFICATE_ENDS, subject=subject),
-                *(of(BROKER_SILENT, subject=Subject(broker=broker)) if ended else ()),
+                *predict(CERTIFICATE_ENDS, subject=subject),
+                *(predict(BROKER_SILENT, subject=Subject(broker=broker)) if ended else ()),
             ),
             next=(
                 Next("replace it in the key store of that broker; a dynamic one is read again when it is set again"),

@@ -10,7 +10,7 @@ from console.model.config import ConfigSet, broker_resource
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.numbers import long_number, plural
 from console.model.snapshot import Snapshot
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, predict
 from console.triage.folding import FEW
 from console.triage.observations import Observations
 from console.triage.symptoms import (
@@ -140,9 +140,11 @@ def _coordinator(observations: Observations, some: list[Symptom], subject: Subje
             *(
                 prediction
                 for symptom in some
-                for prediction in of(COORDINATOR_LEADERLESS, UNDER_REPLICATED, UNDER_MIN_ISR, subject=symptom.subject)
+                for prediction in predict(
+                    COORDINATOR_LEADERLESS, UNDER_REPLICATED, UNDER_MIN_ISR, subject=symptom.subject
+                )
             ),
-            *of(REBALANCING),
+            *predict(REBALANCING),
         ),
         next=(Next("bring back a replica of it"),),
     )

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from console.model.cluster import Group, PartitionLag
 from console.model.lag_trend import STUCK_ALONE, LagTrend, Place
 from console.model.numbers import plural
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, predict
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.folding import FEW, one_of
 from console.triage.observations import Observations
@@ -82,7 +82,7 @@ def _stopped(observations: Observations) -> Iterator[Claim]:
             title=f"group {group.name} has no member, and records wait",
             since=observations.since(Symptom(LAG_GROWS, Subject(group=group.name))),
             evidence=(Evidence(f"the group is {group.state}", "ListGroups"), _lag(trend)),
-            predicted=of(LAG_GROWS, COMMIT_STANDS_STILL, group=group.name),
+            predicted=predict(LAG_GROWS, COMMIT_STANDS_STILL, group=group.name),
             next=(Next("start its consumers"),),
             fold=("has no member, and records wait", "have no member, and records wait"),
             idle=True,
@@ -140,7 +140,7 @@ def _stuck_at(
                 else ()
             ),
         ),
-        predicted=(*of(COMMIT_STANDS_STILL, subject=subject), *of(LAG_GROWS, group=group.name)),
+        predicted=(*predict(COMMIT_STANDS_STILL, subject=subject), *predict(LAG_GROWS, group=group.name)),
         next=(
             Next(
                 "look at the record: the committed one, or one of those after it in its batch",
@@ -241,7 +241,7 @@ def _slow_group(
                 "OffsetFetch",
             ),
         ),
-        predicted=of(LAG_GROWS, subject=subject),
+        predicted=predict(LAG_GROWS, subject=subject),
         next=(Next("look at its consumers: their time for a batch, their quota"),),
         fold=("lags", "lag, and ever more"),
     )
@@ -291,7 +291,7 @@ def _rebalancing(observations: Observations) -> Iterator[Claim]:
                     else ()
                 ),
             ),
-            predicted=of(REBALANCING, LAG_GROWS, COMMIT_STANDS_STILL, group=group),
+            predicted=predict(REBALANCING, LAG_GROWS, COMMIT_STANDS_STILL, group=group),
             next=(Next("look at its members: restarts, max.poll.interval.ms, session timeouts"),),
             fold=("rebalances again and again", "rebalance again and again"),
         )
@@ -318,7 +318,7 @@ def _out_of_range(observations: Observations) -> Iterator[Claim]:
                     f"committed {at.committed:,}; the log is {start:,} to {at.end:,}{ahead}", "OffsetFetch, ListOffsets"
                 ),
             ),
-            predicted=of(OFFSET_OUT_OF_RANGE, COMMIT_STANDS_STILL, subject=symptom.subject),
+            predicted=predict(OFFSET_OUT_OF_RANGE, COMMIT_STANDS_STILL, subject=symptom.subject),
             next=tuple(_ways_back(f"reset group {group} topic {topic} partition {partition} to", is_beyond(at))),
             fold=("is outside of the log", "are outside of logs"),
         )

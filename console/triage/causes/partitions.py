@@ -23,7 +23,7 @@ from console.model.numbers import LONG_MAX, long_number, time_of_day
 from console.model.snapshot import Snapshot
 from console.plan.kinds.moves import CancelMove, is_unclean_to_cancel
 from console.plan.stale_throttles import StaleThrottle, stale_throttles
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, predict
 from console.triage.moves import STALLS, Copy, raised_throttle
 from console.triage.observations import Observations
 from console.triage.remembered import remembered
@@ -65,7 +65,7 @@ def _min_isr(observations: Observations) -> Iterator[Claim]:
                 Evidence(f"the topic has {_replicas(replication)}", "Metadata"),
                 *_no_writes(observations, topic, since),
             ),
-            predicted=of(MIN_ISR_ABOVE_REPLICATION, UNDER_MIN_ISR, topic=topic),
+            predicted=predict(MIN_ISR_ABOVE_REPLICATION, UNDER_MIN_ISR, topic=topic),
             next=(
                 Next(
                     "a min ISR that can be met; or more replicas",
@@ -126,7 +126,10 @@ def _min_isr_of_all(observations: Observations) -> Iterator[Claim]:
             *(each for topic in stopped[:1] for each in _no_writes(observations, topic, since)),
         ),
         predicted=tuple(
-            each for symptoms in hit.values() for some in symptoms for each in of(UNDER_MIN_ISR, subject=some.subject)
+            each
+            for symptoms in hit.values()
+            for some in symptoms
+            for each in predict(UNDER_MIN_ISR, subject=some.subject)
         ),
         next=(
             Next(
@@ -201,7 +204,7 @@ def _leaderless(observations: Observations) -> Iterator[Claim]:
                 Evidence(f"replicas {_list(partition.replicas)}, ISR {isr}, alive {_list(alive)}", "Metadata"),
                 *_held_by_replicas(observations.last.snapshot.replica_logs.get((topic, number))),
             ),
-            predicted=of(LEADERLESS, UNDER_REPLICATED, UNDER_MIN_ISR, subject=symptom.subject),
+            predicted=predict(LEADERLESS, UNDER_REPLICATED, UNDER_MIN_ISR, subject=symptom.subject),
             next=(
                 Next(f"bring back broker {_list(partition.isr) or _list(partition.replicas)}"),
                 *((Next("accept the loss of records", command),) if command else ()),
@@ -251,7 +254,7 @@ def _unclean(observations: Observations) -> Iterator[Claim]:
                 Evidence(f"{could}; broker {led.leader} leads now, {jump}", "Metadata, DescribeTopicPartitions"),
                 *((Evidence(f"its end was {fall.was:,}, and is {fall.end:,}", "ListOffsets"),) if fall else ()),
             ),
-            predicted=of(UNCLEAN_LEADER, subject=subject),
+            predicted=predict(UNCLEAN_LEADER, subject=subject),
             next=(
                 Next(f"records that broker {led.leader} did not have are lost: tell who writes and reads {topic}"),
                 Next("refuse it from now on", f"set topic {topic} unclean.leader.election.enable=false"),
@@ -381,8 +384,8 @@ def _move(observations: Observations, move: Reassignment) -> Claim:
             *_limits(observations, still),
         ),
         predicted=(
-            *of(MOVING, subject=subject),
-            *of(UNDER_REPLICATED, subject=subject, brokers=frozenset((*move.adding, *waits)), only=True),
+            *predict(MOVING, subject=subject),
+            *predict(UNDER_REPLICATED, subject=subject, brokers=frozenset((*move.adding, *waits)), only=True),
         ),
         next=tuple(_steps_of(observations, move, dead, waits, still)) if stalled else (),
     )

@@ -11,7 +11,7 @@ from console.model.coordinators import OFFSETS
 from console.model.numbers import plural, time_of_day
 from console.model.observed_logs import Place
 from console.model.transactions import OpenTransaction, Standing, Verdict, minutes
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, of
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, predict
 from console.triage.config_undo import changed_place, undo
 from console.triage.observations import Observations
 from console.triage.past import ConfigChange, Loss, is_over, losses_by_change
@@ -81,9 +81,9 @@ def _held(
             Evidence(judged.why, "ListTransactions, DescribeTransactions"),
         ),
         predicted=(
-            *of(LSO_STANDS_STILL, subject=subject),
-            *of(COMMIT_STANDS_STILL, topic=topic),
-            *(_of_those_who_wait(wait) if wait is not None else ()),
+            *predict(LSO_STANDS_STILL, subject=subject),
+            *predict(COMMIT_STANDS_STILL, topic=topic),
+            *(_predictions_of_waiting(wait) if wait is not None else ()),
         ),
         next=tuple(
             Next("abort it", f"abort transaction topic {topic} partition {number} producer {each.producer.id}")
@@ -121,14 +121,14 @@ def _who_waits(wait: Wait | None) -> Iterator[Evidence]:
         yield Evidence(f"groups that stand at it: {some}{more}", "OffsetFetch")
 
 
-def _of_those_who_wait(wait: Wait) -> Iterator[Prediction]:
+def _predictions_of_waiting(wait: Wait) -> Iterator[Prediction]:
     topic, number = wait.place
     for group in wait.groups:
         if topic == OFFSETS:
-            yield from of(COMMIT_STANDS_STILL, LAG_GROWS, group=group)
+            yield from predict(COMMIT_STANDS_STILL, LAG_GROWS, group=group)
         else:
-            yield from of(COMMIT_STANDS_STILL, subject=Subject(group=group, topic=topic, partition=number))
-            yield from of(LAG_GROWS, group=group)
+            yield from predict(COMMIT_STANDS_STILL, subject=Subject(group=group, topic=topic, partition=number))
+            yield from predict(LAG_GROWS, group=group)
 
 
 def _open(observations: Observations) -> Iterator[Claim]:
@@ -184,7 +184,7 @@ def _open_one_of(observations: Observations, mine: list[Wait]) -> Claim:
             *_who_waits(first),
         ),
         # Applications that read and write have one open where their offsets are, nearly always.
-        predicted=tuple(each for wait in mine if wait.place[0] != OFFSETS for each in _of_those_who_wait(wait)),
+        predicted=tuple(each for wait in mine if wait.place[0] != OFFSETS for each in _predictions_of_waiting(wait)),
         next=(Next("look at its producer: it commits or aborts; else its coordinator does, at its timeout"),),
     )
 
@@ -282,7 +282,7 @@ def _loss(
         predicted=tuple(
             each
             for topic, number in places
-            for each in of(RECORDS_LOST, subject=Subject(topic=topic, partition=number))
+            for each in predict(RECORDS_LOST, subject=Subject(topic=topic, partition=number))
         ),
         next=next,
         beside=beside,
@@ -331,7 +331,7 @@ def _future(observations: Observations) -> Iterator[Claim]:
                     "ListOffsets, the highest timestamp",
                 ),
             ),
-            predicted=of(FUTURE_TIMESTAMP, topic=topic),
+            predicted=predict(FUTURE_TIMESTAMP, topic=topic),
             next=(
                 Next("look at the clock of its producers"),
                 Next("refuse such records", f"set topic {topic} message.timestamp.after.max.ms=3600000"),

@@ -20,7 +20,7 @@ from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues, effec
 from console.model.rates import WINDOW, Rates
 from console.model.snapshot import Snapshot
 from console.plan.edits import RemoveAcl, SetConfig, SetQuota
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, predict
 from console.triage.config_undo import changed_place, undo
 from console.triage.facts import Author, ConfigKey
 from console.triage.observations import Observations
@@ -82,7 +82,7 @@ def _odd(observations: Observations) -> Iterator[Claim]:
                 certainty=Certainty.POSSIBLE,
                 title=f"broker {broker} has {key}={mine}, the others {others}",
                 evidence=(Evidence(f"{key} is {mine} on broker {broker}, {others} on the others", "DescribeConfigs"),),
-                predicted=of(name, brokers=frozenset({broker}), only=True),
+                predicted=predict(name, brokers=frozenset({broker}), only=True),
                 next=(Next("set it as on the others", edits=(SetConfig(broker_resource(broker), key, others),)),),
                 beside=True,
             )
@@ -173,7 +173,7 @@ def _change(changes: list[ConfigChange], hit: list[Symptom], authors: Mapping[Co
             for author in dict.fromkeys(authors.get((each.resource, each.key, each.became)) for each in changes)
             if author is not None
         ),
-        predicted=tuple(each for symptom in hit for each in of(symptom.name, subject=symptom.subject)),
+        predicted=tuple(each for symptom in hit for each in predict(symptom.name, subject=symptom.subject)),
         next=(Next("take it back", edits=tuple(map(undo, changes))),),
         beside=True,
     )
@@ -209,7 +209,7 @@ def limit_of(snapshot: Snapshot, group: Group) -> Limit | None:
     (client,) = clients
     own = [
         each
-        for each in _of_users(snapshot.quotas)
+        for each in _users_with_quota(snapshot.quotas)
         if not each.has(CLIENT_ID) or each.name_of(CLIENT_ID) in (client, None)
     ]
     found = effective(snapshot.quotas, _NO_ONE, client, CONSUMERS)
@@ -223,7 +223,7 @@ _NO_ONE = "\0"
 
 
 @remembered
-def _of_users(quotas: Mapping[QuotaEntity, QuotaValues]) -> Sequence[QuotaEntity]:
+def _users_with_quota(quotas: Mapping[QuotaEntity, QuotaValues]) -> Sequence[QuotaEntity]:
     """Return the users with a quota of their own for reading, alone or with a client id."""
     return [
         entity
@@ -303,7 +303,7 @@ def _throttled(observations: Observations, group: str, limit: Limit, what: str, 
                 else (Evidence("users have quotas of their own, and who its members are is not known", "the same"),)
             ),
         ),
-        predicted=of(*((COMMIT_STANDS_STILL, COMMITS_LATER) if written else ()), LAG_GROWS, group=group),
+        predicted=predict(*((COMMIT_STANDS_STILL, COMMITS_LATER) if written else ()), LAG_GROWS, group=group),
         next=(
             Next("allow more; or unset it", edits=(SetQuota(limit.entity, CONSUMERS, float(ceil(allow))),)),
             Next("look at its throttle time: brokers' request logs, or fetch-throttle-time-avg of its consumers"),

@@ -8,7 +8,7 @@ from datetime import timedelta
 from console.model.cluster import LogDir
 from console.model.disk_trend import SOON, DirSample, foreseen, growth, seconds_left
 from console.model.numbers import time_of_day
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, predict
 from console.triage.observations import Observations
 from console.triage.odd_configs import odd_keys
 from console.triage.symptoms import (
@@ -51,8 +51,8 @@ def _failed(observations: Observations) -> Iterator[Claim]:
             since=observations.since(symptom),
             evidence=(Evidence(f"{path}: {failure}", "DescribeLogDirs"),),
             predicted=(
-                *of(DIR_ERROR, subject=symptom.subject),
-                *of(UNDER_REPLICATED, UNDER_MIN_ISR, LEADERLESS, brokers=frozenset({broker})),
+                *predict(DIR_ERROR, subject=symptom.subject),
+                *predict(UNDER_REPLICATED, UNDER_MIN_ISR, LEADERLESS, brokers=frozenset({broker})),
             ),
             next=(
                 Next(f"look at the disk of {path} on broker {broker}; a broker takes it back only when it restarts"),
@@ -105,7 +105,7 @@ def _offline(observations: Observations) -> Iterator[Claim]:
             evidence=(
                 Evidence(f"replicas of {', '.join(places[:3])}{more} are offline on a broker that is up", "Metadata"),
             ),
-            predicted=of(UNDER_REPLICATED, UNDER_MIN_ISR, LEADERLESS, brokers=frozenset({broker})),
+            predicted=predict(UNDER_REPLICATED, UNDER_MIN_ISR, LEADERLESS, brokers=frozenset({broker})),
             next=(Next(f"look at the disks of broker {broker}; it takes a directory back only when it restarts"),),
         )
 
@@ -199,7 +199,7 @@ def _fills_up(observations: Observations, places: list[Place]) -> Claim:
             *((Evidence(others, "DescribeLogDirs, two looks"),) if others else ()),
             *_cordoned(known),
         ),
-        predicted=tuple(each for subject in subjects for each in of(DIR_NEARLY_FULL, subject=subject)),
+        predicted=tuple(each for subject in subjects for each in predict(DIR_NEARLY_FULL, subject=subject)),
         next=(
             *((Next("find what else writes there: other programs, their logs, dumps"),) if others else ()),
             Next("find what grows: topics by size, retention"),
@@ -256,7 +256,7 @@ def _cleaner(observations: Observations) -> Iterator[Claim]:
                     for key, (mine, others) in odd.items()
                 ),
             ),
-            predicted=of(COMPACTED_GROWS, subject=subject),
+            predicted=predict(COMPACTED_GROWS, subject=subject),
             next=(
                 Next("look at its log-cleaner.log and uncleanable-partitions-count: a dead cleaner needs a restart"),
             ),
@@ -282,7 +282,7 @@ def _lost(observations: Observations) -> Iterator[Claim]:
             Evidence(_without_leader(observations.last), "DescribeQuorum"),
             *((Evidence(str(failure.failure), "DescribeQuorum"),) if failure is not None else ()),
         ),
-        predicted=of(NO_QUORUM_LEADER, VOTER_BEHIND, EPOCH_JUMPS),
+        predicted=predict(NO_QUORUM_LEADER, VOTER_BEHIND, EPOCH_JUMPS),
         next=(Next("bring back a majority of the controllers: nothing can be changed until then"),),
     )
 
@@ -312,7 +312,7 @@ def _unstable(observations: Observations) -> Iterator[Claim]:
         since=observations.epochs[1][1],
         times=len(observations.epochs) - 1,
         evidence=(Evidence(f"leader epoch {first[0]} at {time_of_day(first[1])}, {last[0]} now", "DescribeQuorum"),),
-        predicted=of(EPOCH_JUMPS, VOTER_BEHIND),
+        predicted=predict(EPOCH_JUMPS, VOTER_BEHIND),
         next=(Next("look at the controllers: garbage collection, disk, the network between them"),),
     )
 
@@ -332,7 +332,7 @@ def _voter(observations: Observations) -> Iterator[Claim]:
             title=f"controller {broker} is behind the metadata log",
             since=observations.since(symptom),
             evidence=(Evidence(f"{lag:,} records behind leader {quorum.leader_id}", "DescribeQuorum"),),
-            predicted=of(VOTER_BEHIND, subject=symptom.subject),
+            predicted=predict(VOTER_BEHIND, subject=symptom.subject),
             next=(Next(f"look at controller {broker}: whether it runs, its disk, its network"),),
         )
 

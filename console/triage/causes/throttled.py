@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from console.model.quota import effective
 from console.model.throttling import WINDOW, Client, Throttled
 from console.plan.edits import SetQuota
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, predict
 from console.triage.observations import Observations
 from console.triage.symptoms import COMMIT_STANDS_STILL, LAG_GROWS, Subject
 
@@ -73,7 +73,7 @@ def _claim(observations: Observations, client: Client, much: Throttled, group: s
                 else ()
             ),
         ),
-        predicted=of(LAG_GROWS, COMMIT_STANDS_STILL, group=group) if group is not None else (),
+        predicted=predict(LAG_GROWS, COMMIT_STANDS_STILL, group=group) if group is not None else (),
         next=(
             Next("find out what it sends or reads so much for"),
             *(

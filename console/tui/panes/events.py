@@ -22,7 +22,7 @@ from console.present.events import (
 from console.present.lake_rows import change_lines
 from console.present.names import plural
 from console.present.text import Cell, Line, clean
-from console.present.timeline import PastRow, as_event, of_change
+from console.present.timeline import PastRow, as_event, change_row
 from console.session.event_feed import event_lines, way_back
 from console.session.lake_staging import NoEdit, edit_text
 from console.triage.events import Event
@@ -76,7 +76,7 @@ class EventsView(LakeView[Row]):
         of = lake_entities(about) if isinstance(about, ConfigResource | QuotaEntity) else ()
         wanted = Wanted(self.cluster_id, of, until=record.began)
         first = first_polls(tables, [self.cluster_id]).get(self.cluster_id)
-        return [of_change(change, first) for change in timeline(tables, wanted, PAGE, folded=not of)]
+        return [change_row(change, first) for change in timeline(tables, wanted, PAGE, folded=not of)]
 
     async def without(self) -> None:
         """Show the events alone, which need no lake."""

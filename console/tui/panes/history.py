@@ -19,7 +19,7 @@ from console.present.events import concerns
 from console.present.failures import failure_text, how_to_settle
 from console.present.lake_rows import change_lines
 from console.present.text import Cell, Line, clean
-from console.present.timeline import PAST, PastRow, of_change, of_event, of_journal
+from console.present.timeline import PAST, PastRow, change_row, event_row, journal_row
 from console.session.event_feed import event_lines, way_back
 from console.session.lake_staging import UNKNOWN, NoEdit, Wish, edit_text, undo
 from console.triage.events import Kind
@@ -85,7 +85,7 @@ class HistoryView(LakeView[PastRow]):
         wanted = Wanted(self.cluster_id, entities, asked.since, asked.until, asked.key, asked.principal, plain)
         first = first_polls(tables, [self.cluster_id]).get(self.cluster_id)
         found = timeline(tables, wanted, self._pages * PAGE, folded=not wanted.narrows)
-        return [of_change(change, first) for change in found]
+        return [change_row(change, first) for change in found]
 
     async def ask(self) -> None:
         """Ask the lake, or read the journal."""
@@ -107,7 +107,7 @@ class HistoryView(LakeView[PastRow]):
         try:
             table = await read_history_table(await self.session.journal(), entity)
             lines = map(journal_texts, table.rows)
-            known = [(line["at"], of_journal(line, place)) for place, line in enumerate(lines)]
+            known = [(line["at"], journal_row(line, place)) for place, line in enumerate(lines)]
         except (AdminError, Refused) as error:
             self._unread = failure_text(error.failure)
         # Sorted by their local times, an event before what the journal has of the same second.
@@ -126,7 +126,7 @@ class HistoryView(LakeView[PastRow]):
         if record is None or self._only_journal:
             return []
         return [
-            (local(event.until), of_event(event, local(event.until)))
+            (local(event.until), event_row(event, local(event.until)))
             for event in record.events
             if event.author is None and event.kind in SHOWN and (about is None or concerns(event, about))
         ]

@@ -183,7 +183,7 @@ class QuotasView(View):
         """
         session = self.session
         seen = self._seen()
-        await session.look_at_quotas([filter_for_entity(e) if not e.has(USER) else _of_user(e) for e in seen])
+        await session.look_at_quotas([filter_for_entity(e) if not e.has(USER) else _user_filter(e) for e in seen])
         if not session.snapshot.quotas_sparse:
             return
         if new := set(seen) - self._looked:
@@ -392,7 +392,7 @@ def _edge(entity: QuotaEntity) -> QuotaEntity:
     return QuotaEntity.of({USER: entity.name_of(USER)}) if entity.has(USER) else entity
 
 
-def _of_user(entity: QuotaEntity) -> QuotaFilter:
+def _user_filter(entity: QuotaEntity) -> QuotaFilter:
     """Return the filter that matches a user and all the user's clients."""
     return filter_for_name(USER, entity.name_of(USER))
 
