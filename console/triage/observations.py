@@ -102,7 +102,7 @@ def after(observations: Observations, look: Look) -> Observations:
     Args:
         observations: stays as it is.
         look: later than the last one of the observations, by UTC. One that is not (the clock was set back) begins
-            anew, since rates and durations over it would be negative.
+            again, since rates and durations over it would be negative.
 
     Returns:
         What the look shows and what follows from several; `seen` is the same object as before where the symptoms are
