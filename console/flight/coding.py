@@ -4,7 +4,8 @@ prefix."""
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
+from copy import copy
+from hashlib import blake2b
 
 import msgspec
 
@@ -37,23 +38,51 @@ MOST_ANSWERS = 1 << 14
 """Bytes of bodies, and answers, that wait."""
 MOST_KEPT = 48 << 20
 """Bytes of answers that are held to find what changed; those to the questions not asked for longest go first."""
+PACKED_FROM = 1 << 13
+"""Bytes of a body from which it is worth compressing what is held of it."""
 
 _SMALLER = 4
 """A body is based on none that is so many times smaller."""
 
 
-class _Body(NamedTuple):
-    """A body of the part. depth: how many others it is based on; made: the bytes of these, and its own."""
+class _Body:
+    """A body of the part. data: as it came, or compressed once the same came again; size: of what came. depth: how many
+    others it is based on; made: the bytes of these, and its own."""
 
-    number: int
-    data: bytes
-    depth: int
-    made: int
+    __slots__ = ("data", "depth", "digest", "is_packed", "made", "number", "size")
+
+    def __init__(self, number: int, data: bytes, depth: int, made: int) -> None:
+        self.number, self.data, self.depth, self.made = number, data, depth, made
+        self.digest = _digest(data)
+        self.size = len(data)
+        self.is_packed = False
+
+    def raw(self) -> bytes:
+        """Return what came."""
+        return unsqueezed(self.data) if self.is_packed else self.data
+
+    def holds(self, data: bytes) -> bool:
+        """Return whether it is these bytes."""
+        if not self.is_packed:
+            return data == self.data
+        return len(data) == self.size and _digest(data) == self.digest
+
+    def pack(self) -> None:
+        """Compress what is held."""
+        if not self.is_packed:
+            self.data, self.is_packed = squeezed(self.data), True
+
+    def packed(self) -> _Body:
+        """Return the same body, compressed."""
+        body = copy(self)
+        body.pack()
+        return body
 
 
 class _Kept:
-    """The last answers to one question. last: the last body. first: a body that is based on no other, its data
-    compressed; None where it is the last one. problem: why there was no answer the last time, None if there was one."""
+    """The last answers to one question. answer: the last one; its body is `last`, the last body. first: a body that is
+    based on no other, its data compressed; None where it is the last one. problem: why there was no answer the last
+    time, None if there was one."""
 
     __slots__ = ("answer", "first", "last", "number", "problem")
 
@@ -111,7 +140,7 @@ class Encoder:
         kept = self._kept.pop(asked, None) or self._ask(asked, answer)
         self._kept[asked] = kept  # the last one asked comes last
         given = self._what_was_given(asked, kept, answer)
-        kept.answer = answer if kept.last is None or answer.problem else answer._replace(body=kept.last.data)
+        kept.answer = answer if kept.last is None or answer.problem else answer._replace(body=b"")
         for column, number in zip(
             self._columns, (kept.number, answer.at_ms - self._time, max(0, answer.took_ms)), strict=True
         ):
@@ -123,7 +152,7 @@ class Encoder:
 
     def last_answers(self) -> list[Answer]:
         """Return the last answer to each question that is still held, ordered by time."""
-        return sorted((kept.answer for kept in self._kept.values()), key=lambda answer: answer.at_ms)
+        return sorted(map(_whole, self._kept.values()), key=lambda answer: answer.at_ms)
 
     def flush_changed(self) -> bytes:
         """Return the frames of the waiting answers if any of them changed, else empty bytes."""
@@ -136,7 +165,8 @@ class Encoder:
         end = self._bodies - 1 + FIRST_BODY
         given = [each if each in (SAME, PROBLEM) else end + FIRST_BODY - each for each in self._given]
         answers = msgspec.msgpack.encode(Answers(self._new, self._problems, *self._columns, given))
-        frames = [*self._frames, framed(ANSWERS, squeezed(answers, self._listed if is_prefix(self._listed) else b""))]
+        prefix = self._listed if is_prefix(len(self._listed)) else b""
+        frames = [*self._frames, framed(ANSWERS, squeezed(answers, prefix))]
         self._listed = answers
         self._begin(self.header.began_ms)
         return b"".join(frames)
@@ -145,7 +175,7 @@ class Encoder:
         """Add a new question. Its request is written unless it equals the last one of the same API and version."""
         key = asked.api_key, asked.version
         request = self._requests.get(key)
-        if request is None or request.data != asked.request:
+        if request is None or not request.holds(asked.request):
             request = self._requests[key] = self._put(asked.request, request)
         kept = _Kept(self._questions, answer)
         self._questions += 1
@@ -164,9 +194,10 @@ class Encoder:
             self._problems.append(kept.problem)
             self._waiting += sum(map(len, kept.problem))
             return PROBLEM
-        if kept.last is not None and kept.last.data == answer.body:
+        if kept.last is not None and kept.last.holds(answer.body):
+            self._rest(kept.last)
             return SAME if former is None else kept.last.number + FIRST_BODY
-        body = self._equal.get(answer.body)
+        body = self._equal.get(_digest(answer.body))
         if body is None or body.depth >= DEEPEST - CHAIN:
             body = self._made(asked, kept, answer.body)
         self._hold(kept, body)
@@ -179,13 +210,12 @@ class Encoder:
         """Write a changed body, with a former one as its prefix: of the same question, else of a similar one."""
         if kept.last is not None:
             if kept.first is None:
-                kept.first = kept.last._replace(data=squeezed(kept.last.data))
+                kept.first = kept.last.packed()
                 self._size += len(kept.first.data)
             if kept.last.depth < kept.first.depth + CHAIN and _is_of_size(kept.last, data):
                 return self._put(data, kept.last)
-            first = kept.first._replace(data=unsqueezed(kept.first.data))
-            if _is_of_size(first, data):
-                return self._put(data, first)
+            if _is_of_size(kept.first, data):
+                return self._put(data, kept.first)
         alike = self._alike.get((*asked[3:5], asked.request)) or self._alike.get((*asked[3:5], None))
         return self._put(data, alike, DEEPEST - CHAIN)
 
@@ -193,7 +223,7 @@ class Encoder:
         """Hold a body as the last one of a question, and release the one before unless another question has it."""
         self._holders[body.number] += 1
         if self._holders[body.number] == 1:
-            self._equal[body.data] = body
+            self._equal[body.digest] = body
             self._size += len(body.data)
         self._let_go(kept.last)
         kept.last = body
@@ -208,14 +238,21 @@ class Encoder:
         if not self._holders[body.number]:
             del self._holders[body.number]
             self._size -= len(body.data)
-            if self._equal.get(body.data) is body:
-                del self._equal[body.data]
+            if self._equal.get(body.digest) is body:
+                del self._equal[body.digest]
+
+    def _rest(self, body: _Body) -> None:
+        """Compress a body that came again: most answers of a cluster stay as they are, and each is held for hours."""
+        if body.size >= PACKED_FROM:
+            self._size -= len(body.data)
+            body.pack()
+            self._size += len(body.data)
 
     def _put(self, data: bytes, base: _Body | None, deepest: int = DEEPEST) -> _Body:
         """Write a body, with another one as its prefix where the limits allow it."""
         if base is not None:
             is_of_few = base.depth < deepest and base.made + len(data) <= MOST_MADE
-            if not (is_of_few and _is_of_size(base, data) and is_prefix(base.data)):
+            if not (is_of_few and _is_of_size(base, data) and is_prefix(base.size)):
                 base = None
         number = self._bodies
         self._bodies += 1
@@ -223,7 +260,7 @@ class Encoder:
             body, frame = _Body(number, data, 0, len(data)), body_frame(0, data)
         else:
             body = _Body(number, data, base.depth + 1, base.made + len(data))
-            frame = body_frame(number - base.number, data, base.data)
+            frame = body_frame(number - base.number, data, base.raw())
         self._frames.append(frame)
         self._waiting += len(frame)
         return body
@@ -237,10 +274,19 @@ class Encoder:
         self._alike.pop((*asked[3:5], asked.request), None)
 
 
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=16).digest()
+
+
+def _whole(kept: _Kept) -> Answer:
+    """Return the last answer to a question with its body."""
+    return kept.answer if kept.last is None or kept.answer.problem else kept.answer._replace(body=kept.last.raw())
+
+
 def _is_of_size(base: _Body, data: bytes) -> bool:
     """Return whether a body is large enough to contain most of another one: the body of an error response is not, for a
     list."""
-    return len(base.data) >= len(data) // _SMALLER
+    return base.size >= len(data) // _SMALLER
 
 
 def _text(text: str) -> str:

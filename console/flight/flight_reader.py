@@ -193,7 +193,7 @@ class FlightReader:
             self._cache.move_to_end(number)
         body, made = self._cache[number] if number >= 0 else b"", 0
         for number in reversed(needed):
-            if body and not is_prefix(body):
+            if body and not is_prefix(len(body)):
                 raise DamagedFrame("a body is made of one that no others are made of")
             body = unsqueezed(self._data[self._starts[number] : self._ends[number]], body)
             made += len(body)
@@ -263,7 +263,7 @@ class FlightReader:
 
     def _take_answers(self, part: _Part, frame: Frame) -> None:
         """Add the questions and answers of a frame to the index. Raises DamagedFrame."""
-        prefix = part.listed if is_prefix(part.listed) else b""
+        prefix = part.listed if is_prefix(len(part.listed)) else b""
         part.listed = unsqueezed(self._data[frame.start : frame.end], prefix, MOST_LISTED)
         try:
             listed = msgspec.msgpack.decode(part.listed, type=Answers)

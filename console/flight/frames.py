@@ -164,9 +164,9 @@ def body_at(data: bytes, frame: Frame) -> tuple[int, int]:
     return _DISTANCE.unpack_from(data, frame.start)[0], start
 
 
-def is_prefix(data: bytes) -> bool:
-    """Return whether a body has a length with which it can be the zstd prefix of others."""
-    return _SHORTEST_PREFIX <= len(data) <= LARGEST_PREFIX
+def is_prefix(size: int) -> bool:
+    """Return whether a body of so many bytes can be the zstd prefix of others."""
+    return _SHORTEST_PREFIX <= size <= LARGEST_PREFIX
 
 
 def squeezed(data: bytes, prefix: bytes = b"") -> bytes:

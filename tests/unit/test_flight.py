@@ -307,3 +307,19 @@ def test_numbers_that_grow_take_their_places_alone(tmp_path: Path) -> None:
     writer.close()
     assert (writer.size - known) / 59 < 9 * len(growing)
     assert len({answer.body for answer in FlightReader(path).answers()}) == 60
+
+
+def test_an_answer_that_came_again_is_held_compressed(tmp_path: Path) -> None:
+    path, encoder = tmp_path / "record", Encoder(HEAD)
+    body = b"".join(b"team-%03d.events" % number for number in range(10_000))
+    bodies = [body, body, body, body + b"x", body + b"x", body, b"y" + body]
+    given = [Answer(BEGAN + at, 0, 1, "a", 9092, 3, 12, b"", each) for at, each in enumerate(bodies)]
+    frames, held = [MAGIC, encoder.begin()], []
+    for answer in given:
+        frames.append(encoder.add(answer))
+        held.append(encoder._size)
+        assert encoder.last_answers() == [answer]
+    assert held[0] == len(body)
+    assert held[1] == held[2] < len(body) // 10
+    path.write_bytes(b"".join([*frames, encoder.flush()]))
+    assert list(FlightReader(path).answers()) == given
