@@ -32,7 +32,7 @@ from console.admin.errors import (
 from console.admin.halving import Halving
 from console.admin.link import Link, Route, broker, until_settled
 from console.admin.partitions import LATEST, Place, by_topic, offsets_of
-from console.admin.topics import describe_topics, topic_id_of
+from console.admin.topics import describe_topics, topic_id_of, topics_by_id
 from console.model.changes import (
     AlterShareGroupOffsets,
     CommitOffsets,
@@ -439,10 +439,8 @@ _PROTOCOLS = (
 
 # Lag.
 
-FETCHED_AT_ONCE = 50
+FETCHED_AT_ONCE = 200
 """Groups of one OffsetFetch; the answer has all their partitions, 20 bytes each."""
-IDS_AT_ONCE = 1_000
-"""Topic ids of one Metadata."""
 SHARE_OFFSETS, SHARE_OFFSETS_SINCE = "describe_share_group_offsets", "4.1"
 SHARE = "share"
 """The type of share groups."""
@@ -468,6 +466,7 @@ async def look_at_groups(link: Link, names: Sequence[str], types: Mapping[str, s
     )
     answers = {name: answer for part in fetched for name, answer in part.items()}
     topics = await _topics_of(link, answers)
+    names_of = {topic_id: topic.name for topic_id, topic in topics.items()}
     dead = {
         name: dead_group(name, coordinators[name])
         for name, why in described.failures.items()
@@ -482,9 +481,10 @@ async def look_at_groups(link: Link, names: Sequence[str], types: Mapping[str, s
         elif name not in groups and not answer:
             failures[name] = described.failures[name]
         else:
-            found[name] = _committed(answer, topics)
+            found[name] = _committed(answer, names_of)
     places = {name: _places(at, groups.get(name)) for name, at in found.items()}
-    ends = await offsets_of(link, dict.fromkeys((place for each in places.values() for place in each), LATEST))
+    wanted = dict.fromkeys((place for each in places.values() for place in each), LATEST)
+    ends = await offsets_of(link, wanted, topics={topic.name: topic for topic in topics.values()})
     lags_found = {name: _lag(places[name], committed, ends, groups.get(name)) for name, committed in found.items()}
     undescribed = {name: why for name, why in described.failures.items() if name not in dead}
     return GroupLooks(groups, lags_found, undescribed, failures)
@@ -554,7 +554,8 @@ async def _offsets_of_one(
     answer = answers[group]
     if isinstance(answer, Failure):
         raise BrokerError(answer)
-    found = _committed(answer, await _topics_of(link, answers))
+    topics = await _topics_of(link, answers)
+    found = _committed(answer, {topic_id: topic.name for topic_id, topic in topics.items()})
     return found.offsets, found.problems
 
 
@@ -736,31 +737,10 @@ async def _share_offsets(link: Link, broker_id: int, names: Sequence[str]) -> _A
     }
 
 
-async def _topics_of(link: Link, answers: _Positions) -> dict[UUID, str]:
-    """Return the names of the topics that are named by id."""
+async def _topics_of(link: Link, answers: _Positions) -> dict[UUID, Topic]:
+    """Return the topics that are named by id. A deleted one is missing."""
     positions = (each for each in answers.values() if not isinstance(each, Failure))
-    return await _topic_names(link, {at.topic for each in positions for at in each if isinstance(at.topic, UUID)})
-
-
-async def _topic_names(link: Link, topic_ids: Iterable[UUID]) -> dict[UUID, str]:
-    """Return topic id -> name. A deleted topic is missing."""
-    names: dict[UUID, str] = {}
-    for some in parts(sorted(topic_ids), IDS_AT_ONCE):
-
-        def build(kio: ModuleType, some: Sequence[UUID] = some) -> Any:
-            from console.wire.schemas import for_version
-
-            return for_version(
-                kio.MetadataRequest,
-                topics=tuple(kio.MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in some),
-                allow_auto_topic_creation=False,
-                include_cluster_authorized_operations=False,
-                include_topic_authorized_operations=False,
-            )
-
-        response = await link.call("metadata", build)
-        names |= {topic.topic_id: topic.name for topic in response.topics if topic.name and not topic.error_code}
-    return names
+    return await topics_by_id(link, {at.topic for each in positions for at in each if isinstance(at.topic, UUID)})
 
 
 # Where a group stands.

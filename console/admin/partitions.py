@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, TypeVar
 
 from kio.schema.errors import ErrorCode
@@ -29,7 +29,7 @@ from console.model.changes import (
     Status,
     Target,
 )
-from console.model.cluster import LogRange, LogSpan, Partition, Reassignment
+from console.model.cluster import LogRange, LogSpan, Partition, Reassignment, Topic
 from console.model.failure import Failure
 from console.model.observed_logs import LogOffsets, Newest
 
@@ -388,14 +388,20 @@ async def list_offsets(
     )
 
 
-async def offsets_of(link: Link, wanted: Mapping[Place, int], *, stable: bool = False) -> dict[Place, int | Failure]:
-    """Do as `list_offsets`, each partition with its offset or its failure."""
+async def offsets_of(
+    link: Link, wanted: Mapping[Place, int], *, stable: bool = False, topics: Mapping[str, Topic] = MappingProxyType({})
+) -> dict[Place, int | Failure]:
+    """Do as `list_offsets`, each partition with its offset or its failure.
+
+    Args:
+        topics: what was just read of some topics, by name; the leaders of the others are asked for.
+    """
     found: dict[Place, int | Failure] = {}
     left = tuple(wanted)
     for last in (False, True):  # retried once with the new leader
         if not left:
             break
-        leaders, leaderless = await leaders_of(link, left)
+        leaders, leaderless = await leaders_of(link, left, topics if not last else {})
         found |= leaderless
         answers = await asyncio.gather(
             *(
@@ -417,20 +423,28 @@ async def offsets_of(link: Link, wanted: Mapping[Place, int], *, stable: bool = 
     return found
 
 
-async def leaders_of(link: Link, places: Iterable[Place]) -> tuple[dict[int, list[Place]], dict[Place, Failure]]:
-    """Return leader -> its partitions, and the failures of partitions without a leader."""
+async def leaders_of(
+    link: Link, places: Iterable[Place], known: Mapping[str, Topic] = MappingProxyType({})
+) -> tuple[dict[int, list[Place]], dict[Place, Failure]]:
+    """Return leader -> its partitions, and the failures of partitions without a leader.
+
+    Args:
+        known: topics that need not be asked for, by name.
+    """
     places = tuple(places)
-    topics = list(dict.fromkeys(topic for topic, _ in places))
-    leading: dict[Place, int] = {}
+    topics = {topic: known.get(topic) for topic, _ in places}
+    unknown = [name for name, topic in topics.items() if topic is None]
     failures: dict[str, Failure] = {}
-    for start in range(0, len(topics), TOPICS_AT_ONCE):
-        listing = await describe_topics(link, topics[start : start + TOPICS_AT_ONCE])
+    for start in range(0, len(unknown), TOPICS_AT_ONCE):
+        listing = await describe_topics(link, unknown[start : start + TOPICS_AT_ONCE])
         failures.update(listing.failures)
-        leading.update(
-            ((topic.name, partition.number), partition.leader)
-            for topic in listing.topics.values()
-            for partition in topic.partitions
-        )
+        topics.update(listing.topics)
+    leading = {
+        (topic.name, partition.number): partition.leader
+        for topic in topics.values()
+        if topic is not None
+        for partition in topic.partitions
+    }
     by_leader: dict[int, list[Place]] = {}
     problems: dict[Place, Failure] = {}
     for place in places:

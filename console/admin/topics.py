@@ -34,6 +34,9 @@ from console.model.secret import Secret
 Progress = Callable[[int, int], None]
 """Called with (done, total)."""
 
+IDS_AT_ONCE = 1_000
+"""Topics of one Metadata request that names them by id; so many ids take 17 kB."""
+
 _FIRST_POLL = 0.02
 _LONGEST_POLL = 0.5
 
@@ -86,6 +89,30 @@ async def _listed(link: Link, names: Sequence[str] | None, to: Route, within: fl
         if not response.brokers:
             raise names_no_broker("metadata")
         return topic_listing(response)
+
+
+async def topics_by_id(link: Link, topic_ids: Iterable[UUID]) -> dict[UUID, Topic]:
+    """Return topic id -> topic (KIP-516). A deleted one is missing. Raises AdminError."""
+    found: dict[UUID, Topic] = {}
+    ids = sorted(topic_ids, key=lambda each: each.bytes)
+    for start in range(0, len(ids), IDS_AT_ONCE):
+
+        def build(kio: ModuleType, some: Sequence[UUID] = ids[start : start + IDS_AT_ONCE]) -> Any:
+            from console.wire.schemas import for_version
+
+            return for_version(
+                kio.MetadataRequest,
+                topics=tuple(kio.MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in some),
+                allow_auto_topic_creation=False,
+                include_cluster_authorized_operations=False,
+                include_topic_authorized_operations=False,
+            )
+
+        response = await link.call("metadata", build)
+        listed = topic_listing(response).topics
+        names = {each.topic_id: each.name for each in response.topics if each.name}
+        found |= {topic_id: listed[name] for topic_id, name in names.items() if name in listed}
+    return found
 
 
 def topic_listing(response: Any) -> TopicListing:

@@ -41,7 +41,7 @@ MANY = 5_000
 """With more topics or ACLs, they are compared with the known ones in another thread."""
 
 
-GROUPS_AT_ONCE = 250
+GROUPS_AT_ONCE = 5_000
 """Groups that are described before the result is published."""
 
 
