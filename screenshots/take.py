@@ -126,6 +126,21 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
 }}  # fmt: skip
 """Scenario -> what is pressed, picture by picture."""
 
+ALARM = "checkout.orders min.insync.replicas=4"
+"""What somebody else set before the tour begins: more replicas in sync than there are."""
+TOUR: dict[str, Step] = {
+    "kac: what is wrong": ("see:watched since", "see:1 trouble"),
+    "Enter: the evidence, and where the value comes from": ("enter", "see:Without the override"),
+    "F stages what mends it": ("full_stop", "see:F stages", "F", "see:staged"),
+    "7: the plan": ("7", "see:1 edit"),
+    "A: what will be sent once the brokers have checked it": ("A", "see:y checks the plan"),
+    "y: applied, and it can be taken back": ("y", "see:applied"),
+    "what was wrong is gone": ("full_stop", "see:no trouble"),
+}
+"""Title -> what is pressed, frame by frame, on the quiet scenario: together they are one picture that moves."""
+TOUR_SECONDS = 3
+"""For each frame."""
+
 
 def plain(svg: str) -> str:
     """Without fonts from the web: the viewer's own monospaced one serves, and no picture calls anywhere."""
@@ -186,17 +201,37 @@ def shown(app: Console) -> str:
 
 def pictures() -> set[str]:
     """The names of all pictures, without the ending."""
-    return {name + suffix for suffix in SIZES for walk in WALKS.values() for name in walk}
+    return {"tour"} | {name + suffix for suffix in SIZES for walk in WALKS.values() for name in walk}
+
+
+def moving(frames: dict[str, str]) -> str:
+    """One picture of many that are shown one after another; where nothing may move, or can, it is the first."""
+    whole = TOUR_SECONDS * len(frames)
+    delays = "".join(f"#frame-{n} {{ animation-delay: {n * TOUR_SECONDS}s }}\n" for n in range(1, len(frames)))
+    style = (
+        f".frame {{ visibility: hidden; animation: turn {whole}s step-end infinite }}\n"
+        f"#frame-0 {{ visibility: visible }}\n{delays}"
+        f"@keyframes turn {{ 0% {{ visibility: visible }} {100 / len(frames):.3f}% {{ visibility: hidden }} }}\n"
+        "@media (prefers-reduced-motion: reduce) { .frame { animation: none } }\n"
+    )
+    parts = []
+    for number, svg in enumerate(frames.values()):
+        inside = svg[svg.index(">") + 1 : svg.rindex("</svg>")]
+        parts.append(f'<g class="frame" id="frame-{number}">{PICTURE_ID.sub(f"frame-{number}", inside)}</g>\n')
+    first = next(iter(frames.values()))
+    head = PICTURE_ID.sub("terminal", first[: first.index(">") + 1])
+    return f"{head}\n<title>{', '.join(frames)}</title>\n<style>\n{style}</style>\n{''.join(parts)}</svg>\n"
 
 
 async def walk(
-    scenario: str, client: AdminClient, cluster: ThreadedCluster, suffix: str
+    scenario: str, steps_of: dict[str, Step], client: AdminClient, cluster: ThreadedCluster, suffix: str, title: str
 ) -> AsyncIterator[tuple[str, str]]:
-    """Press every key of a scenario's walk; gives a picture's name and what is in it after each part."""
+    """Press every key of a scenario's walk; gives a picture's name and what is in it after each part. title: of all
+    pictures, or ``""`` where each has its name as title."""
     context = context_of(scenario, cluster.bootstrap, 1)
     app = Console(Session(client, context), ConsoleSettings(theme="dark", refresh=NO_TICKS), contexts=Given([context]))
     async with app.run_test(size=SIZES[suffix]) as pilot:
-        for name, steps in WALKS[scenario].items():
+        for name, steps in steps_of.items():
             for step in steps:
                 kind, _, rest = step.partition(":")
                 if kind == "see":
@@ -211,7 +246,7 @@ async def walk(
                     await pilot.press(step)
             await all_read(app, pilot.pause)
             await pilot.pause()
-            yield name + suffix, plain(app.export_screenshot(title="kac"))
+            yield name + suffix, plain(app.export_screenshot(title=title or name))
         await pilot.press("escape")
 
 
@@ -227,8 +262,18 @@ def take(port: int = PORT) -> dict[str, str]:
             _same_everywhere(state)
             make_lake(f"{state}/lake", CLUSTER_ID, _a_moment_ago(), prefix="checkout.", hostile=False)
             with AdminClient(context_of(scenario, cluster.bootstrap, 1).settings) as client:
-                taken |= asyncio.run(_collected(walk(scenario, client, cluster, suffix)))
-    return taken
+                taken |= asyncio.run(_collected(walk(scenario, WALKS[scenario], client, cluster, suffix, "kac")))
+    return taken | {"tour": tour(port)}
+
+
+def tour(port: int = PORT) -> str:
+    """The picture that moves. Raises OSError where the port is taken."""
+    (spec,) = clusters_of("quiet", ClusterSpec(port=port, cluster_id=CLUSTER_ID)).values()
+    with TemporaryDirectory() as state, run_in_thread(spec) as cluster:
+        _same_everywhere(state)
+        somebody_sets(cluster, ALARM)
+        with AdminClient(context_of("quiet", cluster.bootstrap, 1).settings) as client:
+            return moving(asyncio.run(_collected(walk("quiet", TOUR, client, cluster, "", ""))))
 
 
 def _same_everywhere(state: str) -> None:

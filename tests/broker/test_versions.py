@@ -1,4 +1,4 @@
-"""What works with which release, tried again: as it is kept for README's table, and the screen opens on each."""
+"""What works with which release, tried again: as docs/versions.md keeps it, and the screen opens on each."""
 
 from __future__ import annotations
 

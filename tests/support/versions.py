@@ -1,4 +1,4 @@
-"""What works with which release of Kafka, tried on real brokers and kept: the table in README is made of it.
+"""What works with which release of Kafka, tried on real brokers and kept: the table in docs/versions.md is made of it.
 
 ``python -m tests.support.versions [RELEASE …]`` starts a cluster of each release (all of them without arguments), tries
 everything on it, and writes the results and the table again. `tests/broker/test_versions.py` tries it too and compares
@@ -51,7 +51,7 @@ from tests.support.zookeeper_cluster import ZooKeeperCluster
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = Path(__file__).with_name("versions.json")
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "versions.md"
 BEGIN, END = "<!-- made by tests/support/versions.py -->\n", "<!-- end of it -->\n"
 
 WORKS, MISSING = "✓", "–"
@@ -237,8 +237,8 @@ def table(results: Mapping[str, Mapping[str, bool]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def in_readme(text: str) -> str:
-    """The table that stands in README's text. Raises ValueError where its marks are missing."""
+def in_page(text: str) -> str:
+    """The table that stands in the page's text. Raises ValueError where its marks are missing."""
     begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
     return text[begin:end]
 
@@ -251,8 +251,8 @@ def main() -> None:
             results[release] = asyncio.run(tried_on(kafka))
         KEPT.write_text(json.dumps({each: results[each] for each in RELEASES if each in results}, indent=1) + "\n")
         sys.stderr.write(f"{release}: {sum(results[release].values())} of {len(TRIED)}\n")
-    text = README.read_text()
-    README.write_text(text.replace(BEGIN + in_readme(text) + END, BEGIN + table(results) + END))
+    text = PAGE.read_text()
+    PAGE.write_text(text.replace(BEGIN + in_page(text) + END, BEGIN + table(results) + END))
 
 
 if __name__ == "__main__":

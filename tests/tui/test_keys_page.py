@@ -1,4 +1,4 @@
-"""The page on the keys is made from the keymap, and the one in the tree is the latest; so are README's pictures."""
+"""The page on the keys is made from the keymap, and the one in the tree is the latest; so are the pages' pictures."""
 
 from __future__ import annotations
 
@@ -71,11 +71,12 @@ def test_what_needs_a_legend_has_one(label: str) -> None:
     assert label in told
 
 
-def test_every_picture_of_the_readme_is_taken_by_the_script() -> None:
+def test_every_picture_of_the_pages_is_taken_by_the_script() -> None:
     from screenshots.take import pictures
 
-    named = set(re.findall(r"screenshots/([\w-]+)\.svg", (ROOT / "README.md").read_text(encoding="utf-8")))
-    assert named
+    pages = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+    named = {name for page in pages for name in re.findall(r"screenshots/([\w-]+)\.svg", page.read_text("utf-8"))}
+    assert "tour" in named
     assert named <= pictures()
     taken = {path.stem for path in (ROOT / "screenshots").glob("*.svg")}
     assert taken == pictures(), "run: make pictures"

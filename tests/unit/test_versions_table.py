@@ -1,4 +1,4 @@
-"""README's table of releases is what was tried on real brokers last."""
+"""The table of releases in docs/versions.md is what was tried on real brokers last."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from console.model.releases import release_of
 from tests.contract.recorded import FOLDER
 from tests.support import record_dynamic_keys, record_feature_levels
 from tests.support.kafka_jars import NEWEST
-from tests.support.versions import README, RELEASES, TRIED, in_readme, kept, table
+from tests.support.versions import PAGE, RELEASES, TRIED, in_page, kept, table
 
 
 def test_the_table_is_fresh() -> None:
-    fresh = in_readme(README.read_text(encoding="utf-8")) == table(kept())
+    fresh = in_page(PAGE.read_text(encoding="utf-8")) == table(kept())
     assert fresh, "run: python -m tests.support.versions (or with the releases that changed)"
 
 

@@ -1,0 +1,49 @@
+"""The keys of docs/start.md, pressed on the demo: each line shows what the page says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from console.admin.client import AdminClient
+from console.cli.demo import context_of
+from console.contexts.configured import Given
+from console.contexts.console_settings import ConsoleSettings
+from console.embedded.brokers import run_in_thread
+from console.embedded.spec import ClusterSpec, clusters_of
+from console.session.session import Session
+from console.tui.app import Console
+from screenshots.take import NO_TICKS, all_read, seen
+
+PAGE = Path(__file__).parents[2] / "docs" / "start.md"
+NAMED = {"/": "slash", ":": "colon", ".": "full_stop", "?": "question_mark", "Enter": "enter"}
+
+
+def steps() -> Iterator[tuple[list[str], list[str]]]:
+    """Of each row what is pressed, and the texts that the screen has to show."""
+    for press, shown in re.findall(r"^\| ([^|]*) ?\| ([^|]+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE):
+        if press.strip() == "press":
+            continue
+        keys: list[str] = []
+        for is_typed, text, name in re.findall(r"(type )?`([^`]+)`|(Enter)", press):
+            keys += list(text) if is_typed else [NAMED.get(text or name, text or name)]
+        yield keys, re.findall(r"`([^`]+)`", shown)
+
+
+async def test_every_key_shows_what_the_page_says() -> None:
+    (spec,) = clusters_of("incident", ClusterSpec()).values()
+    walk = list(steps())
+    assert len(walk) == 14
+    with run_in_thread(spec) as cluster:
+        context = context_of("incident", cluster.bootstrap, 1)
+        with AdminClient(context.settings) as client:
+            app = Console(Session(client, context), ConsoleSettings(refresh=NO_TICKS), contexts=Given([context]))
+            async with app.run_test(size=(80, 24)) as pilot:
+                for keys, texts in walk:
+                    for key in keys:
+                        await pilot.press({" ": "space"}.get(key, key))
+                    for text in texts:
+                        await seen(app, text, pilot.pause)
+                    await all_read(app, pilot.pause)
+                await pilot.press("escape")
