@@ -6,17 +6,18 @@ PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 py
 DEV := .venv-dev
 RUN := .venv-run
 LAKE := .venv-lake
+SITE := .venv-site
 BIN := $(DEV)/bin
 PYTEST := $(BIN)/python -m pytest
-CHECKED := console widgets themes tests requirements bundle $(wildcard benchmarks screenshots)
-TYPED := console widgets themes tests/support bundle $(wildcard benchmarks screenshots)
+CHECKED := console widgets themes tests requirements bundle release $(wildcard benchmarks screenshots)
+TYPED := console widgets themes tests/support bundle release $(wildcard benchmarks screenshots)
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --no-header $(if $(UPGRADE),--upgrade)
 
 # Hundreds of tests start Python: each would compile all of this again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-brokers demo-lake look-for-java test test-fast test-brokers test-pipeline test-long check docs pictures format lock bundle dev-venv run-venv lake-venv clean
+.PHONY: help demo demo-brokers demo-lake look-for-java test test-fast test-brokers test-pipeline test-long check docs site pictures format lock bundle dev-venv run-venv lake-venv site-venv clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -87,6 +88,9 @@ docs: dev-venv  ## the pages made from the registry of verbs, the keymap, the pa
 	$(BIN)/python -m console.cli.manual.pages man > docs/kac.1
 	$(BIN)/python -m console.cli.manual.pages tables > docs/lake-tables.md
 
+site: site-venv  ## the site made of docs/, in build/site; a link that leads nowhere, or to another host's script, fails
+	@NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --quiet && echo build/site/index.html
+
 pictures: dev-venv  ## the pictures in screenshots/, from the running console
 	$(BIN)/python -m screenshots.take
 
@@ -100,6 +104,7 @@ lock: dev-venv  ## lock what pyproject.toml asks for; UPGRADE=1 takes newer vers
 	$(LOCK) --group build -o requirements/build.txt
 	$(LOCK) --group jars -o requirements/jars.txt
 	$(LOCK) --group bundle -o requirements/bundle.txt
+	$(LOCK) --group site -o requirements/site.txt
 	$(LOCK) --group aws -o requirements/aws.txt
 	$(LOCK) pyproject.toml --extra lake --extra mcp --group dev -c requirements/run.txt -c requirements/lake.txt -c requirements/build.txt -o requirements/dev.txt
 
@@ -115,6 +120,9 @@ run-venv:
 lake-venv:
 	@$(PYTHON) requirements/make_venv.py $(LAKE) requirements/build.txt requirements/lake.txt
 
+site-venv:
+	@$(PYTHON) requirements/make_venv.py $(SITE) requirements/build.txt requirements/site.txt
+
 clean:  ## remove what these commands made here (the jars' cache stays)
-	rm -rf $(DEV) $(RUN) $(LAKE) .demo-lake build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(DEV) $(RUN) $(LAKE) $(SITE) .demo-lake build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf {} +

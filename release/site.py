@@ -1,0 +1,51 @@
+"""What mkdocs runs while it builds the site: pages and pictures of the root come into it, and links follow."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+FROM_ROOT = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "CHANGELOG.md",
+    "ARCHITECTURE.md": "ARCHITECTURE.md",
+    "CONTRIBUTING.md": "CONTRIBUTING.md",
+    "SECURITY.md": "SECURITY.md",
+    "benchmarks/README.md": "BENCHMARKS.md",
+}
+"""Page in the checkout -> page of the site."""
+_LINK = re.compile(r"(\]\(|^\[[^\]]+\]: )(?![a-z]+:|#)([^)\s#]+)", re.MULTILINE)
+
+
+def place(page: str, link: str) -> str:
+    """Return where a link of a page leads in the site. page: its path in the checkout."""
+    target = (ROOT / page).parent.joinpath(link).resolve().relative_to(ROOT).as_posix()
+    if target in FROM_ROOT:
+        return FROM_ROOT[target]
+    return target.removeprefix("docs/")
+
+
+def with_places(page: str, text: str) -> str:
+    """Return a page's text with its links as the site has them."""
+    return _LINK.sub(lambda found: found[1] + place(page, found[2]), text)
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages and pictures that do not stand in docs/."""
+    from mkdocs.structure.files import File
+
+    for page, name in FROM_ROOT.items():
+        files.append(File.generated(config, name, content=with_places(page, (ROOT / page).read_text("utf-8"))))
+    for picture in sorted((ROOT / "screenshots").glob("*.svg")):
+        files.append(File.generated(config, f"screenshots/{picture.name}", abs_src_path=str(picture)))
+    for other in ("LICENSE",):
+        files.append(File.generated(config, other, abs_src_path=str(ROOT / other)))
+    return files
+
+
+def on_page_markdown(text: str, page: Any, **_: Any) -> str:
+    """Change the links of a page of docs/."""
+    source = page.file.src_uri
+    return text if source in FROM_ROOT.values() else with_places(f"docs/{source}", text)
