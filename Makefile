@@ -7,6 +7,7 @@ DEV := .venv-dev
 RUN := .venv-run
 LAKE := .venv-lake
 SITE := .venv-site
+RELEASE_TOOLS := .venv-release
 BIN := $(DEV)/bin
 PYTEST := $(BIN)/python -m pytest
 CHECKED := console widgets themes tests requirements bundle release $(wildcard benchmarks screenshots)
@@ -17,7 +18,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 # Hundreds of tests start Python: each would compile all of this again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-brokers demo-lake look-for-java test test-fast test-brokers test-pipeline test-long check docs site pictures format lock bundle dev-venv run-venv lake-venv site-venv clean
+.PHONY: help demo demo-brokers demo-lake look-for-java test test-fast test-brokers test-pipeline test-long check docs site pictures format lock bundle release dev-venv run-venv lake-venv site-venv release-venv clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -105,11 +106,15 @@ lock: dev-venv  ## lock what pyproject.toml asks for; UPGRADE=1 takes newer vers
 	$(LOCK) --group jars -o requirements/jars.txt
 	$(LOCK) --group bundle -o requirements/bundle.txt
 	$(LOCK) --group site -o requirements/site.txt
+	$(LOCK) --group release -o requirements/release.txt
 	$(LOCK) --group aws -o requirements/aws.txt
 	$(LOCK) pyproject.toml --extra lake --extra mcp --group dev -c requirements/run.txt -c requirements/lake.txt -c requirements/build.txt -o requirements/dev.txt
 
 bundle: dev-venv  ## kac as one file for each architecture, in dist/ (needs Go); BUNDLE=--with-lake reads lakes
 	$(BIN)/python -m bundle $(BUNDLE)
+
+release: dev-venv release-venv site  ## all of a release in dist/, with sums, of a clean checkout; prints what to upload
+	@$(BIN)/python -m release $(RELEASE)
 
 dev-venv:
 	@$(PYTHON) requirements/make_venv.py $(DEV) requirements/dev.txt
@@ -123,6 +128,9 @@ lake-venv:
 site-venv:
 	@$(PYTHON) requirements/make_venv.py $(SITE) requirements/build.txt requirements/site.txt
 
+release-venv:
+	@$(PYTHON) requirements/make_venv.py $(RELEASE_TOOLS) requirements/build.txt requirements/release.txt
+
 clean:  ## remove what these commands made here (the jars' cache stays)
-	rm -rf $(DEV) $(RUN) $(LAKE) $(SITE) .demo-lake build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(DEV) $(RUN) $(LAKE) $(SITE) $(RELEASE_TOOLS) .demo-lake build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf {} +

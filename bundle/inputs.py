@@ -14,6 +14,8 @@ from pathlib import Path
 
 from packaging.markers import Marker
 
+from console.cli.installed import commit
+
 ROOT = Path(__file__).resolve().parents[1]
 LAUNCHER = ROOT / "bundle" / "launcher"
 INTERPRETER = "github.com/kluctl/go-embed-python"
@@ -134,10 +136,11 @@ def own_wheel(into: Path) -> Path:
     source = into / "source"
     for package in _OURS:
         shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE", "docs/kac.1"):
+        (source / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, source / name)
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
-    run([*pip, "--wheel-dir", str(into), str(source)], source)
+    run([*pip, "--wheel-dir", str(into), str(source)], source, KAC_COMMIT=commit())
     (wheel,) = into.glob("*.whl")
     return wheel
 

@@ -121,9 +121,9 @@ def _state(environ: Mapping[str, str]) -> Check:
 
 
 def _itself(environ: Mapping[str, str]) -> Check:
-    from importlib.metadata import version
+    from console.cli.installed import release as own_release
 
-    release = f"{version('kafka-admin-console')}, Python {sys.version.split()[0]}"
+    release = f"{own_release()}, Python {sys.version.split()[0]}"
     if environ.get("KAC_BUNDLE"):
         return Check("kac", Health.OK, f"{release}, one file: {environ['KAC_BUNDLE']}, unpacked in {sys.prefix}")
     return Check("kac", Health.OK, f"{release}, installed in {sys.prefix}")

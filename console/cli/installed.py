@@ -1,5 +1,5 @@
-"""What was installed: the licences of its parts (`kac --licenses`), and whether its files are as they came
-(`kac self verify`; the one-file kac answers that one itself, before it starts Python).
+"""What was installed: its version and commit (`kac --version`), the licences of its parts (`kac --licenses`), and
+whether its files are as they came (`kac self verify`; the one-file kac answers that one before it starts Python).
 """
 
 from __future__ import annotations
@@ -16,6 +16,33 @@ from console.terminal import complain, put
 _NAME = "kafka-admin-console"
 _LICENCE_NAMES = ("LICENSE", "LICENCE", "COPYING", "NOTICE")
 _UNTOUCHED, _CHANGED = 0, 1
+
+
+def release() -> str:
+    """Return the version, and in brackets the commit that it was built from: as the package says, else as git does."""
+    from importlib.metadata import version
+
+    number, made_of = version(_NAME), commit()
+    return f"{number} ({made_of})" if made_of else number
+
+
+def commit() -> str:
+    """Return the commit that this kac was built from, ``""`` where that is unknown; of a checkout with changes it ends
+    in ``-dirty``."""
+    packages = Path(__file__).resolve().parents[1]
+    try:
+        return (packages / "commit.txt").read_text().strip()
+    except OSError:
+        pass
+    if not (packages.parent / ".git").exists():
+        return ""
+    import subprocess
+
+    describe = ["git", "-C", str(packages.parent), "describe", "--always", "--dirty", "--exclude", "*", "--abbrev=12"]
+    try:
+        return subprocess.run(describe, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603 - git
+    except (OSError, subprocess.CalledProcessError):
+        return ""
 
 
 def licences() -> int:

@@ -300,9 +300,8 @@ def _no_such(name: str) -> int:
 
 
 def _version() -> int:
-    from importlib.metadata import version
-
+    from console.cli.installed import release
     from console.terminal import put
 
-    put(f"kac {version('kafka-admin-console')}\n")
+    put(f"kac {release()}\n")
     return 0

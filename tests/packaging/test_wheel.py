@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from console.cli.manual.completion_scripts import SCRIPTS
 from tests.support.installed import PACKAGES, ROOT, build_sdist, build_wheel, install, locked_wheels
 from tests.support.patience import PATIENCE
 from tests.support.terminal import Terminal
@@ -38,7 +39,7 @@ def sources() -> Iterator[str]:
 
 def held(wheel: Path) -> set[str]:
     with zipfile.ZipFile(wheel) as archive:
-        return {name for name in archive.namelist() if ".dist-info/" not in name}
+        return {name for name in archive.namelist() if ".dist-info/" not in name and ".data/" not in name}
 
 
 def run(command: list[str], outside: Path) -> str:
@@ -57,6 +58,29 @@ def test_the_licence_goes_with_it(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (licence,) = [name for name in archive.namelist() if name.endswith("/LICENSE")]
         assert archive.read(licence) == (ROOT / "LICENSE").read_bytes()
+
+
+def test_the_man_page_and_the_completions_go_with_it(bin_folder: Path) -> None:
+    share = bin_folder.parent / "share"
+    assert (share / "man/man1/kac.1").read_bytes() == (ROOT / "docs/kac.1").read_bytes()
+    assert (share / "bash-completion/completions/kac").read_text() == SCRIPTS["bash"]
+    assert (share / "zsh/site-functions/_kac").read_text() == SCRIPTS["zsh"]
+    assert (share / "fish/vendor_completions.d/kac.fish").read_text() == SCRIPTS["fish"]
+
+
+def test_it_knows_the_commit_that_it_was_built_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAC_COMMIT", "0123456789ab")
+    (tmp_path / "wheel").mkdir()
+    made = build_wheel(tmp_path / "wheel")
+    assert held(made) == set(sources()) | {"console/commit.txt"}
+    with zipfile.ZipFile(made) as archive:
+        assert archive.read("console/commit.txt") == b"0123456789ab\n"
+    (tmp_path / "sdist").mkdir()
+    with tarfile.open(build_sdist(tmp_path / "sdist")) as archive:
+        (name,) = (each for each in archive.getnames() if each.endswith("console/commit.txt"))
+        file = archive.extractfile(name)
+        assert file is not None
+        assert file.read() == b"0123456789ab\n"
 
 
 @pytest.mark.takes(30)

@@ -15,7 +15,7 @@ from tests.support.patience import LONG_PATIENCE
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = ROOT / "requirements" / "run.txt"
 PACKAGES = ("console", "widgets", "themes")
-_FILES = ("pyproject.toml", "README.md", "LICENSE")
+_FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "docs/kac.1")
 
 
 def build_wheel(folder: Path) -> Path:
@@ -41,6 +41,7 @@ def _copy(folder: Path) -> Path:
     for package in PACKAGES:
         shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
     for name in _FILES:
+        (source / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, source / name)
     return source
 

@@ -1,0 +1,115 @@
+"""``python -m release``: everything of a release, in dist/, from a clean checkout whose pages and pictures are fresh.
+
+It uploads nothing: what is to be uploaded is printed, each with its SHA-256.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from bundle.inputs import GO_NAMES, ROOT, Missing, digest, run
+
+GENERATED = {
+    "docs/commands.md": ("console.cli.manual.pages", "commands"),
+    "docs/kac.1": ("console.cli.manual.pages", "man"),
+    "docs/lake-tables.md": ("console.cli.manual.pages", "tables"),
+    "docs/keys.md": ("console.tui.key_help",),
+}
+"""Page -> the module and the arguments that print it."""
+TOOLS = ROOT / ".venv-release" / "bin" / "python"
+SUMS = "SHA256SUMS"
+
+
+def changes(root: Path) -> str:
+    """Return why a checkout is not the commit that it stands on, ``""`` where it is. Raises RuntimeError."""
+    changed = run(["git", "status", "--porcelain"], root)
+    return f"there are changes that are not committed:\n{changed}" if changed else ""
+
+
+def stale_pages(root: Path) -> Iterator[str]:
+    """Yield the generated pages that are not what their generators print now."""
+    for page, module in GENERATED.items():
+        if run([sys.executable, "-m", *module], root) != (root / page).read_text("utf-8"):
+            yield f"{page} is stale: make docs"
+
+
+def stale_pictures(root: Path) -> str:
+    """Return which pictures are not what the console shows, ``""`` where all are."""
+    try:
+        run([sys.executable, "-m", "screenshots.take", "--check"], root)
+    except RuntimeError as error:
+        return f"pictures are stale: make pictures\n{error}"
+    return ""
+
+
+def unnamed(root: Path, version: str) -> str:
+    """Return why the changelog does not speak of a version, ``""`` where it does."""
+    found = f"\n## [{version}]" in (root / "CHANGELOG.md").read_text("utf-8")
+    return "" if found else f"CHANGELOG.md has no section of {version}"
+
+
+def refusals(root: Path, version: str, *, pictures: bool) -> Iterator[str]:
+    """Yield why no release is made of a checkout, the quick reasons first."""
+    if why := changes(root):
+        yield why
+        return
+    if why := unnamed(root, version):
+        yield why
+    yield from stale_pages(root)
+    if pictures and (why := stale_pictures(root)):
+        yield why
+
+
+def packages(out: Path) -> None:
+    """Make the sdist and the wheel, of the commit and with its time, and check what an index would show of them."""
+    time = run(["git", "log", "-1", "--format=%ct"], ROOT).strip()
+    python = str(TOOLS)
+    run([python, "-m", "build", "--no-isolation", "--outdir", str(out), str(ROOT)], ROOT, SOURCE_DATE_EPOCH=time)
+    made = [str(path) for path in out.iterdir() if path.name.endswith((".whl", ".tar.gz"))]
+    run([python, "-m", "twine", "check", "--strict", *made], ROOT)
+
+
+def sums(out: Path) -> str:
+    """Write the SHA-256 of each file in a folder beside them, and return it: a line for each."""
+    files = sorted(path for path in out.iterdir() if path.is_file() and path.name != SUMS)
+    text = "".join(f"{digest(path)}  {path.name}\n" for path in files)
+    (out / SUMS).write_text(text)
+    return text
+
+
+def main() -> int:
+    """Make a release; the exit code: 1 where it is refused or fails."""
+    parser = argparse.ArgumentParser(prog="python -m release", description=__doc__)
+    parser.add_argument(
+        "--without-files", action="store_true", help="no single files and Debian packages (needs no Go)"
+    )
+    parser.add_argument("--pictures-are-fresh", action="store_true", help="do not take them again: a test just did")
+    parser.add_argument("--out", type=Path, default=ROOT / "dist", help="folder of what is made; emptied first")
+    options = parser.parse_args()
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    try:
+        if why := list(refusals(ROOT, version, pictures=not options.pictures_are_fresh)):
+            print("\n".join(f"release: {each}" for each in why), file=sys.stderr)
+            return 1
+        shutil.rmtree(options.out, ignore_errors=True)
+        options.out.mkdir(parents=True)
+        packages(options.out)
+        if not options.without_files:
+            for arch in GO_NAMES:
+                run([sys.executable, "-m", "bundle", "--arch", arch, "--out", str(options.out)], ROOT)
+    except (Missing, RuntimeError, OSError) as error:
+        print(f"release: {error}", file=sys.stderr)
+        return 1
+    commit = run(["git", "rev-parse", "HEAD"], ROOT).strip()
+    print(f"kac {version} of {commit}, in {options.out}. To upload, with {SUMS}:\n\n{sums(options.out)}")
+    print(f"The wheel and the sdist also to the Python package index. The tag: git tag -s v{version} {commit[:12]}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
