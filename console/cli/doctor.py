@@ -33,11 +33,21 @@ def run_doctor(options: argparse.Namespace) -> int:
     """
     from console.answers.results import Printer
 
+    found = checks(options)
+    if found is None:
+        return USAGE
+    Printer(options.output)(checks_result(found))
+    return FAILED if any_bad(found) else DONE
+
+
+def checks(options: argparse.Namespace) -> list[Check] | None:
+    """Return the checks of this host, and of the cluster if the options name one; None after the reason was printed
+    why the context can't be used."""
     found = list(host_checks(os.environ, Path.home()))
-    if _names_a_cluster(options):
+    if names_a_cluster(options):
         context = context_of(options)
         if context is None:
-            return USAGE
+            return None
         import asyncio
 
         from console.admin.client_loop import ClientLoop
@@ -46,11 +56,11 @@ def run_doctor(options: argparse.Namespace) -> int:
         log_in_on_the_way(context)
         with asyncio.Runner(loop_factory=lambda: ClientLoop(context.settings.via)) as runner:
             found += runner.run(cluster_checks(context))
-    Printer(options.output)(checks_result(found))
-    return FAILED if any_bad(found) else DONE
+    return found
 
 
-def _names_a_cluster(options: argparse.Namespace) -> bool:
+def names_a_cluster(options: argparse.Namespace) -> bool:
+    """Return whether an option or the environment names a cluster."""
     given = any(getattr(options, name, None) for name in ("bootstrap_server", "context", "command_config"))
     return given or any(os.environ.get(name) for name in ("KAC_CONTEXT", "KAC_BOOTSTRAP"))
 

@@ -99,6 +99,12 @@ COMMANDS = (
         "fill and keep a lake: what was, who did it, what differs, who uses what",
     ),
     Command("doctor", "console.cli.doctor", "doctor_options", "check this host, and the way to a cluster"),
+    Command(
+        "bug-report",
+        "console.cli.bug_report",
+        "bug_report_options",
+        "write one file for an issue: the doctor's checks, and what brokers answer, without names",
+    ),
     Command("triage", "console.cli.triage", "triage_options", "name what is wrong with a cluster, and why"),
     Command(
         "record", "console.cli.record", "record_options", "keep what brokers answer in a file, to look at it later"

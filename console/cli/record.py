@@ -34,7 +34,7 @@ def record_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--every",
         metavar="DURATION",
-        type=option(_seconds),
+        type=option(seconds),
         default=EVERY_SECONDS,
         help="time between two samples (default: 2s)",
     )
@@ -42,7 +42,7 @@ def record_options(parser: argparse.ArgumentParser) -> None:
         "--for",
         dest="seconds",
         metavar="DURATION",
-        type=option(_seconds),
+        type=option(seconds),
         help="how long to record, as 2h (default: until Ctrl-C)",
     )
     group = parser.add_mutually_exclusive_group()
@@ -52,14 +52,18 @@ def record_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
+    """Return a duration in seconds. Raises ValueError for text that is no duration."""
     from console.plan.amounts import parse_duration
 
     return parse_duration(text) / 1000
 
 
-def run_record(options: argparse.Namespace) -> int:
+def run_record(options: argparse.Namespace, *, quiet: bool = False) -> int:
     """Record what the brokers answer into a file.
+
+    Args:
+        quiet: print nothing of what was recorded.
 
     Returns:
         The exit code: 0 recorded, also where Ctrl-C ended it; 1 no broker answered or the file can't be written; 2 no
@@ -81,7 +85,9 @@ def run_record(options: argparse.Namespace) -> int:
             complain(f"{options.file} can't be written: {getattr(error, 'strerror', None) or error}")
             return FAILED
 
-    return with_session(options, "record", lambda session: written(_record(session, options, recorder)), recorder)
+    return with_session(
+        options, "record", lambda session: written(_record(session, options, recorder, quiet=quiet)), recorder
+    )
 
 
 def _refusal(file: Path, *, append: bool) -> str:
@@ -101,7 +107,7 @@ def _refusal(file: Path, *, append: bool) -> str:
     return ""
 
 
-async def _record(session: Session, options: argparse.Namespace, recorder: Recorder) -> int:
+async def _record(session: Session, options: argparse.Namespace, recorder: Recorder, *, quiet: bool) -> int:
     from console.admin.errors import AdminError
     from console.session.triage_looks import Looker
 
@@ -139,7 +145,8 @@ async def _record(session: Session, options: argparse.Namespace, recorder: Recor
                 await asyncio.to_thread(recorder.close)
     if recorder.problem is not None:
         raise recorder.problem
-    put(f"{_text(session.context.name, options.file, writer.size, looks, time.monotonic() - began)}\n")
+    if not quiet:
+        put(f"{_text(session.context.name, options.file, writer.size, looks, time.monotonic() - began)}\n")
     if recorder.lost:
         complain(f"{recorder.lost:,} answers came faster than they could be kept, and are not in the record")
     return DONE

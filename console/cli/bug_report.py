@@ -1,0 +1,146 @@
+"""``kac bug-report``: one file for an issue, with the checks of ``kac doctor`` and an anonymous flight record."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import platform
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from console.cli.opening import DONE, FAILED, USAGE, complain
+from console.model.numbers import json_text, option
+from console.terminal import put
+
+if TYPE_CHECKING:
+    from console.answers.checks import Check
+
+SECONDS = 10.0
+"""How long brokers' answers are recorded."""
+RECORD = "brokers.kacflight"
+
+
+def bug_report_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``kac bug-report``."""
+    from console.cli.record import seconds
+
+    parser.set_defaults(run=run_bug_report)
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        type=Path,
+        nargs="?",
+        help="where it is written, for you alone (default: kac-bug-report-TIME.zip)",
+    )
+    parser.add_argument(
+        "--for",
+        dest="seconds",
+        metavar="DURATION",
+        type=option(seconds),
+        default=SECONDS,
+        help="how long brokers' answers are recorded (default: 10s)",
+    )
+
+
+def run_bug_report(options: argparse.Namespace) -> int:
+    """Write the report, and print what is in it. Without a cluster among the options it is about this host alone.
+
+    Returns:
+        The exit code: 0 written, whatever the checks found; 1 the file can't be written; 2 there is no such context, or
+        the file is there already.
+    """
+    from console.cli.doctor import checks, names_a_cluster
+
+    file = options.file or Path(time.strftime("kac-bug-report-%Y%m%dT%H%M%S.zip"))
+    if file.exists():
+        complain(f"{file} is there already: give another name")
+        return USAGE
+    found = checks(options)
+    if found is None:
+        return USAGE
+    with TemporaryDirectory() as folder:
+        record = Path(folder) / RECORD
+        why = _record(options, record) if names_a_cluster(options) else "no cluster was named (-b, -c)"
+        files = {"checks.json": _checks(found), "about.json": _about()}
+        if record.is_file() and not why:
+            files[RECORD] = record.read_bytes()
+    files = {"READ-ME-FIRST.txt": _contents(why).encode(), **files}
+    try:
+        _write(file, files)
+    except OSError as error:
+        complain(f"{file} can't be written: {error.strerror or error}")
+        return FAILED
+    put(f"{file}: {', '.join(files)}\n\n{_contents(why)}")
+    return DONE
+
+
+def _record(options: argparse.Namespace, file: Path) -> str:
+    """Record brokers' answers without names. Returns why there is no record, ``""`` where there is."""
+    from console.cli.record import EVERY_SECONDS, run_record
+
+    asked = vars(options) | {"file": file, "every": EVERY_SECONDS, "append": False, "anonymous": True}
+    return (
+        ""
+        if run_record(argparse.Namespace(**asked), quiet=True) == DONE
+        else "no broker answered; the checks say how far the way went"
+    )
+
+
+def _checks(found: list[Check]) -> bytes:
+    from console.answers.checks import checks_result
+    from console.answers.results import to_data
+
+    # The folder of the user's own files is in many of them, and says who that is.
+    return (json_text(to_data(checks_result(found))) + "\n").replace(str(Path.home()), "~").encode()
+
+
+def _about() -> bytes:
+    from console.cli.installed import release
+
+    return (
+        json_text(
+            {
+                "kac": release(),
+                "python": sys.version.split()[0],
+                "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+                "libc": " ".join(platform.libc_ver()),
+                "one_file": "KAC_BUNDLE" in os.environ,
+                "term": os.environ.get("TERM", ""),
+            }
+        )
+        + "\n"
+    ).encode()
+
+
+def _contents(why: str) -> str:
+    record = (
+        f"{RECORD}: not there: {why}.\n"
+        if why
+        else f"{RECORD}: what brokers answered, with pseudonyms for all names; no records, no credentials, no\n"
+        "  certificates. kac replay FILE shows what a reader sees of it.\n"
+    )
+    return (
+        "checks.json: what kac doctor --output json says. It names brokers' hosts, addresses and certificates, the\n"
+        "  cluster's id, your principal, contexts and folders: read it, and replace what others must not know.\n"
+        "about.json: versions of kac, Python and the system, and the kind of terminal.\n"
+        f"{record}"
+        "Not in it: passwords, keys and tokens, the configuration, the log, the journal, commands that were typed.\n"
+    )
+
+
+def _write(file: Path, files: dict[str, bytes]) -> None:
+    """Write a zip file that only its owner may read. Raises OSError, also where the file is there by now."""
+    import zipfile
+
+    from console.safe_files import open_private
+
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    with os.fdopen(open_private(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, in_own_folder=False), "wb") as out:
+        out.write(data.getvalue())
