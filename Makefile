@@ -10,7 +10,7 @@ SITE := .venv-site
 RELEASE_TOOLS := .venv-release
 BIN := $(DEV)/bin
 PYTEST := $(BIN)/python -m pytest
-CHECKED := console widgets themes tests requirements bundle release $(wildcard benchmarks screenshots)
+CHECKED := console widgets themes tests requirements bundle release setup.py $(wildcard benchmarks screenshots)
 TYPED := console widgets themes tests/support bundle release $(wildcard benchmarks screenshots)
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --no-header $(if $(UPGRADE),--upgrade)
@@ -18,7 +18,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 # Hundreds of tests start Python: each would compile all of this again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-brokers demo-lake look-for-java test test-fast test-brokers test-pipeline test-long check docs site pictures format lock bundle release dev-venv run-venv lake-venv site-venv release-venv clean
+.PHONY: help demo demo-brokers demo-lake look-for-java test test-fast test-brokers test-pipeline test-long test-touched check docs site pictures format lock bundle release dev-venv run-venv lake-venv site-venv release-venv clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -75,6 +75,9 @@ test-long: dev-venv  ## what takes hours: every random run at its full length, e
 
 test-fast: dev-venv  ## what needs no brokers and no patience
 	$(FAST)
+
+test-touched: dev-venv  ## a first answer: the fast tests of what is not committed yet; SINCE=COMMIT: of what changed since
+	@$(BIN)/python -m tests.support.touched $(SINCE)
 
 check: dev-venv  ## format, lint, types, and who may import whom
 	@echo '== ruff, mypy, import-linter'

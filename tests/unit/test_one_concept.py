@@ -358,3 +358,7 @@ def test_without_any_verb_its_tests_alone_fail(tmp_path: Path) -> None:
     free = modules_of_verbs() - stood_on() - {SPOKEN}
     found = {verb: without(verb, tmp_path / verb) for verb in sorted(free)}
     assert found == {verb: {f"tests/language/verbs/test_{verb}.py"} for verb in free}
+
+
+def test_the_example_of_a_first_change_is_the_one_that_is_walked_through() -> None:
+    assert f"```python\n{throwaway_column.COLUMNS['topics'].column}```" in (ROOT / "CONTRIBUTING.md").read_text("utf-8")
