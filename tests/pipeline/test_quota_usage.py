@@ -133,15 +133,18 @@ def limits_of(cluster: str, limits: Sequence[Limit]) -> Limits:
 
 
 def usage(uses: Sequence[Used], limits: Sequence[Limit]) -> list[dict[str, Any]]:
-    """Each part of an hour of a cluster, with the seconds before it."""
+    """Each part of an hour of a cluster, with the seconds before it, in two tables: a second may be in both."""
     made = []
     for cluster in sorted({use.cluster for use in uses}):
-        rows = [(int(at(use.second).timestamp()), use.row()) for use in uses if use.cluster == cluster]
+        of_cluster = sorted((use for use in uses if use.cluster == cluster), key=lambda use: use.second)
+        rows = [(int(at(use.second).timestamp()), use.row()) for use in of_cluster]
         for part in {second // PART_SECONDS for second, _ in rows}:
             near = [row for second, row in rows if part * PART_SECONDS - 10 < second < (part + 1) * PART_SECONDS]
             seconds = pa.Table.from_pylist(near, schema=arrow_schema(REQUEST_1S))
             wanted = range(part * PART_MINUTES, (part + 1) * PART_MINUTES)
-            made.append(used_minutes(cluster, [seconds], wanted, limits_of(cluster, limits)))
+            half = seconds.num_rows // 2
+            tables = (seconds.slice(0, half), seconds.slice(half))
+            made.append(used_minutes(cluster, tables, wanted, limits_of(cluster, limits)))
     minutes: list[dict[str, Any]] = pa.concat_tables(made).cast(arrow_schema(QUOTA_USAGE)).to_pylist()
     return minutes
 
@@ -230,6 +233,25 @@ def test_a_minute_with_a_throttled_producer(used: list[dict[str, Any]]) -> None:
         1900.0,
         "throttled in 1 of 1 minutes, at up to 1.5 kB/s: 1.25 × that for this user",
     )
+
+
+def test_several_rows_of_a_second_and_its_key_count_as_their_sum(
+    used: list[dict[str, Any]], worlds: tuple[list[Used], list[Limit]]
+) -> None:
+    uses, limits = worlds
+    parts = [
+        each
+        for use in uses
+        for each in (
+            use._replace(throttles=()),
+            *(use._replace(amount=0, local_ms=0.0, throttles=(waited,)) for waited in use.throttles),
+        )
+    ]
+    assert len(parts) > len(uses)
+    key = ("cluster_id", "broker_id", "minute", "quota_key", "scope_user", "scope_client")
+    again = {tuple(row[name] for name in key): row for row in usage(parts, limits)}
+    assert again.keys() == {tuple(row[name] for name in key) for row in used}
+    assert all(close(again[tuple(row[name] for name in key)], row) for row in used)
 
 
 def minutes(**given: Sequence[Any]) -> list[dict[str, Any]]:

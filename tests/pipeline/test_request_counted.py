@@ -7,18 +7,16 @@ import math
 import re
 from collections import defaultdict
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from console.pipeline.requests import counted as counted_module
-from console.pipeline.requests.counted import COUNTED, Whose, added_up, counted
+from console.pipeline.requests.counted import COUNTED, Whose, counted
 from console.pipeline.requests.lines import NO_FIGURE, NO_JSON
-from console.pipeline.schema import REQUEST_1S, arrow_schema
 from tests.pipeline.known_requests import BEFORE, SALT, SALTED, expected, noise
 from tests.pipeline.request_lines import Logged, alter_configs, fetch, log_of, metadata, produce
 
@@ -150,31 +148,6 @@ def test_the_sums_are_those_of_each_line_by_itself(asked: list[Logged], block: i
         assert got[key][:4] == values[:4]
         assert math.isclose(got[key][4], values[4])
         assert got[key][5:] == values[5:]
-
-
-FIGURES = st.tuples(*[st.integers(0, 9)] * 4, st.sampled_from([0.0, 0.25, 8.0]), *[st.integers(0, 9)] * 2)
-SECONDS = st.integers(0, 3 * 3600).map(lambda after: datetime(2026, 11, 1, tzinfo=UTC) + timedelta(seconds=after))
-
-
-@given(
-    st.lists(
-        st.tuples(SECONDS, st.sampled_from(["", "User:a"]), st.sampled_from(["FETCH", "PRODUCE"]), FIGURES), min_size=1
-    )
-)
-def test_rows_of_one_key_become_one_whatever_its_minute(made: list[tuple[datetime, str, str, tuple[Any, ...]]]) -> None:
-    sums: dict[tuple[Any, ...], list[Any]] = {}
-    rows = []
-    for second, principal, api, figures in made:
-        key = ("lkc-1", 1, second, principal, "", api)
-        rows.append(dict(zip(REQUEST_1S.names, (*key, *figures), strict=True)))
-        *found, most = sums.get(key, [0] * len(figures))
-        *own, own_most = figures
-        sums[key] = [*map(sum, zip(found, own, strict=True)), max(most, own_most)]
-    schema = pa.schema([field for field in arrow_schema(REQUEST_1S) if field.name != "run_id"])
-    added = added_up(pa.Table.from_pylist(rows, schema=schema))
-    counted_rows = [row for minute in added for row in minute.to_pylist()]
-    assert {tuple(row.values())[:6]: list(row.values())[6:] for row in counted_rows} == sums
-    assert len(counted_rows) == len(sums)
 
 
 @given(REQUESTS, st.sampled_from(TWISTS))

@@ -39,8 +39,6 @@ SOURCE = "request_log"
 _BITS = INT_MAX.bit_length()
 _MOST_MS = float(INT_MAX)
 """A float is compared with another many times faster than with an int."""
-_SUMS = ("requests", "errors", "bytes_in", "bytes_out", "local_ms", "throttle_ms_sum")
-_MOST = "throttle_ms_max"
 _KINDS: Mapping[str, Table] = {column.name: column.of for column in REQUEST.columns if column.of is not None}
 
 
@@ -51,24 +49,6 @@ def _fields(table: Table) -> list[pa.Field]:
 COUNTED: pa.Schema = arrow_schema(REQUEST)
 """One of the structs is there: a row of REQUEST_1S, of ALTER_REQUEST or of QUARANTINE. Or none: such a row has how many
 lines were read, and how many of them are damaged; elsewhere these are 0."""
-
-
-def added_up(rows: pa.Table) -> Iterator[pa.Table]:
-    """Yield rows of REQUEST_1S, a minute of an hour at a time: one row for each key, with the sums.
-
-    A table of all keys at once takes six times as much memory as the rows, and is in no cache.
-
-    Args:
-        rows: With the columns of REQUEST_1S; those without a second are left out.
-    """
-    minutes = pc.minute(rows["second"])
-    for each in pc.unique(minutes).drop_null():
-        yield _of_keys(rows.filter(pc.equal(minutes, each)))
-
-
-def _of_keys(rows: pa.Table) -> pa.Table:
-    found = rows.group_by(list(REQUEST_1S.key)).aggregate([*((name, "sum") for name in _SUMS), (_MOST, "max")])
-    return found.rename_columns([*REQUEST_1S.key, *_SUMS, _MOST]).select(REQUEST_1S.names)
 
 
 class Whose(NamedTuple):

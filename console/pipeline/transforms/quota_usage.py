@@ -160,14 +160,16 @@ def used_minutes(cluster_id: str, seconds: Iterable[pa.Table], wanted: range, li
     """Return QUOTA_USAGE's rows of these minutes of a cluster.
 
     Args:
-        seconds: REQUEST_1S's rows of them, and of the ten seconds before, into which the first rates reach: each second
-            in one of the tables.
+        seconds: REQUEST_1S's rows of them, and of the ten seconds before, into which the first rates reach; by time.
+            A second and its key may come several times.
         wanted: Minutes since 1970.
         limits: The cluster's.
     """
     found: dict[_Scope, dict[int, _Minute]] = defaultdict(lambda: defaultdict(_Minute))
     kinds: dict[tuple[int, str, str, str], tuple[list[int], list[list[_Use]]]] = {}
     limits_of = cache(limits.of)
+    waits: dict[tuple[int, str, str, str], tuple[int, int, int]] = {}
+    now = _BEGINNING
     amounts = ("bytes_in", "bytes_out", "local_ms", "throttle_ms_sum", "throttle_ms_max")
     names = ("broker_id", "principal", "client_id", "api", "second", *amounts)
     rows = (row for table in seconds for row in rows_of(table, *names))
@@ -181,6 +183,17 @@ def used_minutes(cluster_id: str, seconds: Iterable[pa.Table], wanted: range, li
             uses = [list(_uses(found, each, broker_id, user, client, api)) for each in held]
             known = kinds[kind] = times, uses
         times, by_time = known
+        if at != now:
+            now = at
+            waits.clear()
+        waiting = 0
+        if throttled:
+            together, most, counted = waits.get(kind, (0, 0, 0))
+            together, most = together + throttled, max(most, longest)
+            # No request waited longer than the longest, so at least this many waited.
+            many = -(-together // most) if most else 0
+            waits[kind] = together, most, many
+            waiting = many - counted
         minute, second = divmod(at // SECOND, _MINUTE)
         for minutes, limit, of_bytes, is_throttled in by_time[bisect_right(times, at) - 1]:
             used = minutes[minute]
@@ -190,8 +203,7 @@ def used_minutes(cluster_id: str, seconds: Iterable[pa.Table], wanted: range, li
                 used.last, used.limit = second, limit
             if is_throttled and throttled:
                 used.throttle_ms += throttled
-                # No request waited longer than the longest, so at least this many waited.
-                used.throttled_requests += -(-throttled // longest) if longest else 0
+                used.throttled_requests += waiting
     return table_of(QUOTA_USAGE, _rows(cluster_id, wanted, found))
 
 
