@@ -21,10 +21,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from console.pipeline.clocks import check_clocks
-from console.pipeline.derived import compare, judge, make_usage
 from console.pipeline.errors import LeaseLost
 from console.pipeline.files import Lock, iso_now, new_run_id
-from console.pipeline.gold import Known, Renewal, new_keys, news_of
+from console.pipeline.gold import Known, Renewal, compare, judge, make_usage, new_keys, news_of
 from console.pipeline.inputs import UnreadableInput, owned
 from console.pipeline.plans import SOURCES, RequestLogs, Settings, sources_of
 from console.pipeline.requests.skipped import Skipped

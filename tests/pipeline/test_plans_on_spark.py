@@ -49,7 +49,7 @@ def test_rows_come_to_the_driver_and_from_it_in_one_module() -> None:
 
 
 def test_no_second_engine_makes_rows() -> None:
-    names = ("plans.py", "streams.py", "gold.py", "derived.py", "landing.py", "clocks.py", "tables.py")
+    names = ("plans.py", "streams.py", "gold.py", "landing.py", "clocks.py", "tables.py")
     read = [
         (name, node)
         for name, tree in trees(*names)
