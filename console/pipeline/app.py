@@ -26,7 +26,6 @@ from console.pipeline.files import Lock, iso_now, new_run_id
 from console.pipeline.gold import Known, Renewal, compare, judge, make_usage, new_keys, news_of
 from console.pipeline.inputs import UnreadableInput, owned
 from console.pipeline.plans import SOURCES, RequestLogs, Settings, sources_of
-from console.pipeline.requests.skipped import Skipped
 from console.pipeline.runs import (
     GOLD,
     Listener,
@@ -62,7 +61,7 @@ from console.pipeline.schema import (
     TABLES,
 )
 from console.pipeline.spark import for_few_rows, for_many_rows, set_properties
-from console.pipeline.streams import formats, logged_in, lost_of, lost_rows, topic_rows
+from console.pipeline.streams import Skipped, formats, logged_in, lost_of, lost_rows, topic_rows
 from console.pipeline.tables import EVERY, MANY_FILES, Batch, Tables, maintain, observed, of_clusters, taken
 from console.pipeline.transforms.drift import A_PAIR
 

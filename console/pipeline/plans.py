@@ -44,8 +44,7 @@ from console.pipeline.requests.log_files import (
     with_zone,
     zone_problem,
 )
-from console.pipeline.requests.skipped import LOST
-from console.pipeline.schema import KRAFT_RECORD, arrow_schema
+from console.pipeline.schema import KRAFT_RECORD, LOST, arrow_schema
 from console.pipeline.transforms.change_event import tagged
 
 Offset = dict[str, Any]

@@ -19,12 +19,12 @@ from console.pipeline.entities import CLUSTER, FIRST_LOOK, POLL_SOURCES, UNOBSER
 from console.pipeline.errors import LakeError
 from console.pipeline.files import Filesystem
 from console.pipeline.lake import Lake
-from console.pipeline.requests.skipped import LOST
 from console.pipeline.schema import (
     CHANGE_EVENT,
     DRIFT,
     HISTORY,
     KRAFT_RECORD,
+    LOST,
     POLICY_VIOLATION,
     QUOTA_SUGGESTION,
     QUOTA_USAGE,

@@ -160,6 +160,8 @@ QUARANTINE = _part(
     Column("sample", "string", "Its first 200 characters, with letters and digits of values masked."),
     key=("source", "file", "byte_pos", "sha256"),
 )
+LOST = "are lost"
+"""In the reason of each row that says what could not be read because it is gone: of files and of topics."""
 QUARANTINED = Column(
     "quarantined", "struct", "What could not be read, in a row that has nothing else.", True, QUARANTINE
 )

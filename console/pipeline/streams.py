@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from tempfile import NamedTemporaryFile
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -24,8 +24,7 @@ from console.pipeline.inputs import Topic
 from console.pipeline.plans import SOURCES, Offset, Settings, Source
 from console.pipeline.redact import Damaged
 from console.pipeline.requests.counted import COUNTED, Whose, counted, damaged_row
-from console.pipeline.requests.skipped import Skipped, skipped
-from console.pipeline.schema import REQUEST, TABLES, arrow_schema
+from console.pipeline.schema import LOST, REQUEST, TABLES, arrow_schema
 from console.pipeline.spark import set_properties
 from console.pipeline.tables import given
 from console.pipeline.transforms.rows import rows_of
@@ -120,6 +119,39 @@ def topic_rows(spark: SparkSession, topic: Topic, begin: Mapping[str, Any] | Non
         return (rows for batch in batches for rows in rows_of_records(batch, whose))
 
     return columns.mapInArrow(count, REQUEST.ddl)
+
+
+class Skipped(NamedTuple):
+    """Offsets of a partition, from `at` on, that were deleted before they were read."""
+
+    partition: int
+    at: int
+    offsets: int
+    why: str
+
+    @property
+    def reason(self) -> str:
+        """The same as a text."""
+        return f"{self.offsets:,} offsets {LOST}: {self.why}"
+
+
+DELETED = "they were deleted before they were read"
+MADE_AGAIN = "the topic was deleted and created again"
+
+
+def skipped(start: Mapping[str, int], end: Mapping[str, int], first: Mapping[str, int]) -> list[Skipped]:
+    """Return what a batch from `start` to `end` does not have. first: the first offset that there still is; all of them
+    by partition. A partition that is new begins at 0. Of a topic that was created again the part that is below what was
+    read is not read."""
+    found = []
+    for name, upto in sorted(end.items(), key=lambda each: int(each[0])):
+        since = start.get(name, 0)
+        begins = first.get(name, since)
+        if upto < since:
+            found.append(Skipped(int(name), begins, upto - begins, MADE_AGAIN))
+        elif begins > since:
+            found.append(Skipped(int(name), since, min(begins, upto) - since, DELETED))
+    return [each for each in found if each.offsets > 0]
 
 
 def lost_of(spark: SparkSession, topic: Topic, start: Mapping[str, int], end: Mapping[str, int]) -> list[Skipped]:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from console.cli import main as cli
 from console.pipeline.doctor import checks
 from console.pipeline.lake import Lake
-from console.pipeline.requests.skipped import DELETED, MADE_AGAIN, Skipped, skipped
 from console.pipeline.schema import REQUEST
+from console.pipeline.streams import DELETED, MADE_AGAIN, Skipped, skipped
 from tests.support import delta_lake
 from tests.support.delta_lake import arrow_rows
 
