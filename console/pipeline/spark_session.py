@@ -79,7 +79,7 @@ SCRIPT = '''\
 
 import sys
 
-from console.pipeline.submit import main
+from console.pipeline.app import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from console.pipeline.app import main as submit
 from console.pipeline.spark_session import SCRIPT_NAME, WITH_KAC, members, submit_lines, write_package
-from console.pipeline.submit import main as submit
 
 ROOT = Path(__file__).parents[2]
 PYTHON = (3, 10)
