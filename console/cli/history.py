@@ -91,7 +91,7 @@ def read_lake(options: argparse.Namespace, work: Callable[[Opened], int]) -> int
         What `work` returns: the exit code; 1 where the lake can't be read, 2 for a cluster that the lake does not have.
     """
     from console.contexts.lake_files import lake_files
-    from console.pipeline.errors import LakeError
+    from console.pipeline.files import LakeError
     from console.pipeline.reader import Tables
 
     context = named_context(options)

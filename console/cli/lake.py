@@ -106,7 +106,7 @@ def run_lake(options: argparse.Namespace) -> int:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in unwanted)
         complain(f"lake {options.job} takes no {names}; see kac lake --help")
         return USAGE
-    from console.pipeline.errors import LakeError
+    from console.pipeline.files import LakeError
     from console.pipeline.java import NoSpark
 
     try:

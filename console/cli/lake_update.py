@@ -229,7 +229,7 @@ def inputs_of(where: str) -> Inputs:
 
 def _guarded(job: str, do: Callable[[], Report]) -> Report | None:
     """Return the report of a job; None after printing why it failed, so that no error ends in a traceback."""
-    from console.pipeline.errors import LakeError
+    from console.pipeline.files import LakeError
     from console.pipeline.java import NoSpark
 
     try:
@@ -257,8 +257,7 @@ def _log(job: str, error: Exception) -> None:
 
 def _words(error: Exception) -> str:
     """Return what is wrong, and which file says more, in one line."""
-    from console.pipeline.errors import SparkFailed
-    from console.pipeline.runs import message_of
+    from console.pipeline.runs import SparkFailed, message_of
     from console.pipeline.spark_session import spark_log
 
     log = spark_log(os.environ)

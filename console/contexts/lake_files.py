@@ -37,7 +37,7 @@ def lake_files(where: str, environ: Mapping[str, str] = os.environ) -> Filesyste
     if at.scheme not in ("s3", "s3a"):
         return None
     from console.admin.aws_keys import Ask, region_of
-    from console.pipeline.errors import PACKAGE, LakeError
+    from console.pipeline.files import PACKAGE, LakeError
     from console.safe_files import private_folder
 
     if not at.netloc or not at.path.strip("/"):
@@ -69,7 +69,7 @@ class _Keys:
         """Return the credentials, renewed before they end. LakeError: there are none."""
         from console.admin.aws_keys import Ask, keys_of
         from console.admin.errors import AdminError
-        from console.pipeline.errors import StoreError
+        from console.pipeline.files import StoreError
         from console.pipeline.s3 import S3Keys
 
         with self._lock:

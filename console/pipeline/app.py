@@ -29,8 +29,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 import console
 from console.model.numbers import decimal_number, json_text, natural_number, option
 from console.pipeline.clocks import check_clocks
-from console.pipeline.errors import PACKAGE, LakeError, LeaseLost
-from console.pipeline.files import Filesystem, Lock, iso_now, new_run_id
+from console.pipeline.files import PACKAGE, Filesystem, LakeError, LeaseLost, Lock, iso_now, new_run_id
 from console.pipeline.gold import Known, Renewal, compare, judge, make_usage, new_keys, news_of
 from console.pipeline.inputs import Inputs, UnreadableInput, owned
 from console.pipeline.lake import Lake

@@ -23,8 +23,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from console.pipeline.errors import PACKAGE, DamagedLake, LakeError
-from console.pipeline.files import Filesystem
+from console.pipeline.files import PACKAGE, DamagedLake, Filesystem, LakeError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from console.answers.checks import Check, Health
 from console.contexts.lake_files import lake_files
-from console.pipeline.errors import LakeError, NoLake
+from console.pipeline.files import LakeError
 from console.pipeline.java import (
     FOLDER,
     TABLE,
@@ -30,7 +30,7 @@ from console.pipeline.java import (
     major,
     usable,
 )
-from console.pipeline.lake import Lake
+from console.pipeline.lake import Lake, NoLake
 from console.pipeline.reader import Tables, gone_lines
 from console.pipeline.schema import TABLES
 from console.pipeline.spark import java_options

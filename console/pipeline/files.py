@@ -18,7 +18,21 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from console.model.numbers import json_of, json_text
-from console.pipeline.errors import LakeError
+
+PACKAGE = "pip install 'kafka-admin-console[history]'"
+
+
+class LakeError(Exception):
+    """A message about a lake for the operator: what is wrong with it, where, and what to do."""
+
+
+class StoreError(LakeError):
+    """A store of objects that can't be reached, or refuses: why, and what to do."""
+
+
+class DamagedLake(LakeError):
+    """A file that says what is in the lake is missing or can't be read."""
+
 
 # Times and run ids.
 
@@ -118,6 +132,10 @@ class LakeBusy(LakeError):
         by = str(holder) if holder is not None else "a run that has not said who it is yet"
         where = lock.rpartition("/")[0]
         super().__init__(f"The lake at {where} is being written by {by}. Wait for it to end, then run this again.")
+
+
+class LeaseLost(LakeError):
+    """Another took the lock while this run paused: it writes nothing more."""
 
 
 @dataclass(frozen=True)

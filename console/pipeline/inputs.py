@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from console.pipeline.entities import id_problem
-from console.pipeline.errors import LakeError
+from console.pipeline.files import LakeError
 from console.pipeline.kraft.metadata_log import log_files
 
 

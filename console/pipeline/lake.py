@@ -27,8 +27,7 @@ from urllib.parse import unquote, urlsplit
 from console.model.numbers import json_text
 from console.pipeline import delta_log
 from console.pipeline.delta_log import TableFiles
-from console.pipeline.errors import LakeError, NoLake
-from console.pipeline.files import Filesystem, Lock, is_run_id, iso_now, this_process
+from console.pipeline.files import Filesystem, LakeError, Lock, is_run_id, iso_now, this_process
 from console.pipeline.schema import Table
 
 FORMAT = 1
@@ -37,6 +36,10 @@ KEY_FILE = "KAC_LAKE_KEY_FILE"
 KEPT_RUNS = 50
 _BEFORE_A_LAKE = frozenset({"hmac.key", "sources.yaml", "policies.yaml", "baseline.yaml", "landing"})
 """What may be there before a lake is: what the user has put there, and what a creation that was killed has left."""
+
+
+class NoLake(LakeError):
+    """There is no lake."""
 
 
 class Lake:

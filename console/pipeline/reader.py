@@ -16,8 +16,7 @@ from console.model.numbers import EPOCH
 from console.pipeline import delta_log
 from console.pipeline.delta_log import DataFile, TableFiles, connected, duckdb
 from console.pipeline.entities import CLUSTER, FIRST_LOOK, POLL_SOURCES, UNOBSERVED, acl_key
-from console.pipeline.errors import LakeError
-from console.pipeline.files import Filesystem
+from console.pipeline.files import Filesystem, LakeError
 from console.pipeline.lake import Lake
 from console.pipeline.schema import (
     CHANGE_EVENT,

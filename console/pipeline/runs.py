@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 from console.model.yaml_places import FileProblem
 from console.pipeline import delta_log
-from console.pipeline.errors import LakeError, SparkFailed
-from console.pipeline.files import iso_now
+from console.pipeline.files import LakeError, iso_now
 from console.pipeline.inputs import Inputs, Topic, UnreadableInput
 from console.pipeline.lake import Lake
 from console.pipeline.plans import MAX_BAD_RATIO, SOURCES, Offset, RequestLogs, Settings
@@ -283,6 +282,10 @@ def _count(lake: Lake, report: Report, counted: dict[Table, int]) -> None:
             rows, size = (int(metrics.get(name, 0)) for name in ("numOutputRows", "numOutputBytes"))
             report.rows[table.name] = report.rows.get(table.name, 0) + rows
             report.bytes += size
+
+
+class SparkFailed(Exception):
+    """An error of Spark's own, by its name; Spark's log says where."""
 
 
 _TOLD = re.compile(

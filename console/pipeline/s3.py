@@ -28,7 +28,6 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import S3Store
 
-from console.pipeline.errors import StoreError
 from console.pipeline.files import (
     LARGEST_HOLDER,
     Entry,
@@ -36,6 +35,7 @@ from console.pipeline.files import (
     Holder,
     LakeBusy,
     Lock,
+    StoreError,
     holder_of,
     is_dead,
     iso_now,

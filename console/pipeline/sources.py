@@ -15,7 +15,7 @@ from console.contexts.context import parse_bootstrap
 from console.model.numbers import is_natural
 from console.model.yaml_places import FileProblem, FileProblems, Node, read_yaml
 from console.pipeline.entities import id_problem
-from console.pipeline.errors import LakeError
+from console.pipeline.files import LakeError
 from console.pipeline.inputs import Controllers, Inputs, Journals, MetadataLog, RequestLog, RequestTopic, Topic
 from console.pipeline.kraft.metadata_log import LOG_FOLDER
 from console.pipeline.requests.log_files import zone_problem

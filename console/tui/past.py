@@ -212,7 +212,8 @@ class OpenLake:
 
     def _open(self) -> Tables | None:
         from console.contexts.lake_files import lake_files
-        from console.pipeline.errors import LakeError, NoLake
+        from console.pipeline.files import LakeError
+        from console.pipeline.lake import NoLake
         from console.pipeline.reader import Tables
 
         with self._lock:

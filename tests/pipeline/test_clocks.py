@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 
 from console.pipeline.app import update
 from console.pipeline.clocks import FURTHEST, fitting_zones, wrong_steps
-from console.pipeline.errors import LakeError, SparkFailed
-from console.pipeline.files import Filesystem
+from console.pipeline.files import Filesystem, LakeError
 from console.pipeline.inputs import Inputs, MetadataLog, RequestLog
 from console.pipeline.lake import Lake
 from console.pipeline.requests.log_files import QUARTER
-from console.pipeline.runs import Plan, Report
+from console.pipeline.runs import Plan, Report, SparkFailed
 from tests.pipeline.lake_tables import held
 from tests.pipeline.request_lines import Logged, alter_configs, log_of
 from tests.support.metadata_log import batch, value

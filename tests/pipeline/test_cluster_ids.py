@@ -20,7 +20,7 @@ from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import ClusterSpec
 from console.pipeline.collect import Claim, Report, collect, refused_claims
 from console.pipeline.entities import LONGEST, folder_of, id_problem
-from console.pipeline.errors import LakeError
+from console.pipeline.files import LakeError
 from console.pipeline.inputs import Inputs, MetadataLog, UnreadableInput, folders_of
 from console.pipeline.kraft.metadata_log import LOG_FOLDER, NoMetadataLogError
 from console.pipeline.lake import Lake

@@ -24,7 +24,7 @@ from console.pipeline.collect import collect
 from console.pipeline.demo.make import Demo, make, new_lake
 from console.pipeline.demo.story import CLIENTS, NOT_POLLED, STORY
 from console.pipeline.entities import CONFIG_TYPES, config_key
-from console.pipeline.errors import LakeError
+from console.pipeline.files import LakeError
 from console.pipeline.journals import journals_at, read_journal
 from console.pipeline.lake import Lake
 from console.pipeline.plans import SOURCES, Settings, sources_of

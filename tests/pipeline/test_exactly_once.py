@@ -18,11 +18,10 @@ import msgspec
 import pytest
 
 from console.pipeline.app import update
-from console.pipeline.errors import LakeError, SparkFailed
-from console.pipeline.files import LakeBusy, new_run_id
+from console.pipeline.files import LakeBusy, LakeError, new_run_id
 from console.pipeline.lake import Lake
 from console.pipeline.plans import SOURCES
-from console.pipeline.runs import GOLD, committed
+from console.pipeline.runs import GOLD, SparkFailed, committed
 from console.pipeline.schema import BRONZE, KRAFT_RECORD, TABLES
 from console.pipeline.tables import Tables
 from tests.pipeline.dying_update import Told

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.pipeline.errors import LakeError
+from console.pipeline.files import LakeError
 from console.pipeline.lake import Lake
 from console.pipeline.reader import Tables, Wanted, drift, timeline
 from console.pipeline.schema import DRIFT, HISTORY, Table

@@ -23,12 +23,12 @@ from console.cli.main import run
 from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.pipeline.app import update
-from console.pipeline.errors import LakeError, SparkFailed
+from console.pipeline.files import LakeError
 from console.pipeline.inputs import Inputs
 from console.pipeline.lake import Lake
 from console.pipeline.landing import Landed, deliver
 from console.pipeline.progress import Lines, fraction, shown
-from console.pipeline.runs import Plan, Progress
+from console.pipeline.runs import Plan, Progress, SparkFailed
 from console.pipeline.schema import HISTORY, SNAPSHOT
 
 if TYPE_CHECKING:

@@ -28,8 +28,7 @@ from console.contexts.lake_files import lake_files
 from console.model.numbers import json_text
 from console.pipeline import plans
 from console.pipeline.delta_log import log_file
-from console.pipeline.errors import StoreError
-from console.pipeline.files import Filesystem, LakeBusy, this_process
+from console.pipeline.files import Filesystem, LakeBusy, StoreError, this_process
 from console.pipeline.java import FOLDER, Group, find_java, spark_jars
 from console.pipeline.lake import Lake
 from console.pipeline.landing import JOURNAL, POLLS

@@ -19,9 +19,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.pipeline import delta_log
-from console.pipeline.errors import DamagedLake, LakeError, NoLake
-from console.pipeline.files import Filesystem
-from console.pipeline.lake import Lake
+from console.pipeline.files import DamagedLake, Filesystem, LakeError
+from console.pipeline.lake import Lake, NoLake
 from console.pipeline.reader import (
     Change,
     Drifted,

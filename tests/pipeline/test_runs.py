@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from console.pipeline.errors import LakeError
-from console.pipeline.files import iso_now, new_run_id
+from console.pipeline.files import LakeError, iso_now, new_run_id
 from console.pipeline.inputs import Inputs, RequestLog, UnreadableInput
 from console.pipeline.lake import Lake
 from console.pipeline.landing import POLLS, Landed, deliver

@@ -31,8 +31,8 @@ from console.model.journal_lines import Request as JournalRequest
 from console.pipeline.collect import PollResult, Progress, poll_context, write_down
 from console.pipeline.demo.logs import MetadataLog, RequestLogs, request_of
 from console.pipeline.demo.story import CLIENTS, HOSTS, HOURS, NOT_POLLED, POLL_EVERY, STORY, StoryChange
-from console.pipeline.errors import LakeError, NoLake
-from console.pipeline.lake import Lake
+from console.pipeline.files import LakeError
+from console.pipeline.lake import Lake, NoLake
 from console.pipeline.poll import LastStates
 from console.pipeline.requests.alters import ALTER_APIS
 from console.pipeline.sources import FILE as SOURCES

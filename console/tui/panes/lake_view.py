@@ -149,7 +149,7 @@ class LakeView(DetailsView[Row]):
 
     async def ask(self) -> None:
         """Ask the lake, unless tables and question are those of the last answer."""
-        from console.pipeline.errors import LakeError
+        from console.pipeline.files import LakeError
 
         tables = await self._lake.tables()
         if tables is None:
@@ -170,7 +170,7 @@ class LakeView(DetailsView[Row]):
             self.take(told, "")
 
     def _tell(self, tables: Tables, cluster: str) -> LakeAnswer:
-        from console.pipeline.errors import LakeError
+        from console.pipeline.files import LakeError
         from console.pipeline.reader import SHOWN, freshness, gaps
         from console.pipeline.schema import TABLES
 

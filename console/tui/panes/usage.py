@@ -159,7 +159,7 @@ class UsageView(LakeView[Usage]):
             start(self, partial(self._plot, row), group="command", name="command")
 
     async def _plot(self, row: Usage) -> None:
-        from console.pipeline.errors import LakeError
+        from console.pipeline.files import LakeError
 
         tables = await self._lake.tables()
         if tables is None:
