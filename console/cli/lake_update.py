@@ -25,7 +25,7 @@ from console.terminal import complain, put
 
 if TYPE_CHECKING:
     from console.pipeline.app import Session
-    from console.pipeline.demo.make import Demo
+    from console.pipeline.demo import Demo
     from console.pipeline.inputs import Inputs
     from console.pipeline.lake import Lake
     from console.pipeline.progress import Shown
@@ -291,7 +291,7 @@ def run_lake_demo(options: argparse.Namespace) -> int:
     Returns:
         The exit code: 0 made, 1 failed. Raises the lake's own errors.
     """
-    from console.pipeline.demo.make import make
+    from console.pipeline.demo import make
     from console.pipeline.progress import shown
     from console.pipeline.runs import Plan
 

@@ -21,8 +21,7 @@ from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.embedded.state_file import read_state
 from console.pipeline.collect import collect
-from console.pipeline.demo.make import Demo, make, new_lake
-from console.pipeline.demo.story import CLIENTS, NOT_POLLED, STORY
+from console.pipeline.demo import CLIENTS, NOT_POLLED, STORY, Demo, make, new_lake
 from console.pipeline.entities import CONFIG_TYPES, config_key
 from console.pipeline.files import LakeError
 from console.pipeline.journals import journals_at, read_journal
