@@ -8,38 +8,58 @@ another is refused: `refused_claims`. Needs no Spark: what was read is delivered
 from __future__ import annotations
 
 import asyncio
+import gzip
+import json
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 
+import msgspec
 from msgspec import structs
 
 from console.admin.client import AdminClient
-from console.admin.errors import AdminError
+from console.admin.errors import AdminError, BadAnswer, Disconnected, RequestTimedOut
+from console.admin.topics import describe_topics
 from console.contexts import Context
+from console.model.codes import BROKER, CLIENT_METRICS, GROUP, STATIC_BROKER_CONFIG, TOPIC, ResourceType
+from console.model.config import (
+    CLUSTER_DEFAULT,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSet,
+    Synonym,
+    broker_resource,
+    own_source,
+    topic_resource,
+)
 from console.model.failure import Failure
-from console.pipeline.entities import id_problem
+from console.model.numbers import EPOCH, json_text
+from console.model.snapshot import GONE, Snapshot
+from console.pipeline.entities import (
+    ACL_SET,
+    CONFIG_TYPES,
+    acl_attr,
+    acl_key,
+    config_key,
+    folder_of,
+    id_problem,
+    quota_key,
+    quota_value,
+)
+from console.pipeline.entities import scram_value as scram_text
 from console.pipeline.files import LakeBusy, new_run_id, this_process
 from console.pipeline.lake import Lake
 from console.pipeline.landing import Landed, deliver
-from console.pipeline.poll import (
-    LastStates,
-    Observation,
-    Owner,
-    Row,
-    State,
-    changed_rows,
-    failed_row,
-    landed,
-    poll_cluster,
-    status_rows,
-)
+from console.pipeline.redact import is_secret
 from console.session.session import Session
-from console.session.snapshot_reader import Refused
+from console.session.snapshot_reader import Client, Refused
 
 IN_FLIGHT = 16
 """Clusters that are polled at the same time."""
@@ -328,3 +348,315 @@ def _report(taken: PollResult, seen: Observation, rows: Sequence[Row]) -> Cluste
         tuple(refused),
         seconds=taken.seconds,
     )
+
+
+# -- one poll: everything that the lake keeps of a cluster is read once ------------------------------------------------
+
+BY_NAME = 1_000
+"""Topics in one request by name."""
+_LISTS_GROUPS = 1
+"""The version of ListConfigResources from which on brokers list more than client metrics (KIP-1142)."""
+
+
+async def poll_cluster(session: Session, known_topics: Callable[[str], Collection[str]]) -> Observation:
+    """Read a cluster. known_topics: returns the topics of a cluster id at the last poll.
+
+    Parts that the cluster refuses are among what failed. So are topics that existed at the last poll and are not listed
+    any more, though the brokers do not call them unknown. Raises AdminError if the cluster can't be reached or the
+    connection is lost, Refused if it is not the context's cluster.
+    """
+    failed: dict[tuple[str, str | None], Failure] = {}
+    await session.read_cluster()
+    await session.read_topics()
+    # One after the other: a broker answers a connection's requests in their order, and one may take very long.
+    for part, read in (
+        ("versions", session.read_versions),
+        ("quotas", session.read_quotas),
+        ("scram", session.read_scram),
+        ("acls", session.read_acls),
+    ):
+        try:
+            await read()
+        except (RequestTimedOut, Disconnected, BadAnswer) as error:
+            failed[_PARTS[part], None] = error.failure
+    unlisted = _unlisted(await session.client.run(lambda link: link.version("list_config_resources")))
+    wanted = [type_ for type_ in (GROUP, CLIENT_METRICS) if type_ not in unlisted]
+    named = await session.list_resources(wanted) if wanted else ()
+    refused = next((each.failure for each in session.snapshot.failures if each.part == "resources"), None)
+    if refused is not None:
+        unlisted |= dict.fromkeys(wanted, refused)
+    failed |= {(CONFIG_TYPES[type_], None): failure for type_, failure in unlisted.items()}
+    snapshot = session.snapshot
+    brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]
+    topics = [topic_resource(name) for name in snapshot.topics]
+    await session.read_configs([*topics, *brokers, CLUSTER_DEFAULT, *named], at_once=True)
+    missing = set(known_topics(snapshot.cluster.cluster_id or "")) - snapshot.topics.keys()
+    failed |= {("topic", name): failure for name, failure in (await _unsure(session.client, sorted(missing))).items()}
+    return observation(session.snapshot, datetime.now(UTC), failed)
+
+
+def _unlisted(version: int | None) -> dict[ResourceType, Failure]:
+    def why(what: str, since: str) -> Failure:
+        return Failure("UNSUPPORTED", f"brokers before Kafka {since} do not list the {what} that have configs")
+
+    if version is None:
+        return {GROUP: why("groups", "4.1"), CLIENT_METRICS: why("client metrics", "3.7")}
+    return {GROUP: why("groups", "4.1")} if version < _LISTS_GROUPS else {}
+
+
+async def _unsure(client: Client, names: list[str]) -> dict[str, Failure]:
+    """Return the missing topics that brokers do not call unknown: a listing silently omits topics without the right to
+    see them.
+    """
+    unsure: dict[str, Failure] = {}
+    for start in range(0, len(names), BY_NAME):
+        asked = names[start : start + BY_NAME]
+        listing = await client.run(describe_topics, asked)
+        unsure |= {name: failure for name, failure in listing.failures.items() if failure.name not in GONE}
+        unsure |= dict.fromkeys(listing.topics, Failure("CHANGED", "it was created during the poll"))
+    return unsure
+
+
+# -- as resources with values, and those as rows of `snapshot`. A resource has what is set on itself: a topic or group
+# its own overrides; a broker what is set on it at run time, else in its file; brokers' common defaults belong to
+# `broker <default>`. Inherited values are left out: a topic's depend on the broker that is asked. `:endpoints` is what
+# brokers report through the listener that they are asked by (*measured*, 3.9 and 4.3): poll a cluster through one
+# listener, not by turns through two.
+
+TYPES = ("topic", "broker", "group", "client-metrics", "quota", "acl", "scram", "feature")
+"""The entity types that a poll reads."""
+_PARTS = {"quotas": "quota", "acls": "acl", "versions": "feature"}
+"""Parts of a snapshot that are read in one request, and their entity types."""
+
+
+class Resource(NamedTuple):
+    """A resource, as `console.pipeline.entities` spells it."""
+
+    entity_type: str
+    entity_key: str
+
+
+class Value(NamedTuple):
+    """One value of a resource. value: None if it is sensitive. source: Kafka's name of where a config is set."""
+
+    attr: str
+    value: str | None
+    source: str | None = None
+    is_sensitive: bool = False
+
+
+State = Mapping[Resource, tuple[Value, ...]]
+"""The state of a cluster: each resource with its values, sorted by attribute. Every resource has at least one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """The result of one poll.
+
+    at: the time of the last answer. failed: the errors, by entity type and key; None: of all of the type. Of a resource
+    that is in `state` as well its configs could not be read; attributes with a colon are known.
+    """
+
+    cluster_id: str
+    at: datetime
+    state: State
+    failed: Mapping[tuple[str, str | None], str] = field(default_factory=dict)
+
+
+class Row(NamedTuple):
+    """A row of the table, without the columns that all rows of a poll have in common."""
+
+    kind: str
+    entity_type: str
+    entity_key: str | None = None
+    attr: str | None = None
+    value: str | None = None
+    source: str | None = None
+    is_sensitive: bool = False
+
+
+def observation(snapshot: Snapshot, at: datetime, unread: Mapping[tuple[str, str | None], Failure]) -> Observation:
+    """Return the result of a poll. unread: what is not in the snapshot without being among its failures."""
+    failed: dict[tuple[str, str | None], str] = {}
+    for each in snapshot.failures:
+        if each.part == "scram":
+            failed["scram", each.entity or None] = str(each.failure)
+        elif each.part in _PARTS:
+            failed[_PARTS[each.part], None] = str(each.failure)
+        elif each.part == "topics":
+            failed["topic", each.entity or None] = str(each.failure)
+        elif each.part == "configs":
+            type_, _, key = each.entity.partition(" ")
+            failed[type_.replace("_", "-"), key] = str(each.failure)
+    failed |= {what: str(failure) for what, failure in unread.items()}
+    if not snapshot.versions:
+        failed.setdefault(("feature", None), "no broker reported its features")
+    state = {entity: tuple(sorted(values)) for entity, values in _values(snapshot, failed).items() if values}
+    return Observation(snapshot.cluster.cluster_id or "", at, state, failed)
+
+
+def _values(snapshot: Snapshot, failed: Collection[tuple[str, str | None]]) -> dict[Resource, list[Value]]:
+    found: dict[Resource, list[Value]] = defaultdict(list)
+    for name, topic in snapshot.topics.items():
+        # Listed and not described, without an error: it was deleted in between.
+        if topic_resource(name) in snapshot.configs or ("topic", name) in failed:
+            found[Resource("topic", name)] = [
+                Value(":partitions", str(len(topic.partitions))),
+                Value(":replication", str(topic.replication)),
+                *((Value(":topic_id", topic.topic_id),) if topic.topic_id else ()),
+            ]
+    for broker in snapshot.cluster.brokers:
+        found[Resource("broker", str(broker.id))] = [
+            Value(":endpoints", f"{broker.host}:{broker.port}"),
+            Value(":fenced", str(broker.fenced).lower()),
+            *((Value(":rack", broker.rack),) if broker.rack else ()),
+        ]
+    known: dict[tuple[str, bool, int], list[Value]] = {}
+    for resource, configs in snapshot.configs.items():
+        if resource.type in (TOPIC, BROKER, GROUP, CLIENT_METRICS):
+            type_ = CONFIG_TYPES[resource.type]
+            # Equal sets are one object.
+            key = type_, resource.is_cluster_default, id(configs)
+            if key not in known:
+                known[key] = list(_own_values(type_, resource, configs))
+            found[Resource(type_, config_key(type_, resource.name))] += known[key]
+    for entity, limits in snapshot.quotas.items():
+        values = (Value(key, quota_value(float(limit))) for key, limit in limits.items())
+        found[Resource("quota", quota_key(entity.as_dict()))] += values
+    for acl in snapshot.acls:
+        upon = acl_key(acl.resource_type.name, acl.pattern_type.name, acl.resource_name)
+        attr = acl_attr(acl.permission.name, acl.operation.name, acl.principal, acl.host)
+        found[Resource("acl", upon)].append(Value(attr, ACL_SET))
+    for user, credentials in snapshot.scram.items():
+        if ("scram", user) in failed:
+            continue  # what is known of it is of before
+        found[Resource("scram", user)] += (Value(c.mechanism.label, scram_text(c.iterations)) for c in credentials)
+    # The levels that the brokers have from the controller; the highest, if a broker lags.
+    levels = sorted(level for version in snapshot.versions.values() for level in version.finalized_features.items())
+    for feature, level in levels:
+        found[Resource("feature", feature)] = [Value(":level", str(level))]
+    return found
+
+
+_OF_A_BROKER = (own_source(broker_resource(0)), STATIC_BROKER_CONFIG)
+
+
+def _own_values(entity_type: str, resource: ConfigResource, configs: ConfigSet) -> Iterator[Value]:
+    """Yield the values that a resource sets itself. A broker's are set on it at run time, else in its file, even if the
+    default for all brokers overrides them; a synonym of another name (log.retention.hours below log.retention.ms) is an
+    entry of its own.
+    """
+    on_broker = resource.type == BROKER and not resource.is_cluster_default
+    for entry in configs if on_broker else configs.overrides(resource):
+        own: Sequence[ConfigEntry | Synonym] = [entry]
+        if on_broker:
+            there = entry.synonyms or (entry,)
+            own = [each for each in there if each.name == entry.name and each.source in _OF_A_BROKER]
+        if own:
+            hidden = entry.sensitive or is_secret(entity_type, entry.name)
+            yield Value(entry.name, None if hidden else own[0].value, own[0].source.name, hidden)
+
+
+def state_rows(state: State) -> list[Row]:
+    """Return the rows of all values."""
+    return [Row("state", type_, key, *value) for (type_, key), values in state.items() for value in values]
+
+
+def status_rows(seen: Observation) -> list[Row]:
+    """Return one heartbeat with the types that were read completely, by commas, and a row for each error."""
+    incomplete = {entity_type for entity_type, _ in seen.failed}
+    complete = [each for each in TYPES if each not in incomplete]
+    failures = [Row("failed", entity_type, key, value=why) for (entity_type, key), why in seen.failed.items()]
+    return [*([Row("heartbeat", ",".join(complete))] if complete else ()), *failures]
+
+
+def failed_row(cluster: str, failure: Failure) -> Row:
+    """Return the row of a cluster that did not answer. cluster: its name."""
+    return Row("failed", "cluster", cluster, value=str(failure))
+
+
+def landed(rows: Sequence[Row], cluster_id: str, at: datetime) -> Landed:
+    """Return the rows of a poll as they are delivered."""
+    return Landed(cluster_id, (at - EPOCH) // timedelta(microseconds=1), [*rows])
+
+
+# -- what a poll adds. Pure.
+
+
+def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
+    """Return the rows of the table `snapshot`, and the new state.
+
+    A known resource that is not listed was deleted only if all of its type could be listed; if that failed, or reading
+    its configs did, its state stays.
+    """
+    now = dict(seen.state)
+    for entity in now.keys() & seen.failed.keys():
+        configs = (value for value in last.get(entity, ()) if not value.attr.startswith(":"))
+        now[entity] = tuple(sorted((*now[entity], *configs)))
+    changed = {entity: values for entity, values in now.items() if last.get(entity) != values}
+    gone: list[Row] = []
+    for entity in last.keys() - now.keys():
+        if entity not in seen.failed and (entity.entity_type, None) not in seen.failed:
+            gone.append(Row("absent", *entity))
+        else:
+            now[entity] = last[entity]
+    return [*state_rows(changed), *gone], now
+
+
+# -- the last states, and under which context each cluster was polled. They save rows of a poll: where one is missing,
+# all of a cluster is delivered again, which makes no change of it.
+
+OWNERS = "collect/owners.json"
+
+
+class Owner(NamedTuple):
+    """The context under which a cluster was last polled. declares: whether it names the cluster's id itself."""
+
+    context: str
+    declares: bool
+
+
+class LastStates:
+    """The last states of a lake's clusters, each read once."""
+
+    def __init__(self, lake: Lake) -> None:
+        self.lake = lake
+        self._known: dict[str, State] = {}
+
+    def of(self, cluster_id: str) -> State:
+        """Return the state of a cluster; empty if it was never polled."""
+        if cluster_id not in self._known:
+            self._known[cluster_id] = self._read(cluster_id)
+        return self._known[cluster_id]
+
+    def owners(self) -> Mapping[str, Owner]:
+        """Return the context of each cluster that was polled, by the cluster's id."""
+        text = self.lake.own_file(OWNERS)
+        with suppress(ValueError, TypeError):
+            return {of: Owner(*owner) for of, owner in json.loads(text or "{}").items()}
+        return {}
+
+    def keep(self, states: Mapping[str, tuple[Owner, State]]) -> None:
+        """Keep the states of clusters that were polled."""
+        for cluster_id, (_, state) in states.items():
+            if self.of(cluster_id) != state:
+                rows = [(*entity, values) for entity, values in state.items()]
+                self.lake.files.replace(self._path(cluster_id), gzip.compress(msgspec.json.encode(rows)))
+                self._known[cluster_id] = state
+        before = self.owners()
+        now = {**before, **{cluster_id: owner for cluster_id, (owner, _) in states.items()}}
+        if now != before:
+            self.lake.files.replace(self.lake.path(OWNERS), json_text(now).encode())
+
+    def _path(self, cluster_id: str) -> str:
+        return self.lake.path(f"collect/{folder_of(cluster_id)}.json.gz")
+
+    def _read(self, cluster_id: str) -> State:
+        text = self.lake.own_file(f"collect/{folder_of(cluster_id)}.json.gz")
+        if text is None:
+            return {}
+        try:
+            rows = msgspec.json.decode(gzip.decompress(text), type=list[tuple[str, str, tuple[Value, ...]]])
+        except (OSError, EOFError, zlib.error, msgspec.DecodeError):
+            return {}  # it is written again
+        return {Resource(type_, key): values for type_, key, values in rows}

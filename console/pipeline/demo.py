@@ -53,12 +53,11 @@ from console.model.journal_lines import Request as JournalRequest
 from console.model.numbers import json_text
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
-from console.pipeline.collect import PollResult, Progress, poll_context, write_down
+from console.pipeline.collect import LastStates, PollResult, Progress, poll_context, write_down
 from console.pipeline.files import LakeError
 from console.pipeline.kraft.decoder import NUMBERS, Field, RecordSchema, known_schemas
 from console.pipeline.kraft.metadata_log import LOG_FOLDER
 from console.pipeline.lake import Lake, NoLake
-from console.pipeline.poll import LastStates
 from console.pipeline.requests.alters import ALTER_APIS
 from console.pipeline.sources import FILE as SOURCES
 from console.plan.compile import compile_plan

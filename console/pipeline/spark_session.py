@@ -90,7 +90,6 @@ WITH_KAC = (
     "demo",
     "doctor",
     "java",
-    "poll",
     "progress",
     "report",
     "results",

@@ -20,10 +20,9 @@ from console.model.codes import AclOperation, AclResourceType, PatternType, Perm
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
-from console.pipeline.collect import collect
+from console.pipeline.collect import LastStates, State, collect
 from console.pipeline.journals import journals_at, read_journal
 from console.pipeline.lake import Lake
-from console.pipeline.poll import LastStates, State
 from console.plan.edits import (
     AddAcl,
     AppendConfig,

@@ -18,14 +18,13 @@ from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import ClusterSpec
-from console.pipeline.collect import Claim, Report, collect, refused_claims
+from console.pipeline.collect import Claim, LastStates, Owner, Report, collect, refused_claims
 from console.pipeline.entities import LONGEST, folder_of, id_problem
 from console.pipeline.files import LakeError
 from console.pipeline.inputs import Inputs, MetadataLog, UnreadableInput, folders_of
 from console.pipeline.kraft.metadata_log import LOG_FOLDER, NoMetadataLogError
 from console.pipeline.lake import Lake
 from console.pipeline.plans import MetadataLogs, Settings
-from console.pipeline.poll import LastStates, Owner
 
 HONEST = "5L6g3nShT-eMCtK--X86sw"
 AS_PATHS = [

@@ -29,11 +29,10 @@ from console.model.config import broker_resource, topic_resource
 from console.model.failure import Failure
 from console.model.journal_lines import Origin, Request, Who
 from console.model.secret import Secret
-from console.pipeline.collect import Report, collect, keep_collecting
+from console.pipeline.collect import TYPES, LastStates, Report, Resource, Value, collect, keep_collecting
 from console.pipeline.files import this_process
 from console.pipeline.journals import read_journal
 from console.pipeline.lake import Lake
-from console.pipeline.poll import TYPES, LastStates, Resource, Value
 from console.plan.edits import SetConfig, UpsertScram
 from console.plan.staged import Staged
 from tests.pipeline.landed_rows import landed_in

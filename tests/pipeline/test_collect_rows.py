@@ -22,9 +22,7 @@ from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigSet, Synony
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
 from console.model.snapshot import ReadFailure, Snapshot
-from console.pipeline.lake import Lake
-from console.pipeline.landing import deliver, read_polls
-from console.pipeline.poll import (
+from console.pipeline.collect import (
     TYPES,
     Observation,
     Resource,
@@ -37,6 +35,8 @@ from console.pipeline.poll import (
     state_rows,
     status_rows,
 )
+from console.pipeline.lake import Lake
+from console.pipeline.landing import deliver, read_polls
 from console.pipeline.schema import SNAPSHOT
 
 AT = datetime(2026, 3, 4, tzinfo=UTC)

@@ -21,7 +21,7 @@ from console.model.cluster import ScramCredential, ScramListing
 from console.model.codes import ScramMechanism
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot, with_scram
-from console.pipeline.poll import observation
+from console.pipeline.collect import observation
 from console.plan.current_state import current_state
 from console.plan.edits import DeleteScram
 from console.plan.staged import UNREAD, Described
