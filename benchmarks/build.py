@@ -27,7 +27,7 @@ from typing import Any
 from benchmarks.figures import load, report, report_ratio
 from benchmarks.metadata_log import Day, write_log
 from benchmarks.processes import Cost, Watched, cost_of, kac, watched
-from console.pipeline.kraft.metadata_log import plan_log
+from console.pipeline.kraft import plan_log
 from console.pipeline.lake import Lake
 from console.pipeline.reader import Tables
 from console.pipeline.runs import GOLD, committed

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from benchmarks.figures import load, report, report_ratio
 from benchmarks.processes import Tree
-from console.pipeline.kraft.decoder import ROW_SCHEMA
+from console.pipeline.kraft import ROW_SCHEMA
 from console.pipeline.lake import Lake
 from console.pipeline.reader import Tables, Where
 from console.pipeline.runs import GOLD

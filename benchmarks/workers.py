@@ -31,7 +31,7 @@ from benchmarks.processes import Tree
 from benchmarks.requests import log_of
 from console.pipeline.inputs import Inputs, MetadataLog, RequestLog
 from console.pipeline.java import Group, find_java, spark_jars
-from console.pipeline.kraft.metadata_log import plan_log
+from console.pipeline.kraft import plan_log
 from console.pipeline.spark_session import write_package
 from tests.support.spark_cluster import SparkCluster, spark_cluster
 

@@ -24,8 +24,7 @@ from console.admin.metadata_log import ControllerLog, Snapshot
 from console.contexts import ContextError, load, resolve
 from console.contexts.context import parse_bootstrap
 from console.pipeline.inputs import Controllers, UnreadableInput
-from console.pipeline.kraft.decoder import Trouble
-from console.pipeline.kraft.metadata_log import LogPlan, plan_fetched, read_splits
+from console.pipeline.kraft import LogPlan, Trouble, plan_fetched, read_splits
 from console.pipeline.plans import SOURCES, Offset, RecordSource, Settings
 from console.pipeline.transforms.change_event import tagged
 

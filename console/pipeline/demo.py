@@ -55,8 +55,7 @@ from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.pipeline.collect import LastStates, PollResult, Progress, poll_context, write_down
 from console.pipeline.files import LakeError
-from console.pipeline.kraft.decoder import NUMBERS, Field, RecordSchema, known_schemas
-from console.pipeline.kraft.metadata_log import LOG_FOLDER
+from console.pipeline.kraft import LOG_FOLDER, NUMBERS, Field, RecordSchema, known_schemas
 from console.pipeline.lake import Lake, NoLake
 from console.pipeline.requests.alters import ALTER_APIS
 from console.pipeline.sources import FILE as SOURCES

@@ -10,7 +10,7 @@ import msgspec
 
 from console.pipeline.entities import id_problem
 from console.pipeline.files import LakeError
-from console.pipeline.kraft.metadata_log import log_files
+from console.pipeline.kraft import log_files
 
 
 class _Input(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -21,8 +21,7 @@ import pyarrow as pa
 from console.pipeline.files import borrowed
 from console.pipeline.inputs import Inputs, RequestLog, UnreadableInput, folders_of, owned
 from console.pipeline.journals import journal_stats, journals_at, read_journal
-from console.pipeline.kraft.decoder import Trouble
-from console.pipeline.kraft.metadata_log import NoMetadataLogError, Split, plan_log, read_splits
+from console.pipeline.kraft import NoMetadataLogError, Split, Trouble, plan_log, read_splits
 from console.pipeline.landing import JOURNAL, POLLS, brought, delete, delivered, journal_tags, read_polls
 from console.pipeline.redact import Damaged
 from console.pipeline.requests.counted import COUNTED, Whose, damaged_row

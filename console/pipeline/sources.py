@@ -17,7 +17,7 @@ from console.model.yaml_places import FileProblem, FileProblems, Node, read_yaml
 from console.pipeline.entities import id_problem
 from console.pipeline.files import LakeError
 from console.pipeline.inputs import Controllers, Inputs, Journals, MetadataLog, RequestLog, RequestTopic, Topic
-from console.pipeline.kraft.metadata_log import LOG_FOLDER
+from console.pipeline.kraft import LOG_FOLDER
 from console.pipeline.requests.log_files import zone_problem
 
 FILE = "sources.yaml"

@@ -23,7 +23,7 @@ from console.model.codes import SET
 from console.model.config import broker_resource, topic_resource
 from console.pipeline.controllers import ControllerLogs
 from console.pipeline.inputs import Controllers, Inputs
-from console.pipeline.kraft.metadata_log import LogPlan, plan_fetched, read_splits
+from console.pipeline.kraft import LogPlan, plan_fetched, read_splits
 from console.pipeline.plans import Offset, Settings
 from console.pipeline.redact import HIDDEN
 from tests.support.kafka_cluster import KafkaCluster

@@ -22,7 +22,7 @@ from console.pipeline.collect import Claim, LastStates, Owner, Report, collect, 
 from console.pipeline.entities import LONGEST, folder_of, id_problem
 from console.pipeline.files import LakeError
 from console.pipeline.inputs import Inputs, MetadataLog, UnreadableInput, folders_of
-from console.pipeline.kraft.metadata_log import LOG_FOLDER, NoMetadataLogError
+from console.pipeline.kraft import LOG_FOLDER, NoMetadataLogError
 from console.pipeline.lake import Lake
 from console.pipeline.plans import MetadataLogs, Settings
 

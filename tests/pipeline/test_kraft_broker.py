@@ -22,7 +22,7 @@ from console.admin.cluster import describe_quorum
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.model.cluster import Quorum
-from console.pipeline.kraft.decoder import ROW_SCHEMA, known_schemas, schemas_of
+from console.pipeline.kraft import ROW_SCHEMA, known_schemas, schemas_of
 from console.pipeline.redact import HIDDEN, hmac_hex
 from tests.support import kafka_cluster
 from tests.support import record_metadata_schemas as recorded

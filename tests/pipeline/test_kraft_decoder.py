@@ -14,7 +14,7 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.pipeline.kraft.decoder import ROW_SCHEMA, Decoder, Field, Origin, RecordSchema, Trouble, known_schemas
+from console.pipeline.kraft import ROW_SCHEMA, Decoder, Field, Origin, RecordSchema, Trouble, known_schemas
 from console.pipeline.redact import hmac_hex
 from tests.support.metadata_log import CONTROL, batch, record, uvarint, value
 

@@ -15,10 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.pipeline.kraft.decoder import ROW_SCHEMA, ChangedWhileReadError, Trouble
-from console.pipeline.kraft.metadata_log import (
+from console.pipeline.kraft import (
+    ROW_SCHEMA,
+    ChangedWhileReadError,
     LogPlan,
     NoMetadataLogError,
+    Trouble,
     plan_fetched,
     plan_log,
     read_splits,
@@ -212,7 +214,7 @@ def test_a_damaged_last_batch_is_tried_again(new_folder: Path) -> None:
 
 
 def test_batches_larger_than_what_is_held_at_once_are_read(new_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("console.pipeline.kraft.batches.WINDOW", 400)
+    monkeypatch.setattr("console.pipeline.kraft.WINDOW", 400)
     sizes = [1, 30, 2, 50, 1, 1, 80]
     segment(new_folder, b"".join(chain(*numbered(sizes))))
     told = read(new_folder)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from console.pipeline.inputs import Inputs, Journals, MetadataLog, RequestLog, UnreadableInput
-from console.pipeline.kraft.metadata_log import LOG_FOLDER
+from console.pipeline.kraft import LOG_FOLDER
 from console.pipeline.lake import Lake
 from console.pipeline.landing import POLLS, Landed, deliver
 from console.pipeline.plans import SOURCES, MetadataLogs, RequestLogs, Settings, Source, TooMuchIsBad

@@ -223,7 +223,7 @@ Traceback (most recent call last):
             "console.pipeline.requests.log_files.LogChangedError: /l is gone: it was rotated",
             "/l is gone: it was rotated",
         ),
-        ("console.pipeline.kraft.decoder.ChangedWhileReadError: /m was deleted", "/m was deleted"),
+        ("console.pipeline.kraft.ChangedWhileReadError: /m was deleted", "/m was deleted"),
         ("console.pipeline.landing.BadLanding: /l/x is cut; delete it", "/l/x is cut; delete it"),
         ("UnreadableInput: first\nmore\nLakeError: last: of all", "last: of all"),
         ("ValueError: hunter2", None),

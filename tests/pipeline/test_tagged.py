@@ -8,7 +8,7 @@ from collections import defaultdict
 import pyarrow as pa
 import pytest
 
-from console.pipeline.kraft.decoder import ROW_SCHEMA
+from console.pipeline.kraft import ROW_SCHEMA
 from console.pipeline.schema import KRAFT_RECORD, RECORD_COLUMNS, arrow_schema
 from console.pipeline.transforms.change_event import NAMING, records_of, tagged
 from console.pipeline.transforms.kraft_changes import Names, placed_facts

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from console.pipeline.app import Application
 from console.pipeline.inputs import Inputs
-from console.pipeline.kraft.decoder import ROW_SCHEMA
+from console.pipeline.kraft import ROW_SCHEMA
 from console.pipeline.lake import Lake
 from console.pipeline.plans import Settings
 from console.pipeline.runs import GOLD as GOLD_STREAM

@@ -12,8 +12,7 @@ from typing import Any
 import pyarrow as pa
 from crc32c import crc32c
 
-from console.pipeline.kraft.decoder import Field, RecordSchema, Report, known_schemas
-from console.pipeline.kraft.metadata_log import LogPlan, plan_log, read_splits
+from console.pipeline.kraft import Field, LogPlan, RecordSchema, Report, known_schemas, plan_log, read_splits
 
 _FIXED = {
     "int8": "b",

@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.support.kafka_jars import NEWEST, RELEASES, jars
 
-DATA = Path(__file__).parents[2] / "console" / "pipeline" / "kraft" / "records.json"
+DATA = Path(__file__).parents[2] / "console" / "pipeline" / "kraft_records.json"
 _SCHEMA = re.compile(r"common/metadata/\w+\.json")
 _COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 _OF_A_FIELD = ("type", "versions", "nullableVersions", "taggedVersions")

@@ -1,1 +1,0 @@
-"""The metadata log `__cluster_metadata-0` as rows: batches, transactions, records of every type, without secrets."""
