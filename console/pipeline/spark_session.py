@@ -100,6 +100,7 @@ WITH_KAC = (
 _OF_MODEL = (
     "__init__.py",
     "codes.py",
+    "drift_rules.py",
     "entity_types.py",
     "journal_lines.py",
     "numbers.py",

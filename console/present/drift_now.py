@@ -8,11 +8,11 @@ from console.model.acl import Acl
 from console.model.broker_matrix import BrokerRow, broker_matrix
 from console.model.codes import DEFAULT_CONFIG
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource
+from console.model.drift_rules import is_of_each_broker, severity_of
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.model.unordered import differ
 from console.pipeline import entities
-from console.pipeline.drift_rules import is_of_each_broker, severity_of
 from console.pipeline.reader import Drifted
 from console.present.lake import REDACTED
 from console.present.names import resource_word

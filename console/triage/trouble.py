@@ -9,8 +9,8 @@ from msgspec import Struct, field
 
 from console.model.codes import BROKER
 from console.model.config import ConfigPlace, ConfigResource, topic_resource
+from console.model.drift_rules import is_of_each_broker
 from console.model.snapshot import Snapshot
-from console.pipeline.drift_rules import is_of_each_broker
 from console.plan.stale_throttles import stale_throttles
 from console.triage.symptoms import (
     COMMITS_LATER,

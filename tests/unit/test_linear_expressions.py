@@ -84,9 +84,9 @@ _MADE: dict[str, tuple[Expression, ...]] = {
             frozenset({"findall"}),
         ),
     ),
-    _own("console.pipeline.drift_rules", "pattern"): tuple(
+    _own("console.model.drift_rules", "pattern"): tuple(
         Expression("drift_rules", pattern, 0, frozenset({"search"}))
-        for _, pattern in importlib.import_module("console.pipeline.drift_rules").BY_PATTERN
+        for _, pattern in importlib.import_module("console.model.drift_rules").BY_PATTERN
     ),
 }
 """Expressions that are made at run time of what is not an operator's: examples."""

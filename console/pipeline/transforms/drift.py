@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from console.model.drift_rules import is_of_each_broker, severity_of
 from console.model.unordered import as_it_counts, differ
-from console.pipeline.drift_rules import is_of_each_broker, severity_of
 from console.pipeline.entities import DEFAULT, POLL_SOURCES, UNOBSERVED
 from console.pipeline.policy_files import Wanted
 from console.pipeline.redact import HIDDEN
