@@ -177,8 +177,8 @@ def run_collect(options: argparse.Namespace) -> int:
         The exit code: 0 all was read, 1 something was not, 2 not understood.
     """
     from console.answers.results import Printer
+    from console.cli.lake_progress import shown
     from console.pipeline.collect import collect, keep_collecting
-    from console.pipeline.progress import shown
     from console.pipeline.results import collect_result
 
     try:

@@ -24,11 +24,11 @@ from console.model.numbers import json_text, time_of_day
 from console.terminal import complain, put
 
 if TYPE_CHECKING:
+    from console.cli.lake_progress import Shown
     from console.pipeline.app import Session
     from console.pipeline.demo import Demo
     from console.pipeline.inputs import Inputs
     from console.pipeline.lake import Lake
-    from console.pipeline.progress import Shown
     from console.pipeline.runs import Plan, Report
 
 DAY = 86_400.0
@@ -40,7 +40,7 @@ def run_update(options: argparse.Namespace) -> int:
     Returns:
         The exit code: 0 done, 1 failed, or something is wrong with the lake, 2 not understood.
     """
-    from console.pipeline.progress import shown
+    from console.cli.lake_progress import shown
 
     plan = _plan(options)
     if isinstance(plan, int):
@@ -95,7 +95,7 @@ def run_on(options: argparse.Namespace) -> int:
     Returns:
         The exit code: 0 ended by Ctrl-C or SIGTERM, 1 failed, 2 not understood.
     """
-    from console.pipeline.progress import shown
+    from console.cli.lake_progress import shown
 
     plan = _plan(options)
     try:
@@ -291,8 +291,8 @@ def run_lake_demo(options: argparse.Namespace) -> int:
     Returns:
         The exit code: 0 made, 1 failed. Raises the lake's own errors.
     """
+    from console.cli.lake_progress import shown
     from console.pipeline.demo import make
-    from console.pipeline.progress import shown
     from console.pipeline.runs import Plan
 
     open_log_file()

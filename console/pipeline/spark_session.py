@@ -90,7 +90,6 @@ WITH_KAC = (
     "demo",
     "doctor",
     "java",
-    "progress",
     "report",
     "results",
     "sources",

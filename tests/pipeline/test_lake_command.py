@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from console.cli.lake import JOBS, TAKES
+from console.cli.lake_progress import Lines, fraction, shown
 from console.cli.main import run
 from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
@@ -27,7 +28,6 @@ from console.pipeline.files import LakeError
 from console.pipeline.inputs import Inputs
 from console.pipeline.lake import Lake
 from console.pipeline.landing import Landed, deliver
-from console.pipeline.progress import Lines, fraction, shown
 from console.pipeline.runs import Plan, Progress, SparkFailed
 from console.pipeline.schema import HISTORY, SNAPSHOT
 

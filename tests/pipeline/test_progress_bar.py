@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from console.pipeline.progress import shown
+from console.cli.lake_progress import shown
 from console.pipeline.runs import Progress
 
 
