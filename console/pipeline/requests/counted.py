@@ -5,7 +5,7 @@ What is held at once is what lines of `CHUNK_BYTES` may be made into; more of th
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from console.pipeline.requests.lines import (
     NOT_USUAL,
     OWN_ERRORS,
     Line,
+    Logged,
     Request,
     Response,
     altered,
@@ -91,16 +92,14 @@ def counted(whose: Whose, blocks: Iterable[tuple[int, bytes]]) -> Iterator[pa.Re
     yield from _batches(whose, chunk)
 
 
-def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
-    """Add up the lines of a block, in one loop: calls for each line would take longer than what they do."""
+def _requests(chunk: _Chunk, start: int, text: bytes) -> Iterator[tuple[int, datetime, int, bytes, Logged]]:
+    """Yield the requests of a block as `Line` has them, without making one of each; what is damaged is added to the
+    chunk.
+    """
     find, startswith, endswith = text.find, text.startswith, text.endswith
     is_ascii = text.isascii()
-    fold = math.inf if fold_at is None else fold_at
     head, at, skipped, cut = b"\n", None, 0, len(BEHIND)
-    current: datetime | None = None
-    is_later = False
-    sums: _Sums = {}
-    begin, size, lines = 0, len(text), 0
+    begin, size = 0, len(text)
     # Cut a line at a time: all lines of a block at once are memory that no cache holds.
     while begin < size:
         place, end = start + begin, find(b"\n", begin)
@@ -110,27 +109,34 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
         if not startswith(head, begin):
             head, at = head_of(text, begin, end)
             skipped = len(head)
-        request = None
-        if at is not None and endswith(BEHIND, begin + skipped, end):
-            (second, millis), json = at, text[begin + skipped : end - cut]
+        line, begin = begin, end + 1
+        if at is not None and endswith(BEHIND, line + skipped, end):
+            json = text[line + skipped : end - cut]
             try:
                 is_ascii or json.decode()  # what is skipped in decoding is not looked at
-                request = decode(json)
+                yield place, *at, json, decode(json)
+                continue
             except (*NOT_USUAL, UnicodeDecodeError):
                 pass
-        if request is None:
-            other = one_line(place, text[begin:end])
-            if not isinstance(other, Line):
-                chunk.damaged += filter(None, [other])
-                begin = end + 1
-                continue
-            _, second, millis, json, request = other
-        begin = end + 1
+        other = one_line(place, text[line:end])
+        if isinstance(other, Line):
+            yield other
+        elif other is not None:
+            chunk.damaged.append(other)
+
+
+def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
+    """Add up the lines of a block, in one loop: calls for each line would take longer than what they do."""
+    fold = sys.maxsize if fold_at is None else fold_at
+    current: datetime | None = None
+    is_later = False
+    sums: _Sums = {}
+    for place, second, millis, json, request in _requests(chunk, start, text):
         header = request.request_header
         api = header.request_api_key_name
         if api in ALTER_APIS:
             chunk.alters.append(Line(place, second, millis, json, request))
-        lines += 1
+        chunk.lines += 1
         if not is_clients(request):
             continue
         came = went = 0
@@ -152,7 +158,7 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
         local, throttled = request.local_time_ms or 0.0, request.throttle_time_ms or 0
         # Of both that are of 32 bits and not negative, nothing is left behind these bits.
         if (came | went) >> _BITS or throttled > INT_MAX or not 0.0 <= local <= _MOST_MS:
-            lines -= 1
+            chunk.lines -= 1
             chunk.damaged.append(Damaged.of(place, json, NO_FIGURE))
             continue
         if second is not current or is_later is not (place >= fold):
@@ -175,7 +181,6 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
             found[5] += throttled
             if throttled > found[6]:
                 found[6] = throttled
-    chunk.lines += lines
 
 
 def _batches(whose: Whose, chunk: _Chunk) -> Iterator[pa.RecordBatch]:
