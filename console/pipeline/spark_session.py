@@ -187,18 +187,8 @@ def lake_session(
     jars = spark_jars(environ, groups, java.program, say)
     where = master or "local[*]"
     here = is_local(where)
-    machine = this_machine()
     with scratch_folder(Path(tempfile.gettempdir())) as scratch, _log(environ) as log:
-        own = {"spark.master": where}
-        if here:
-            own |= {
-                "spark.driver.memory": f"{machine.for_spark // MIB}m",
-                "spark.sql.shuffle.partitions": str(machine.cores),
-                "spark.local.dir": str(scratch),
-                "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
-                # S3A keeps there what it uploads: by default in a folder of /tmp that others can read.
-                "spark.hadoop.hadoop.tmp.dir": str(scratch),
-            }
+        own = {"spark.master": where, **(_on_this_machine(scratch) if here else {})}
         # Spark creates folders there, which a killed run leaves.
         options = [f"-Djava.io.tmpdir={scratch}"]
         recording = scratch / "classes"
@@ -221,6 +211,19 @@ def lake_session(
             path = spark_log(environ)
             said = _first_error(path, start) or error
             raise NoSpark(f"Spark did not start: {said}; {path} has the whole log; run kac lake doctor") from None
+
+
+def _on_this_machine(scratch: Path) -> dict[str, str]:
+    """Return the settings of a session whose tasks run in its own Java: for this machine, its files in that folder."""
+    machine = this_machine()
+    return {
+        "spark.driver.memory": f"{machine.for_spark // MIB}m",
+        "spark.sql.shuffle.partitions": str(machine.cores),
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
+        # S3A keeps there what it uploads: by default in a folder of /tmp that others can read.
+        "spark.hadoop.hadoop.tmp.dir": str(scratch),
+    }
 
 
 @contextmanager
