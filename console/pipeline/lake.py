@@ -74,8 +74,7 @@ class Lake:
         """Open the lake at a location, or make a new one with a key of its own.
 
         Args:
-            where: a path or a URI; a folder that is not a lake has to be empty but for the operator's files.
-            files: of URIs that are no local files.
+            where: as for `open`; a folder that is not a lake has to be empty but for the operator's files.
 
         Raises:
             DamagedLake: lake.json can't be read.

@@ -587,8 +587,6 @@ def timeline(tables: Tables, wanted: Wanted, limit: int = PAGE, *, folded: bool 
     """Return the latest changes, the latest first.
 
     Args:
-        wanted: which changes.
-        limit: how many at most.
         folded: what the first poll of a cluster showed is one row (`Change.is_first_look`).
 
     Raises:

@@ -628,7 +628,6 @@ def parts_of(logs: Sequence[BrokerLog], at_most: int | None = None) -> tuple[Par
     """Return all parts of logs.
 
     Args:
-        logs: What is read at once.
         at_most: The bytes of a part, where its file can be split; None: by how much there is (`part_bytes`).
 
     Raises:

@@ -163,7 +163,6 @@ def used_minutes(cluster_id: str, seconds: Iterable[pa.Table], wanted: range, li
         seconds: REQUEST_1S's rows of them, and of the ten seconds before, into which the first rates reach; by time.
             A second and its key may come several times.
         wanted: Minutes since 1970.
-        limits: The cluster's.
     """
     found: dict[_Scope, dict[int, _Minute]] = defaultdict(lambda: defaultdict(_Minute))
     kinds: dict[tuple[int, str, str, str], tuple[list[int], list[list[_Use]]]] = {}
