@@ -22,7 +22,7 @@ from console.language.verbs.plan import ShowPlan
 from console.language.verbs.records import Records
 from console.language.verbs.revert import Revert
 from console.language.verbs.undo import Redo, Undo
-from console.model.numbers import is_natural
+from console.model.numbers import is_natural, plural
 from console.model.secret import Secret
 from console.present.text import clean
 from console.safe_files import read_stdin, read_text
@@ -187,7 +187,9 @@ class Runner(Struct):
         if self.failed:
             return FAILED
         if self.session.plan:
-            complain(f"{len(self.session.plan)} edits are staged and not applied: end the script with apply --yes")
+            complain(
+                f"{plural(len(self.session.plan), 'edit')} staged and not applied: end the script with apply --yes"
+            )
             return UNAPPLIED
         return DONE
 

@@ -306,5 +306,6 @@ def _hidden(observations: Observations) -> tuple[Hidden, ...]:
         # Of 1,000 topics that may not be described each is a failure, and all are one reason.
         key = (part, each.failure.name)
         where = each.failure.remedy or "the brokers' logs"
-        seen.setdefault(key, Hidden(f"{each.part} {each.entity}".strip() + f": {each.failure}", where))
+        what = each.part if each.entity in ("", each.part) else f"{each.part} {each.entity}"
+        seen.setdefault(key, Hidden(f"{what}: {each.failure}", where))
     return (*seen.values(), *(Hidden(*each) for rule in RULES for each in rule.hides(observations)))

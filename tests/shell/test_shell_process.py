@@ -70,7 +70,12 @@ def test_keys_are_completed_and_coloured_on_a_real_one(cluster: ThreadedCluster,
     [
         ("list topics identity*\n", 0, "identity.audit", ""),
         ("lsit topics\nlist topics\n", 2, "", "did you mean 'list'"),
-        ("set topic identity.audit retention.ms=2d\n", 3, "staged", "end the script with apply --yes"),
+        (
+            "set topic identity.audit retention.ms=2d\n",
+            3,
+            "staged",
+            "kac: 1 edit staged and not applied: end the script with apply --yes",
+        ),
         ("set topic nowhere retention.ms=2d\n", 1, "", "there is no topic 'nowhere'"),
     ],
 )

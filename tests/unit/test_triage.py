@@ -744,6 +744,26 @@ def test_what_can_not_be_read_is_said() -> None:
     assert hidden.where == "Ask for Describe on the cluster."
 
 
+def test_what_is_one_is_said_as_one() -> None:
+    """One partition, one leader."""
+
+    def small(snapshot: Snapshot, tick: int) -> Snapshot:
+        topic = snapshot.topics["orders"]
+        one = replace(snapshot, topics={"orders": replace(topic, partitions=topic.partitions[:3])})
+        return _out_of_isr(one, tick)
+
+    (cause,) = diagnose(watched(small)).causes
+    assert cause.claim.title == "broker 2 is out of the ISR of 1 partition"
+    assert [each.fact for each in cause.claim.evidence][1] == "led by broker 1, which answers too"
+    assert "to broker 1, and at its disk" in cause.claim.next[0].text
+
+
+def test_a_part_without_members_is_named_once() -> None:
+    denied = Failure("CLUSTER_AUTHORIZATION_FAILED", "denied")
+    verdict = diagnose(watched(lambda s, _: with_failures(s, "quorum", [("quorum", denied)])))
+    assert [each.what for each in verdict.unknowable] == ["quorum: CLUSTER_AUTHORIZATION_FAILED: denied"]
+
+
 def test_a_trouble_has_the_time_at_which_it_began() -> None:
     observations = watched(lambda s, t: without_broker(s, [3]) if t >= 4 else s)
     (only,) = diagnose(observations).causes

@@ -10,7 +10,7 @@ from statistics import median
 
 from console.model.certificates import WEEK
 from console.model.cluster import Partition, Topic
-from console.model.numbers import time_of_day
+from console.model.numbers import plural, time_of_day
 from console.model.observers import not_in_sync
 from console.model.transactions import minutes
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, predict
@@ -300,7 +300,7 @@ def _replication(observations: Observations) -> Iterator[Claim]:
     for broker, (partitions, topics) in sorted(pairs.items()):
         leaders = sorted({partition.leader for partition in partitions})
         names = sorted(topics)
-        from_ = ", ".join(map(str, leaders))
+        from_ = f"broker{'s' * (len(leaders) > 1)} {', '.join(map(str, leaders))}"
         shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         first = next((s for s in observations.of(UNDER_REPLICATED) if s.brokers == (broker,)), None)
         back = _back_since(observations, broker)
@@ -309,12 +309,12 @@ def _replication(observations: Observations) -> Iterator[Claim]:
             subject=Subject(broker=broker),
             severity=Severity.HIGH,
             certainty=Certainty.LIKELY if back is None else Certainty.POSSIBLE,
-            title=f"broker {broker} is out of the ISR of {len(partitions):,} partitions",
+            title=f"broker {broker} is out of the ISR of {plural(len(partitions), 'partition')}",
             since=observations.since(first) if first is not None else None,
             times=_times_out(observations, topics),
             evidence=(
                 Evidence(f"broker {broker} answers, and is missing in the ISR of {shown}", "Metadata"),
-                Evidence(f"led by {from_}, which answer too", "Metadata"),
+                Evidence(f"led by {from_}, {'which answers' if len(leaders) == 1 else 'which answer'} too", "Metadata"),
                 *(
                     (Evidence(f"it came back at {time_of_day(back)}, and may be catching up", "DescribeCluster"),)
                     if back
@@ -322,9 +322,7 @@ def _replication(observations: Observations) -> Iterator[Claim]:
                 ),
             ),
             predicted=_follows(broker, alone=True),
-            next=(
-                Next(f"look at the network from {_address(observations, broker)} to brokers {from_}, and at its disk"),
-            ),
+            next=(Next(f"look at the network from {_address(observations, broker)} to {from_}, and at its disk"),),
         )
 
 
@@ -386,12 +384,13 @@ def _unfollowed(observations: Observations) -> Iterator[Claim]:
             subject=Subject(broker=broker),
             severity=Severity.HIGH,
             certainty=Certainty.LIKELY,
-            title=f"no replica follows broker {broker}: it is alone in the ISR of {len(places):,} partitions",
+            title=f"no replica follows broker {broker}: it is alone in the ISR of {plural(len(places), 'partition')}",
             since=min(known) if len(known) == len(firsts) else None,
             times=_times_out(observations, {each.topic for each in places if each.topic is not None}),
             evidence=(
                 Evidence(
-                    f"broker {broker} is alone in the ISR of {len(places):,} partitions that it leads", "Metadata"
+                    f"broker {broker} is alone in the ISR of {plural(len(places), 'partition')} that it leads",
+                    "Metadata",
                 ),
                 Evidence("their other replicas are on brokers that are up", "Metadata"),
             ),
