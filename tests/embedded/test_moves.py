@@ -15,7 +15,7 @@ from console.model.changes import Status
 from console.model.config import topic_resource
 from console.plan.compile import runbook
 from console.plan.diff import diff
-from console.plan.kinds.moves import MoveReplicas
+from console.plan.kinds.moves import CancelMove, MoveReplicas
 from tests.embedded.test_elections import ran, session_on
 from tests.support.applied import apply_plan
 
@@ -116,7 +116,6 @@ async def test_a_move_back_to_none_that_is_in_sync_is_refused(capsys: pytest.Cap
         await stuck(cluster)
         assert "unclean leader election" in (start_move(cluster, "orders", 0, None).message or "")
         async with session_on(cluster) as session:
-            await session.read_configs([topic_resource("orders")])
             code, out, err = await ran(session, "cancel move topic orders partition 0", capsys)
             assert code == 1, out
             assert "none of the replicas before the move is in sync (1)" in out + err
@@ -145,9 +144,11 @@ async def test_what_was_not_read_is_judged_before_it_is_sent(capsys: pytest.Capt
     async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
         await stuck(cluster)
         async with session_on(cluster) as session:
-            await ran(
-                session, "cancel move topic orders partition 0; apply --yes --accept unclean-loss=orders/0", capsys
-            )
+            for part in ("cluster", "topics", "reassignments"):
+                await getattr(session, f"read_{part}")()
+            session.stage([CancelMove("orders", 0)])
+            assert session.plan
+            await ran(session, "apply --yes --accept unclean-loss=orders/0", capsys)
             assert cluster.state.topics["orders"].partitions[0].adding == (2, 3)
 
 

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 
 from console.language.arguments import optional_partition, topic_name
 from console.language.reader import Reader
-from console.language.snapshot_parts import Needs, the_topic, whole_parts
+from console.language.snapshot_parts import Needs, configs_of, whole_parts
 from console.language.staging import SAID, Staging
 from console.language.statements import EditStatement, Name, Subject, joined, name_text, partition_text
 from console.language.verb import CHANGE, OfEdits, StatementKind, Verb
+from console.model.config import topic_resource
 from console.plan.edits import Edit
 
 
@@ -31,7 +32,8 @@ def _text(statement: CancelMoves) -> str:
 
 
 def _needs(statement: CancelMoves, _selected: Subject | None) -> Needs:
-    need = the_topic(statement.topic)
+    # Whether brokers may elect an unclean leader decides whether they take a cancellation.
+    need = configs_of(topic_resource(statement.topic.text or ""))
     return need | whole_parts("reassignments") | Needs(replica_logs=need.topics)
 
 
