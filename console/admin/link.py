@@ -565,19 +565,19 @@ async def silent_nodes(
     """
     loop = asyncio.get_running_loop()
     began, limit = loop.time(), within
-    limits: dict[Address, asyncio.Timeout] = {}
+    limits: dict[int, asyncio.Timeout] = {}  # by id: two of them may advertise one address
 
-    async def reason(address: Address) -> AdminError | None:
+    async def reason(id_: int, address: Address) -> AdminError | None:
         nonlocal limit
         try:
-            async with asyncio.timeout_at(began + limit) as limits[address]:
+            async with asyncio.timeout_at(began + limit) as limits[id_]:
                 await ask(address)
         except TimeoutError:
             return failed(address, no_answer([address], limit), limit)
         except AdminError as error:
             return error
         finally:
-            del limits[address]
+            del limits[id_]
         sooner = max(OTHERS_SECONDS, OTHERS_TIMES * (loop.time() - began))
         if sooner < limit:
             limit = sooner
@@ -585,7 +585,7 @@ async def silent_nodes(
                 each.reschedule(began + limit)
         return None
 
-    reasons = await asyncio.gather(*map(reason, nodes.values()))
+    reasons = await asyncio.gather(*(reason(id_, address) for id_, address in nodes.items()))
     return {id_: why for id_, why in zip(nodes, reasons, strict=True) if why is not None}
 
 

@@ -58,12 +58,14 @@ def test_two_brokers_at_one_address(cluster: ThreadedCluster, kac: Kac) -> None:
     port = port_of(cluster, 1)
     advertise(cluster, 2, port)
     code, out, _ = kac("triage", "--for", "0s", "--output", "json")
-    (cause,) = [each for each in json.loads(out)["causes"] if each["severity"] != "info"]
+    verdict = json.loads(out)
+    (cause,) = [each for each in verdict["causes"] if each["severity"] != "info"]
     assert (code, cause["cause"], cause["subject"]) == (
         4,
         "address-of-another",
         {"broker": 2, "listener": f"127.0.0.1:{port}"},
     )
+    assert not [each for each in verdict["unknowable"] if each["what"].startswith("silent")]
     code, out, _ = kac("doctor", "--output", "json")
     bad = {each["name"]: each["found"] for each in json.loads(out)["checks"] if each["health"] == "bad"}
     assert code == 1
