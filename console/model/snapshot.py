@@ -63,7 +63,7 @@ class Snapshot(Struct, frozen=True):
     quorum_asked: when the quorum was first asked about, None once anything was answered: without a leader brokers hold
     the request back.
     group_positions: members and offsets, read at once, of the groups that were asked for by name.
-    had_members: the groups that were listed with members since the first listing.
+    had_members: the groups that were listed or described with members since the first listing.
     replica_logs: (topic, partition) -> what its replicas hold, of the partitions that were asked for.
     log_ranges: (topic, partition) -> its first offset and its end, of the partitions that were asked for.
     offsets_at: (topic, partition, ms since 1970) -> the offset of its first record that is not older, -1 if there is
@@ -438,12 +438,19 @@ def with_scram(snapshot: Snapshot, listing: ScramListing, at: datetime) -> Snaps
 
 
 def _is_described(known: Group | None, listed: Group) -> bool:
-    """Return whether a listing has nothing new on a group whose members may be known."""
+    """Return whether a listing has nothing new on a group whose members may be known. Before ListGroups version 4 it
+    has no states."""
     return known is not None and (known.state, known.type, known.coordinator) == (
-        listed.state,
+        listed.state or known.state,
         listed.type,
         listed.coordinator,
     )
+
+
+def _who_had_members(known: frozenset[str], groups: Iterable[Group]) -> frozenset[str]:
+    """Return the groups that had members, with those of these that have some; what has no state yet is none of them."""
+    have = {each.name for each in groups if each.state and not each.is_vacant}
+    return known if have <= known else known | have
 
 
 def with_groups(snapshot: Snapshot, groups: Mapping[str, Group], *, whole: bool, at: datetime) -> Snapshot:
@@ -463,9 +470,8 @@ def with_groups(snapshot: Snapshot, groups: Mapping[str, Group], *, whole: bool,
     groups = share(snapshot.groups, kept)
     if groups is not snapshot.groups and (gone := snapshot.lags.keys() - groups.keys()):
         snapshot = without_groups(snapshot, gone)
-    had_members = snapshot.had_members & groups.keys() | {each.name for each in groups.values() if not each.is_vacant}
-    if had_members == snapshot.had_members:
-        had_members = snapshot.had_members
+    listed = snapshot.had_members if snapshot.had_members <= groups.keys() else snapshot.had_members & groups.keys()
+    had_members = _who_had_members(listed, groups.values())
     return replace(snapshot, groups=groups, had_members=had_members, read_at=_read_at(snapshot, "groups", at))
 
 
@@ -530,6 +536,7 @@ def with_group_looks(snapshot: Snapshot, looks: GroupLooks, trends: Mapping[str,
         snapshot,
         rates=with_ends(snapshot.rates, (), ends, at) if ends else snapshot.rates,
         groups={**snapshot.groups, **looks.groups},
+        had_members=_who_had_members(snapshot.had_members, looks.groups.values()),
         lags={**snapshot.lags, **looks.lags},
         lag_trends={**snapshot.lag_trends, **trends},
         failures=snapshot.failures if failures == snapshot.failures else failures,

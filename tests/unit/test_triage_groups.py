@@ -15,6 +15,7 @@ from console.model.cluster import (
     CommittedOffset,
     Group,
     GroupLag,
+    GroupLooks,
     GroupMember,
     GroupOffset,
     LogDir,
@@ -28,7 +29,7 @@ from console.model.cluster import (
 from console.model.codes import AclOperation, AclResourceType, ConfigSource, PatternType, Permission
 from console.model.config import ConfigEntry, ConfigSet, broker_resource
 from console.model.lag_trend import look_again
-from console.model.snapshot import Snapshot, with_groups
+from console.model.snapshot import Snapshot, with_group_looks, with_groups
 from console.plan.group_forecast import forecast
 from console.triage.cause import Certainty, Severity
 from console.triage.diagnosis import Verdict, diagnose
@@ -143,6 +144,19 @@ def test_a_listing_remembers_who_had_members() -> None:
     later = with_groups(first, {"a": replace(busy, state="Empty"), "b": idle}, whole=True, at=START + TICK)
     assert later.had_members == frozenset({"a"})
     assert not with_groups(later, {"b": idle}, whole=True, at=START + 2 * TICK).had_members
+
+
+def test_a_listing_without_states_says_nothing_of_members() -> None:
+    """Before version 4 ListGroups has none, as on brokers of other vendors: the description says it."""
+    nothing = {name: Group(name, "", "classic") for name in ("busy", "idle")}
+    described = {"busy": Group("busy", "Stable", "classic"), "idle": Group("idle", "Empty", "classic")}
+    first = with_groups(Snapshot(), nothing, whole=True, at=START)
+    assert not first.had_members
+    looks = GroupLooks(described, {})
+    seen = with_group_looks(first, looks, {}, START)
+    assert seen.had_members == frozenset({"busy"})
+    again = with_groups(seen, nothing, whole=True, at=START + TICK)
+    assert (again.groups, again.had_members) == (described, seen.had_members)
 
 
 # -- ahead of the end --------------------------------------------------------------------------------------------------
