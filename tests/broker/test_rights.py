@@ -103,16 +103,15 @@ async def seen(admin: RawClient, *names: str) -> list[UUID]:
                 return [topic.topic_id for topic in topics]
 
 
-async def test_nothing_may_be_done(secure_cluster: KafkaCluster) -> None:
-    """The table is of 4.3."""
+async def test_nothing_may_be_done(admin: RawClient, alice: RawClient) -> None:
+    """The table, to which the embedded cluster is held (tests/embedded/test_no_rights.py)."""
     told = {}
-    async with CertifiedClient(secure_cluster, "admin") as admin, CertifiedClient(secure_cluster, "alice") as alice:
-        await create(admin, SECRET)
-        (topic_id,) = await seen(admin, SECRET)
-        for number, case in enumerate(CASES):
-            answer = await alice.ask(case.api, case.version, partial(case.build, topic_id=topic_id))
-            told[case.api, number] = list(errors_of(answer))
-        await delete(admin, SECRET)
+    await create(admin, SECRET)
+    (topic_id,) = await seen(admin, SECRET)
+    for number, case in enumerate(CASES):
+        answer = await alice.ask(case.api, case.version, partial(case.build, topic_id=topic_id))
+        told[case.api, number] = list(errors_of(answer))
+    await delete(admin, SECRET)
     assert told == {(case.api, number): list(case.errors) for number, case in enumerate(CASES)}
 
 

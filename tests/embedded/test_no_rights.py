@@ -12,7 +12,7 @@ from console.embedded.request_pipeline import handled_apis
 from console.embedded.scenarios.seed import add_topic, topic_id
 from console.embedded.spec import ClusterSpec
 from tests.embedded.raw_client import RawClient
-from tests.support.rights_table import CASES, CLUSTER_REFUSED, NO_CLUSTER, SECRET, Case, Error, errors_of
+from tests.support.rights_table import CASES, SECRET, Case, errors_of
 
 OPEN_TO_ALL = {"sasl_handshake", "sasl_authenticate"}
 
@@ -33,20 +33,9 @@ async def client() -> AsyncIterator[RawClient]:
             yield client
 
 
-def expected(case: Case) -> list[Error]:
-    """As in the table, which is of Kafka 4.3. From 4.4 on brokers decide themselves on changes of their configs, and
-    refuse them without a message, as tests/contract/test_rights.py has it."""
-    errors = list(case.errors)
-    if case.api in ("alter_configs", "incremental_alter_configs"):
-        for _ in range(2):
-            errors.remove(("responses", NO_CLUSTER, CLUSTER_REFUSED))
-            errors.append(("responses", NO_CLUSTER, None))
-    return errors
-
-
 async def test_nothing_may_be_done(client: RawClient, case: Case) -> None:
     answer = await client.ask(case.api, case.version, partial(case.build, topic_id=topic_id(SECRET)))
-    assert sorted(errors_of(answer), key=repr) == sorted(expected(case), key=repr)
+    assert sorted(errors_of(answer), key=repr) == sorted(case.errors, key=repr)
 
 
 def test_every_api_is_in_the_table() -> None:
