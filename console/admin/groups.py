@@ -61,6 +61,7 @@ from console.model.coordinators import OFFSETS
 from console.model.failure import Failure
 from console.model.snapshot import TopicPartition
 from console.model.topic_readers import TopicReaders
+from console.wire.assignments import consumer_assignment
 
 SETTLE_SECONDS = 10.0
 """Seconds of retries while a group's coordinator moves or loads."""
@@ -75,7 +76,6 @@ DESCRIBED_AT_ONCE = 100
 OF_GROUPS, OF_TRANSACTIONS = 0, 1
 """What a coordinator is of (FindCoordinatorRequest.CoordinatorType)."""
 NO_TYPES: Mapping[str, str] = MappingProxyType({})
-_VERSION_SIZE = 2
 COORDINATOR_MOVES = frozenset(
     {ErrorCode.coordinator_load_in_progress, ErrorCode.coordinator_not_available, ErrorCode.not_coordinator}
 )
@@ -388,28 +388,6 @@ def classic_group(described: Any, coordinator: int) -> Group:
         _members_by_client(members),
         assignor=described.protocol_data if of_consumers else "",
     )
-
-
-def consumer_assignment(data: bytes) -> Places:
-    """Return the partitions that the group's leader assigned to a member (ConsumerProtocolAssignment).
-
-    Brokers do not read these bytes, so they may be anything. Bytes that are not an assignment give no partitions.
-    """
-    from kio.schema.consumer_protocol_assignment.v0.data import ConsumerProtocolAssignment
-    from kio.serial import entity_reader
-
-    from console.wire.bounds_check import check_message
-
-    if len(data) <= _VERSION_SIZE:
-        return ()
-    try:
-        # Later versions only append fields, so version 0 reads them all.
-        check_message(ConsumerProtocolAssignment, data, _VERSION_SIZE)
-        assignment, _ = entity_reader(ConsumerProtocolAssignment)(data, _VERSION_SIZE)
-    except Exception:  # noqa: BLE001 kio raises several kinds
-        log.info("a member's assignment of %d bytes is not a consumer's", len(data))
-        return ()
-    return tuple(sorted((part.topic, number) for part in assignment.assigned_partitions for number in part.partitions))
 
 
 def _assigned_places(topic_partitions: Iterable[Any]) -> Places:

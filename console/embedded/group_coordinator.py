@@ -1,4 +1,4 @@
-"""The group coordinator of a broker, and the consumer protocol's subscriptions and assignments."""
+"""The group coordinator of a broker, and the consumer protocol's subscriptions."""
 
 from __future__ import annotations
 
@@ -187,19 +187,4 @@ def subscription(topics: tuple[str, ...]) -> bytes:
     buffer = BytesIO(b"\x00\x00")
     buffer.seek(_VERSION)
     entity_writer(ConsumerProtocolSubscription)(buffer, ConsumerProtocolSubscription(topics=topics, user_data=None))
-    return buffer.getvalue()
-
-
-def assignment(partitions: Mapping[str, tuple[int, ...]]) -> bytes:
-    """Return a leader's assignment for one consumer: partitions by topic (ConsumerProtocolAssignment)."""
-    from kio.schema.consumer_protocol_assignment.v0.data import ConsumerProtocolAssignment, TopicPartition
-    from kio.serial import entity_writer
-
-    buffer = BytesIO(b"\x00\x00")
-    buffer.seek(_VERSION)
-    part: Any = TopicPartition
-    assigned = tuple(part(topic=name, partitions=places) for name, places in partitions.items())
-    entity_writer(ConsumerProtocolAssignment)(
-        buffer, ConsumerProtocolAssignment(assigned_partitions=assigned, user_data=None)
-    )
     return buffer.getvalue()

@@ -24,6 +24,7 @@ from console.flight.answer import CONNECTED, HANDSHAKE, Answer, Header, Problem,
 from console.flight.kafka_words import CONFIG_WORDS, VALUES
 from console.flight.recorder import Sink
 from console.model.transactions import NO_ONES
+from console.wire.assignments import assignment_bytes, consumer_assignment
 from console.wire.bounds_check import MalformedFrame
 from console.wire.frames import Unencodable, decode_body, decode_request, encode_body, encode_payload
 from console.wire.schemas import Messages, messages
@@ -244,7 +245,16 @@ def _config(entity: Any, names: Pseudonyms) -> Any:
     return replace(entity, **changes)
 
 
+def _member(entity: Any, names: Pseudonyms) -> Any:
+    """Return the changed fields of a member of a classic group: who reads what is half of what is said of groups."""
+    partitions: dict[str, list[int]] = {}
+    for topic, number in consumer_assignment(entity.member_assignment):
+        partitions.setdefault(names.name(topic), []).append(number)
+    return {"member_assignment": assignment_bytes(partitions) if partitions else b""}
+
+
 _SPECIAL: dict[str, Callable[[Any, Pseudonyms], dict[str, Any]]] = {
     "DescribeConfigsResource": _resource_fields,
     "DescribeConfigsResult": _resource_fields,
+    "DescribedGroupMember": _member,
 }

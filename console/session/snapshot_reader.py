@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from console.model import snapshot as refresh
 from console.model.acl import AclFilter
-from console.model.cluster import ClusterInfo, Silence
+from console.model.cluster import ClusterInfo, LogRange, Silence
 from console.model.config import ConfigListing, ConfigResource, topic_resource
 from console.model.coordinators import unlisted
 from console.model.failure import Failure
@@ -512,6 +512,20 @@ class SnapshotReader:
         asked = tuple(dict.fromkeys(places))
         found, failures = await self.client.run(partitions.log_ranges, asked)
         known = refresh.with_log_ranges(self.snapshot, asked, found)
+        self._learn(refresh.with_failures(known, "log_ranges", [("", failure) for failure in failures]), "log_ranges")
+
+    async def read_log_starts(self, ends: Mapping[TopicPartition, int]) -> None:
+        """Read the start offsets of partitions, whose ends were read a moment ago; those of which none is found become
+        unknown.
+
+        Args:
+            ends: (topic, partition) -> the offset of its end.
+        """
+        from console.admin import partitions
+
+        first, failures = await self.client.run(partitions.list_offsets, dict.fromkeys(ends, partitions.EARLIEST))
+        found = {place: LogRange(start, ends[place]) for place, start in first.items()}
+        known = refresh.with_log_ranges(self.snapshot, ends, found)
         self._learn(refresh.with_failures(known, "log_ranges", [("", failure) for failure in failures]), "log_ranges")
 
     async def read_offsets_at(self, places: Sequence[TopicPartition], at: int) -> None:

@@ -289,8 +289,8 @@ class Looker:
         # The name right after the last one, also where groups come and go between rounds.
         self._next_group = chosen[-1] + "\0" if chosen else ""
         await self._session.look_at_groups(chosen)
-        if places := _behind(self._session.snapshot, chosen):
-            await self._session.read_log_ranges(places)
+        if ends := _behind(self._session.snapshot, chosen):
+            await self._session.read_log_starts(ends)
 
     async def _read_reassignments(self) -> None:
         """Read the reassignments, and then which operations work on them."""
@@ -334,13 +334,14 @@ class Looker:
         return snapshot
 
 
-def _behind(snapshot: Snapshot, groups: Iterable[str]) -> list[tuple[str, int]]:
-    """Return the partitions where groups have records to read: only there can a log begin behind their offset."""
+def _behind(snapshot: Snapshot, groups: Iterable[str]) -> dict[tuple[str, int], int]:
+    """Return the ends of the partitions where groups have records to read: only there can a log begin behind their
+    offset."""
     found = {
-        (each.topic, each.partition)
+        (each.topic, each.partition): each.end
         for name in groups
         if (lag := snapshot.lags.get(name)) is not None
         for each in lag.partitions
         if each.lag > 0
     }
-    return sorted(found)
+    return dict(sorted(found.items()))

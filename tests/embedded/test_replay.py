@@ -6,6 +6,7 @@ import asyncio
 import json
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,13 @@ from console.flight.anonymous import Anonymous, Pseudonyms
 from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
 from console.triage.diagnosis import Verdict
+from console.wire.answer_parts import likeness
+from console.wire.assignments import consumer_assignment
+from console.wire.frames import decode_body
+from console.wire.schemas import messages
 from tests.support.recorded_looks import compare, timeless, watched
+
+LIST_OFFSETS, DESCRIBE_GROUPS = 2, 15
 
 
 def test_replay_gives_the_live_verdicts(tmp_path: Path) -> None:
@@ -61,18 +68,60 @@ def test_an_anonymous_record_has_the_same_causes_and_no_name(
 ) -> None:
     """Subjects have pseudonyms; brokers, partitions and how many symptoms each cause explains stay."""
     file, live = incident
-    hidden, reader, names = tmp_path / "anonymous.flight", FlightReader(file), Pseudonyms()
+    hidden = anonymous(file, tmp_path, Pseudonyms())
+    _, plain, _ = triage(capsys, "--replay", str(file), "--output", "json")
+    _, nameless, _ = triage(capsys, "--replay", str(hidden), "--output", "json")
+    assert told(nameless) == told(plain)
+    topics = live[-1].causes and {cause.claim.subject.topic for cause in live[-1].causes} - {None}
+    assert topics
+    assert not [name for name in topics if name and not name.startswith("__") and name in nameless]
+
+
+def test_an_anonymous_record_says_who_reads_what(incident: tuple[Path, list[Verdict]], tmp_path: Path) -> None:
+    """The members of classic groups keep their partitions, whose topics have pseudonyms."""
+    file, _ = incident
+    names = Pseudonyms()
+    hidden = anonymous(file, tmp_path, names)
+
+    def named(place: tuple[str, int]) -> tuple[str, int]:
+        return names.name(place[0]), place[1]
+
+    plain, without = assigned(file), assigned(hidden)
+    assert plain
+    assert without == {names.name(member): set(map(named, places)) for member, places in plain.items()}
+
+
+def test_nothing_is_asked_of_a_broker_in_two_orders(incident: tuple[Path, list[Verdict]]) -> None:
+    """Answers of two reads that ask for the same offsets could not be told apart in a record without names: their
+    orders are others there."""
+    reader = FlightReader(incident[0])
+    asked = {reader.asked(index) for index in range(len(reader))}
+    offsets = [each for each in asked if each.api_key == LIST_OFFSETS]
+    alike = {(each.host, each.port, likeness(each.api_key, each.version, each.request)) for each in offsets}
+    assert len(offsets) == len(alike) > 3
+
+
+def anonymous(file: Path, folder: Path, names: Pseudonyms) -> Path:
+    """The record without names, all of it."""
+    hidden, reader = folder / "anonymous.flight", FlightReader(file)
     sink = Anonymous(FlightWriter(hidden, names.header(reader.header)), names)
     for answer in reader.answers():
         sink.add(answer)
     sink.close()
     assert sink.dropped == 0
-    _, plain, _ = triage(capsys, "--replay", str(file), "--output", "json")
-    _, anonymous, _ = triage(capsys, "--replay", str(hidden), "--output", "json")
-    assert told(anonymous) == told(plain)
-    topics = live[-1].causes and {cause.claim.subject.topic for cause in live[-1].causes} - {None}
-    assert topics
-    assert not [name for name in topics if name and not name.startswith("__") and name in anonymous]
+    return hidden
+
+
+def assigned(file: Path) -> dict[str, set[tuple[str, int]]]:
+    """The partitions of each member of the groups of a record."""
+    found: dict[str, set[tuple[str, int]]] = {}
+    for answer in FlightReader(file).answers():
+        kafka = messages(answer.api_key, answer.version)
+        if answer.api_key == DESCRIBE_GROUPS and answer.problem is None and kafka is not None:
+            response: Any = decode_body(kafka.response, answer.body)
+            for member in (member for group in response.groups for member in group.members):
+                found.setdefault(member.member_id, set()).update(consumer_assignment(member.member_assignment))
+    return found
 
 
 def told(data: str) -> list[tuple[object, ...]]:

@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 from kio.schema.index import api_key_map, schema_name_map
 from kio.static.constants import EntityType
 
-from console.admin.groups import consumer_assignment
 from console.embedded.group_coordinator import _topics
-from console.embedded.group_coordinator import assignment as assignment_of
 from console.embedded.group_coordinator import subscription as subscription_of
+from console.wire.assignments import assignment_bytes, consumer_assignment
 from console.wire.bounds_check import MalformedFrame
 from console.wire.config_decoder import ConfigDecoder
 from console.wire.frames import decode_body, decode_request
@@ -85,7 +84,7 @@ def decoders() -> Iterator[Message]:
         response = response_type("describe_client_quotas", version)
         data = written(response, sample(response, 0))
         yield Message(f"quotas v{version}", data, partial(decode_quotas, version), response.__flexible__)
-    yield Message("assignment", assignment_of({"orders": (0, 1)}), consumer_assignment, compact=False)
+    yield Message("assignment", assignment_bytes({"orders": (0, 1)}), consumer_assignment, compact=False)
     yield Message("subscription", subscription_of(("orders", "payments")), _topics, compact=False)
 
 

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from console.admin.acls import acls
 from console.admin.cluster import broker_version, cluster_from_metadata, log_dirs, operations, quorum
-from console.admin.groups import classic_group, consumer_assignment, lags, listed_groups
+from console.admin.groups import classic_group, lags, listed_groups
 from console.admin.partitions import reassignments
 from console.admin.scram import scram_listing
 from console.admin.topics import leaders, topic_listing
 from console.model.cluster import PartitionLag, QuorumReplica, Reassignment
+from console.wire.assignments import consumer_assignment
 
 NO_THROTTLE = timedelta()
 

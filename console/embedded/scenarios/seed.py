@@ -14,7 +14,7 @@ from uuid import UUID, uuid5
 from zlib import crc32
 
 from console.embedded.context import Cluster
-from console.embedded.group_coordinator import CONSUMERS, assignment, subscription
+from console.embedded.group_coordinator import CONSUMERS, subscription
 from console.embedded.groups import Committed, Group, GroupState, Member
 from console.embedded.partition_log import PartitionLog
 from console.embedded.record_batch import NO_PRODUCER, read_batch
@@ -27,6 +27,7 @@ from console.model.codes import AclOperation, AclResourceType, PatternType, Perm
 from console.model.config import topic_resource
 from console.model.numbers import json_text
 from console.model.quota import QuotaEntity
+from console.wire.assignments import assignment_bytes
 
 MIB = 1_048_576.0
 HOUR = 3_600_000
@@ -245,7 +246,7 @@ def _stand_in(
         inf,
         inf,
         (("range", subscription(tuple(topics))),),
-        assignment=assignment(share),
+        assignment=assignment_bytes(share),
     )
 
 
