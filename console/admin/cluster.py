@@ -10,11 +10,12 @@ from typing import Any
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
+from msgspec.structs import replace
 
 from console.admin.delivery import Answer, deliver
 from console.admin.errors import AdminError, BadAnswer, BrokerError, NothingListens, failure, names_no_broker
 from console.admin.gc_pause import gc_paused
-from console.admin.link import CONTROLLER, Link, broker, metadata_of_no_topic, until_settled
+from console.admin.link import CONTROLLER, Link, broker, controllers_of_cluster, metadata_of_no_topic, until_settled
 from console.admin.topics import topic_id_text
 from console.model.changes import BrokerTarget, Outcome, Status, UnregisterBroker
 from console.model.cluster import (
@@ -52,9 +53,13 @@ async def describe_cluster(link: Link) -> ClusterInfo:
     """Return identity, brokers (fenced ones too, if the cluster reports them) and the operations that the principal may
     do.
 
-    DescribeCluster (KIP-700), or Metadata before Kafka 2.8. The link changes no other cluster from then on. Raises
-    AdminError.
+    DescribeCluster (KIP-700), or Metadata before Kafka 2.8. Of controllers it is the controllers (KIP-919). The link
+    changes no other cluster from then on. Raises AdminError.
     """
+    if link.settings.controllers:
+        info = await _describe_controllers(link)
+        link.cluster_id = link.cluster_id or info.cluster_id
+        return info
     if await link.version("describe_cluster") is None:
         api = "metadata"
         info = cluster_from_metadata(await link.call(api, partial(metadata_of_no_topic, rights=True)))
@@ -68,6 +73,16 @@ async def describe_cluster(link: Link) -> ClusterInfo:
         raise names_no_broker(api)
     link.cluster_id = link.cluster_id or info.cluster_id
     return info
+
+
+async def _describe_controllers(link: Link) -> ClusterInfo:
+    response = await link.call("describe_cluster", controllers_of_cluster)
+    if response.error_code:
+        raise BrokerError(failure(response.error_code, response.error_message))
+    if not response.brokers:
+        raise names_no_broker("describe_cluster")
+    found = cluster_info(response)
+    return replace(found, brokers=(), controllers=found.brokers, shows_fenced=False)
 
 
 def _describe_cluster(kio: ModuleType) -> Any:
@@ -170,15 +185,35 @@ async def describe_quorum(link: Link) -> Quorum:
         partition = kio.PartitionData(partition_index=0)
         return kio.DescribeQuorumRequest(topics=(kio.TopicData(topic_name=QUORUM_TOPIC, partitions=(partition,)),))
 
+    async def ask() -> Any:
+        answer = await link.ask_controller("describe_quorum", build)
+        if link.settings.controllers and _quorum_error(answer)[0] in _QUORUM_UNSETTLED:
+            await link.refresh()  # another one leads
+        return answer
+
     response = await until_settled(
-        lambda: link.ask_controller("describe_quorum", build),
-        lambda answer: _quorum_error(answer)[0] in _QUORUM_UNSETTLED,
-        within=_SETTLE_SECONDS,
+        ask, lambda answer: _quorum_error(answer)[0] in _QUORUM_UNSETTLED, within=_SETTLE_SECONDS
     )
     code, message = _quorum_error(response)
     if code:
         raise BrokerError(failure(code, message))
-    return quorum(response)
+    found = quorum(response)
+    return found if not link.settings.controllers else with_observers_endpoints(found, (await link.nodes()).brokers)
+
+
+def with_observers_endpoints(found: Quorum, controllers: Mapping[int, tuple[str, int]]) -> Quorum:
+    """Return the quorum with the endpoints of controllers that are no voters: the leader names those of voters alone.
+    They listen under the name that voters have.
+
+    controllers: id -> host and port of each registered controller.
+    """
+    known = {each.id for each in found.endpoints}
+    listener = next((each.listener for each in found.endpoints if each.id == found.leader_id), "")
+    observers = [each.id for each in found.observers if each.id in controllers and each.id not in known]
+    if not observers or not listener:
+        return found
+    more = (VoterEndpoint(id_, listener, *controllers[id_]) for id_ in observers)
+    return replace(found, endpoints=(*found.endpoints, *more))
 
 
 def _quorum_error(response: Any) -> tuple[int, str | None]:

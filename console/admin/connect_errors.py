@@ -75,7 +75,20 @@ def too_new(address: Address, api: str, theirs: tuple[int, int]) -> AdminError:
 def not_a_broker(address: Address) -> AdminError:
     """Return the error of a peer with Kafka's protocol but without Metadata: a KRaft controller."""
     message = f"{show_address(address)} is a controller's listener: it has no Metadata"
-    return NotKafkaBroker(Failure("NOT_KAFKA", message, "Use the address of a broker's listener."))
+    remedy = "Use the address of a broker's listener, or name it with --bootstrap-controller."
+    return NotKafkaBroker(Failure("NOT_KAFKA", message, remedy))
+
+
+def not_a_controller(address: Address, *, older: bool) -> AdminError:
+    """Return the error of a peer that is named as a controller and does not answer as one. older: it is a controller of
+    a release without KIP-919."""
+    if older:
+        message = f"{show_address(address)} is a controller of a Kafka before 3.7, which answers no client"
+        remedy = "Ask its brokers: name some with -b."
+    else:
+        message = f"{show_address(address)} is a broker's listener, named as a controller's"
+        remedy = "Name it with -b, or a listener of controller.listener.names."
+    return NotKafkaBroker(Failure("NOT_A_CONTROLLER", message, remedy))
 
 
 def none_reached(errors: Sequence[AdminError]) -> AdminError:

@@ -246,7 +246,14 @@ class Connections:
             if isinstance(reason, AuthenticationFailed) and refused_credentials(error):
                 self._access.refused = now, reason
             raise reason from error
-        if connection.version("metadata") is None:
+        if settings.controllers:
+            is_broker = connection.version("metadata") is not None
+            if is_broker or connection.version("describe_cluster") is None:
+                from console.admin.connect_errors import not_a_controller
+
+                await connection.close()
+                raise not_a_controller(address, older=not is_broker)
+        elif connection.version("metadata") is None:
             from console.admin.connect_errors import not_a_broker, too_new
 
             newer = connection.newer("metadata")

@@ -139,12 +139,25 @@ _NO_APIS: Apis = MappingProxyType({})
 class Unsupported(BrokerError):
     """The broker does not support the API, or not the version needed."""
 
-    def __init__(self, api: str, needs: str, apis: Apis = _NO_APIS, newer: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self,
+        api: str,
+        needs: str,
+        apis: Apis = _NO_APIS,
+        newer: tuple[int, int] | None = None,
+        *,
+        controllers: bool = False,
+    ) -> None:
         """Make one. needs: the release of Kafka that first has it, ``""`` if that is not known. apis: all that the
         server has: other servers than Kafka's leave out what they like, and no upgrade would help. newer: the broker's
-        versions of the API, where all of them are newer than those known here."""
+        versions of the API, where all of them are newer than those known here. controllers: controllers were asked."""
         self.api = api
         self.needs = needs
+        if controllers and newer is None:
+            super().__init__(
+                Failure("UNSUPPORTED", f"controllers do not answer {api}", "Ask brokers for it: name some with -b.")
+            )
+            return
         if newer is not None:
             message = f"this broker's {api} ({newer[0]} to {newer[1]}) is newer than this kac"
             super().__init__(Failure("UNSUPPORTED", message, "Update kac to use it; everything else works."))

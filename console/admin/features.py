@@ -35,7 +35,9 @@ async def describe_features(link: Link) -> ClusterFeatures:
     """
     cluster, endpoints = await asyncio.gather(describe_cluster(link), _controllers(link))
     registered = {each.id: each for each in cluster.brokers}
-    apart = [each for each in endpoints if each.id not in registered][:CONTROLLERS]
+    known = {each.id: VoterEndpoint(each.id, "", each.host, each.port) for each in cluster.controllers}
+    known |= {each.id: each for each in endpoints}
+    apart = [each for id_, each in known.items() if id_ not in registered][:CONTROLLERS]
     asked = await asyncio.gather(
         *(_of_broker(link, each) for each in registered.values()), *(of_controller(link, each) for each in apart)
     )

@@ -90,6 +90,8 @@ Prepare = Callable[[str, int], object]
 ELSEWHERE_SECONDS, WAYS = 1.0, 4
 """Seconds after which what the controller answers is asked for by way of another broker, too; and by how many ways: a
 broker that waits for a controller that hangs does not see that there is a new one."""
+LEADER_SECONDS = 5.0
+"""Seconds after which controllers are asked who leads now, where the one that did does not answer."""
 LONGEST_CHANGE = 3600.0
 """Seconds for which a connection that is out of use stays open for a change that is not answered."""
 
@@ -111,6 +113,13 @@ class _Request(NamedTuple):
     change: bool
     proposed: int | None
     prepare: Prepare | None
+
+
+class _NamesNodes(NamedTuple):
+    """An API, and what makes its request."""
+
+    api: str
+    build: Build
 
 
 class Link:
@@ -177,7 +186,14 @@ class Link:
 
     async def ask_controller(self, api: str, build: Build) -> Any:
         """Do as `call`, for a read that brokers forward to the controller: by way of another broker where one does not
-        answer soon."""
+        answer soon. Where controllers are asked themselves, a leader that does not answer may be another one by then.
+        """
+        if self.settings.controllers:
+            try:
+                return await self.call(api, build, to=CONTROLLER, timeout=LEADER_SECONDS)
+            except RequestTimedOut:
+                await self.refresh()
+                return await self.call(api, build, to=CONTROLLER, timeout=LEADER_SECONDS)
 
         async def ask(turn: int) -> Any:
             if turn:
@@ -251,7 +267,7 @@ class Link:
         connection = await self._reached(api, to)
         version = connection.version(api)
         if version is None or version < min_version:
-            raise Unsupported(api, needs, connection.versions)
+            raise Unsupported(api, needs, connection.versions, controllers=self.settings.controllers)
         return version
 
     async def nodes(self) -> Nodes:
@@ -385,12 +401,14 @@ class Link:
         if request.proposed is not None:
             version = request.proposed if connection.proposes(api, request.proposed) else None
         if version is None:
-            raise Unsupported(api, FIRST_RELEASE.get(api, ""), connection.versions, connection.newer(api))
+            needs, newer = FIRST_RELEASE.get(api, ""), connection.newer(api)
+            raise Unsupported(api, needs, connection.versions, newer, controllers=self.settings.controllers)
         try:
             encoded = connection.prepare(api, version, request.build)
         except Unencodable as error:
             raise NotSendable(Failure("NOT_SENDABLE", str(error), "Nothing was sent; correct the value.")) from error
-        if request.change and self.cluster_id and connection.version("metadata") is not None:
+        by = self._names_nodes
+        if request.change and self.cluster_id and connection.version(by.api) is not None:
             await self._refuse_another_cluster(connection, request)
         if self._tap is None:
             return await self._answer(request, connection, encoded)
@@ -409,10 +427,11 @@ class Link:
         """Ask who is at the end of the connection that a change is about to take. Raises AdminError."""
         try:
             async with asyncio.timeout_at(request.deadline):
-                found = getattr(await self._asked(connection, "metadata", metadata_of_no_topic), "cluster_id", None)
+                answer = await self._asked(connection, self._names_nodes.api, self._names_nodes.build)
         except TimeoutError as error:
             self._connections.retire(connection)
-            raise RequestTimedOut(timed_out("metadata", connection, change=False)) from error
+            raise RequestTimedOut(timed_out(self._names_nodes.api, connection, change=False)) from error
+        found = getattr(answer, "cluster_id", None)
         if not same_cluster(found, self.cluster_id):
             raise WrongCluster(of_another_cluster(connection, found, self.cluster_id))
 
@@ -466,8 +485,17 @@ class Link:
             self._tap.not_connected(address, error, took)
         return error
 
+    @property
+    def _names_nodes(self) -> _NamesNodes:
+        """The request whose answer names the nodes that are asked, and the cluster."""
+        if self.settings.controllers:
+            return _NamesNodes("describe_cluster", controllers_of_cluster)
+        return _NamesNodes("metadata", metadata_of_no_topic)
+
     async def _connection(self, to: Route, api: str = "") -> Connection:
         """Return the connection for an API; without one, for the versions that it supports."""
+        if self.settings.controllers:
+            return await self._to_controller(to)
         if to.where is Destination.BROKER:
             connection = await self._to_broker(to.broker_id, self._connections)
             if api in FORWARDED and forwards_to_controller(connection.versions):
@@ -482,22 +510,39 @@ class Link:
             connection = await self._to_broker((await self.nodes()).controller_id, self._connections)
         return connection
 
+    async def _to_controller(self, to: Route) -> Connection:
+        """Return the connection to a controller: controllers hand nothing on, and only the active one changes what is
+        not a controller's own."""
+        if to.where is Destination.ANY:
+            return await self._connections.any_of(
+                dict.fromkeys((*self.settings.bootstrap, *self._nodes.brokers.values()))
+            )
+        id_ = to.broker_id if to.where is Destination.BROKER else (await self.nodes()).controller_id
+        if id_ < 0:  # an election may be over by now
+            id_ = (await self.refresh()).controller_id
+        return await self._to_broker(id_, self._connections)
+
     async def _to_broker(self, broker_id: int, connections: Connections) -> Connection:
         address = self._nodes.brokers.get(broker_id)
         if address is None:
             address = (nodes := await self.refresh()).brokers.get(broker_id)
             if address is None:
-                raise no_such_broker(broker_id, nodes.brokers)
+                raise no_such_broker(broker_id, nodes.brokers, controllers=self.settings.controllers)
         try:
             return await connections.to(address)
         except Unreachable as error:
-            raise not_at_its_address(broker_id, error.failure) from error
+            at_controllers = self.settings.controllers
+            raise not_at_its_address(broker_id, error.failure, controllers=at_controllers) from error
 
     async def _read_nodes(self) -> Nodes:
-        response = await self.call("metadata", metadata_of_no_topic)
+        response = await self.call(*self._names_nodes)
         if not response.brokers:
-            raise names_no_broker("metadata")
-        self._nodes = Nodes({b.node_id: (b.host, b.port) for b in response.brokers}, response.controller_id)
+            raise names_no_broker(self._names_nodes.api)
+        if self.settings.controllers:
+            found = {each.broker_id: (each.host, each.port) for each in response.brokers}
+        else:
+            found = {each.node_id: (each.host, each.port) for each in response.brokers}
+        self._nodes = Nodes(found, response.controller_id)
         if self._tap is not None:
             self._tap.name_nodes(self._nodes.brokers)
         return self._nodes
@@ -511,6 +556,22 @@ class Link:
 def _is_of_the_way(error: BaseException) -> bool:
     """Return whether a request failed on the way, and not at the controller."""
     return isinstance(error, Unreachable | Disconnected | RequestTimedOut)
+
+
+CONTROLLERS = 2
+"""The endpoints that DescribeCluster is to name: 1 brokers, 2 controllers (KIP-919)."""
+
+
+def controllers_of_cluster(kio: ModuleType) -> Any:
+    """Return a request of a controller for the controllers of its cluster."""
+    from console.wire.schemas import for_version
+
+    return for_version(
+        kio.DescribeClusterRequest,
+        include_cluster_authorized_operations=True,
+        endpoint_type=CONTROLLERS,
+        include_fenced_brokers=False,
+    )
 
 
 def metadata_of_no_topic(kio: ModuleType, *, rights: bool = False) -> Any:
@@ -615,6 +676,7 @@ def forwards_to_controller(api_keys: Container[int]) -> bool:
 
 FORWARDED = frozenset(
     {
+        "add_raft_voter",
         "alter_client_quotas",
         "alter_configs",
         "alter_partition_reassignments",
@@ -628,6 +690,7 @@ FORWARDED = frozenset(
         "elect_leaders",
         "incremental_alter_configs",
         "list_partition_reassignments",
+        "remove_raft_voter",
         "unregister_broker",
         "update_features",
     }

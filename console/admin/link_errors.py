@@ -79,8 +79,11 @@ def turned_away(connection: Connection) -> Failure:
     )
 
 
-def not_at_its_address(broker_id: int, failure: Failure) -> Unreachable:
-    """Return a broker is not where Metadata says it is."""
+def not_at_its_address(broker_id: int, failure: Failure, *, controllers: bool = False) -> Unreachable:
+    """Return a broker is not where Metadata says it is; a controller, where controllers are asked."""
+    if controllers:
+        text = f"controller {broker_id} at {failure.message}"
+        return Unreachable(Failure(failure.name, text, "Look whether it runs, and whether this host reaches it."))
     remedy = (
         f"{failure.remedy} That address is advertised by broker {broker_id}; the bootstrap answered: see that broker's "
         "advertised.listeners, and whether this host reaches it."
@@ -88,11 +91,16 @@ def not_at_its_address(broker_id: int, failure: Failure) -> Unreachable:
     return Unreachable(Failure(failure.name, f"broker {broker_id} at {failure.message}", remedy))
 
 
-def no_such_broker(broker_id: int, alive: Iterable[int]) -> UnknownBroker:
-    """Return the error that no broker of this id is known. alive: the ids that are."""
+def no_such_broker(broker_id: int, alive: Iterable[int], *, controllers: bool = False) -> UnknownBroker:
+    """Return the error that no broker of this id is known. alive: the ids that are; controllers: they are
+    controllers'."""
     if broker_id < 0:
-        return UnknownBroker(Failure("UNKNOWN_BROKER", "the cluster has no controller just now", "Try again soon."))
-    message = f"no broker {broker_id} is alive: there are {', '.join(map(str, sorted(alive)))}"
+        remedy = "Try again soon; if it lasts, look which controllers are down: most of the voters have to run."
+        return UnknownBroker(Failure("UNKNOWN_BROKER", "the cluster has no controller just now", remedy))
+    word = "controller" if controllers else "broker"
+    message = f"no {word} {broker_id} is alive: there are {', '.join(map(str, sorted(alive)))}"
+    if controllers:
+        return UnknownBroker(Failure("UNKNOWN_CONTROLLER", message, "Controllers are asked here; for brokers give -b."))
     return UnknownBroker(Failure("UNKNOWN_BROKER", message, "Check the id, and whether that broker is down."))
 
 

@@ -107,6 +107,7 @@ class ConnectionSettings(Struct, frozen=True):
     request_timeout: for a call with its retries. read_only: the link refuses to send changes. lost_answer_timeout: for
     finding out whether a change whose answer was lost was applied. visible_timeout: for brokers to describe an applied
     change. via: the SSH host that connects to all addresses, also to those that brokers advertise; None: this one.
+    controllers: whether `bootstrap` is listeners of controllers, which answer what concerns themselves (KIP-919).
     """
 
     bootstrap: tuple[tuple[str, int], ...]
@@ -120,6 +121,7 @@ class ConnectionSettings(Struct, frozen=True):
     lost_answer_timeout: float = LOST_ANSWER_TIMEOUT
     visible_timeout: float = VISIBLE_TIMEOUT
     via: SshHost | None = None
+    controllers: bool = False
 
     @property
     def exposures(self) -> tuple[str, ...]:

@@ -41,6 +41,7 @@ from console.present.kinds import (
     user_rows,
 )
 from console.present.names import NOTHING, some
+from console.present.quorum import quorum_rows
 from console.present.quotas import QuotaRow
 from console.present.topics import TopicRow
 
@@ -186,6 +187,7 @@ _LISTS: Mapping[str, Callable[[List, Snapshot], Table]] = MappingProxyType(
     {
         "topics": _topics,
         "brokers": _brokers,
+        "quorum": _simple(quorum_rows, lambda row: str(row.replica.id), "quorum"),
         "users": _simple(user_rows, lambda row: row.user, "quotas", "scram", "acls"),
         "clients": _simple(client_rows, lambda row: row.name, "quotas"),
         "ips": _simple(ip_rows, lambda row: row.name, "quotas"),

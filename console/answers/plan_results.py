@@ -355,7 +355,8 @@ COMMAND_CONFIG = "client.properties"
 
 def runbook_commands(plan: Plan, snapshot: Snapshot, settings: ConnectionSettings) -> tuple[Command, ...]:
     """Return the plan as Kafka's own commands; with SASL or TLS they name a client.properties."""
-    connection = ["--bootstrap-server", ",".join(f"{host}:{port}" for host, port in settings.bootstrap)]
+    option = "--bootstrap-controller" if settings.controllers else "--bootstrap-server"
+    connection = [option, ",".join(f"{host}:{port}" for host, port in settings.bootstrap)]
     if settings.sasl is not None or settings.tls is not None:
         connection += [CONFIG_OPTION, COMMAND_CONFIG]
     return runbook(diff(plan, snapshot), connection)

@@ -60,8 +60,10 @@ def checks(options: argparse.Namespace) -> list[Check] | None:
 
 
 def names_a_cluster(options: argparse.Namespace) -> bool:
-    """Return whether an option or the environment names a cluster."""
-    given = any(getattr(options, name, None) for name in ("bootstrap_server", "context", "command_config"))
+    given = any(
+        getattr(options, name, None)
+        for name in ("bootstrap_server", "bootstrap_controller", "context", "command_config")
+    )
     return given or any(os.environ.get(name) for name in ("KAC_CONTEXT", "KAC_BOOTSTRAP"))
 
 

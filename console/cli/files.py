@@ -92,7 +92,8 @@ def read(names: list[str], context: str | None = None) -> Read | None:
 
 def meant(options: argparse.Namespace, read: Read) -> argparse.Namespace:
     """Return the options with the context that the files name, where the operator names no cluster; say which it is."""
-    given = {name: getattr(options, name, None) for name in ("context", "bootstrap_server", "command_config")}
+    names = ("context", "bootstrap_server", "bootstrap_controller", "command_config")
+    given = {name: getattr(options, name, None) for name in names}
     if not read.cluster or given["context"] == read.cluster:
         return options
     if all(each is None for each in given.values()):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ALL = "all"
 FEW = 5
 """Clusters that have a line each; of more one line with the oldest."""
-_NAMES_A_CLUSTER = ("bootstrap_server", "context", "command_config")
+_NAMES_A_CLUSTER = ("bootstrap_server", "bootstrap_controller", "context", "command_config")
 _ENVIRONMENT = ("KAC_CONTEXT", "KAC_BOOTSTRAP")
 
 

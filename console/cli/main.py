@@ -239,6 +239,7 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
         group.add_argument(*names, default=argparse.SUPPRESS, **options)
 
     add("-b", "--bootstrap-server", metavar="HOST:PORT,…", help="brokers to ask first")
+    add("--bootstrap-controller", metavar="HOST:PORT,…", help="controllers to ask, where no broker answers")
     add("-c", "--context", metavar="NAME", help="a context, see `kac contexts`")
     add("--command-config", metavar="FILE", type=_path, help="a client.properties as Kafka's tools take it")
     add("--via", metavar="ssh:USER@HOST", help="all connections by way of this host, with the ssh of this one")

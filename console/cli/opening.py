@@ -43,6 +43,7 @@ def context_of(options: argparse.Namespace) -> Context | None:
             found,
             name=getattr(options, "context", None),
             bootstrap=getattr(options, "bootstrap_server", None),
+            controllers=getattr(options, "bootstrap_controller", None),
             command_config=getattr(options, "command_config", None),
             via=getattr(options, "via", None),
             environ=os.environ,

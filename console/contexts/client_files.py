@@ -8,6 +8,7 @@ from pathlib import Path
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import (
     COMMAND_LINE,
+    Addresses,
     Context,
     ContextError,
     Place,
@@ -15,7 +16,7 @@ from console.contexts.context import (
     format_bootstrap,
     printable,
 )
-from console.contexts.java_client import Addresses, java_connection
+from console.contexts.java_client import java_connection
 from console.contexts.librdkafka import is_librdkafka, librdkafka_connection, parse_ini
 from console.contexts.properties import Entry, Property, Values, parse_properties
 

@@ -17,6 +17,8 @@ from msgspec.structs import replace
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import (
     COMMAND_LINE,
+    DEFAULT_PORT,
+    Addresses,
     BrokenContext,
     Context,
     ContextError,
@@ -143,6 +145,7 @@ def resolve(
     *,
     name: str | None = None,
     bootstrap: str | None = None,
+    controllers: str | None = None,
     command_config: Path | None = None,
     via: str | None = None,
     unlock: bool = True,
@@ -153,6 +156,7 @@ def resolve(
     Args:
         name: of ``--context``.
         bootstrap: of ``-b``, alone or instead of the addresses of the other two.
+        controllers: of ``--bootstrap-controller``, likewise; the controllers are asked then, and no brokers.
         command_config: of ``--command-config``.
         via: of ``--via``, over that of a context.
         unlock: whether secrets of commands, keyrings and prompts are fetched, which may ask on the terminal and takes
@@ -165,7 +169,9 @@ def resolve(
         host = None if via is None else parse_via(via)
     except ValueError as error:
         raise ContextError(f"--via: {error}") from None
-    context = _resolved(contexts, name, bootstrap, command_config, environ)
+    if bootstrap is not None and controllers is not None:
+        raise ContextError("Only one of --bootstrap-server or --bootstrap-controller can be specified")
+    context = _resolved(contexts, name, bootstrap or controllers, command_config, environ, controllers is not None)
     context = context if host is None else replace(context, settings=replace(context.settings, via=host))
     return unlocked(context, ask=on_a_terminal()) if unlock else context
 
@@ -181,30 +187,38 @@ def _resolved(
     bootstrap: str | None,
     command_config: Path | None,
     environ: Mapping[str, str] | None,
+    at_controllers: bool,
 ) -> Context:
     if name is not None and command_config is not None:
         raise ContextError("--context and --command-config both say how to connect; give one of them")
-    source = "-b"
+    source = "--bootstrap-controller" if at_controllers else "-b"
     if name is None and bootstrap is None and command_config is None:
         environ = contexts.surroundings.environ if environ is None else environ
         name, bootstrap, source = environ.get(CONTEXT) or None, environ.get(BOOTSTRAP) or None, BOOTSTRAP
     try:
-        addresses = None if bootstrap is None else parse_bootstrap(bootstrap)
+        # No port is usual among controllers, so none is assumed.
+        addresses = None if bootstrap is None else parse_bootstrap(bootstrap, None if at_controllers else DEFAULT_PORT)
     except ValueError as error:
         raise ContextError(f"{source}: {error}") from None
     if command_config is not None:
         from console.contexts.client_files import from_command_config
 
-        return from_command_config(command_config, contexts.surroundings, addresses)
+        context = from_command_config(command_config, contexts.surroundings, addresses)
+        return _reached_at(context, addresses, at_controllers)
     if name is not None:
-        context = _named(contexts, name)
-        return (
-            context if addresses is None else replace(context, settings=replace(context.settings, bootstrap=addresses))
-        )
+        return _reached_at(_named(contexts, name), addresses, at_controllers)
     if addresses is not None:
-        origin = COMMAND_LINE if source == "-b" else f"environment ({BOOTSTRAP})"
-        return Context(format_bootstrap(addresses[:1]), origin, ConnectionSettings(addresses), tool=COMMAND_LINE)
+        origin = f"environment ({BOOTSTRAP})" if source == BOOTSTRAP else COMMAND_LINE
+        settings = ConnectionSettings(addresses, controllers=at_controllers)
+        return Context(format_bootstrap(addresses[:1]), origin, settings, tool=COMMAND_LINE)
     return _current(contexts)
+
+
+def _reached_at(context: Context, addresses: Addresses | None, at_controllers: bool) -> Context:
+    """Return the context with the addresses of a flag; None: with its own."""
+    if addresses is None:
+        return context
+    return replace(context, settings=replace(context.settings, bootstrap=addresses, controllers=at_controllers))
 
 
 def _current(contexts: Contexts) -> Context:

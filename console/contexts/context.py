@@ -129,6 +129,8 @@ class Found(Struct, frozen=True):
 
 # Bootstrap addresses: ``host:port,host:port``, IPv6 in brackets (Kafka's ClientUtils).
 
+Addresses = tuple[tuple[str, int], ...]
+"""Host and port of each."""
 DEFAULT_PORT = 9092
 
 _ADDRESS = re.compile(
@@ -139,8 +141,11 @@ _ADDRESS = re.compile(
 )
 
 
-def parse_bootstrap(text: str) -> tuple[tuple[str, int], ...]:
-    """Return addresses in order, without duplicates. The default port is 9092.
+def parse_bootstrap(text: str, default_port: int | None = DEFAULT_PORT) -> Addresses:
+    """Return addresses in order, without duplicates.
+
+    Args:
+        default_port: of addresses without a port; None: each needs one.
 
     Raises:
         ValueError: names the address and what is wrong with it.
@@ -148,24 +153,26 @@ def parse_bootstrap(text: str) -> tuple[tuple[str, int], ...]:
     if "@" in text:
         # The text before it may be a password, so it is not repeated.
         raise ValueError("an address has no @; a user and a password go into a file for --command-config")
-    addresses = tuple(dict.fromkeys(_address(part) for part in text.split(",") if part.strip()))
+    addresses = tuple(dict.fromkeys(_address(part, default_port) for part in text.split(",") if part.strip()))
     if not addresses:
         raise ValueError("no address: give HOST:PORT, or several with commas between")
     return addresses
 
 
-def format_bootstrap(addresses: tuple[tuple[str, int], ...]) -> str:
+def format_bootstrap(addresses: Addresses) -> str:
     """Return the text that `parse_bootstrap` parses."""
     return ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in addresses)
 
 
-def _address(part: str) -> tuple[str, int]:
+def _address(part: str, default_port: int | None = DEFAULT_PORT) -> tuple[str, int]:
     text = part.strip()
     match = _ADDRESS.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is not HOST:PORT{_address_hint(text)}")
     host = match["six"] or match["host"]
-    port = int(match["port"]) if match["port"] else DEFAULT_PORT
+    if not match["port"] and default_port is None:
+        raise ValueError(f"{text!r} has no port: give HOST:PORT")
+    port = int(match["port"]) if match["port"] else default_port or DEFAULT_PORT
     if not 0 < port < 65536:
         raise ValueError(f"{text!r}: the port has to be from 1 to 65535")
     if not host.isprintable():

@@ -15,7 +15,7 @@ from console.admin.settings import (
     TlsSettings,
 )
 from console.contexts.config_providers import PROVIDERS
-from console.contexts.context import ContextError, parse_bootstrap
+from console.contexts.context import Addresses, ContextError, parse_bootstrap
 from console.contexts.jaas import LoginModule, parse_jaas
 from console.contexts.properties import Values
 from console.contexts.secret_sources import LOCKED
@@ -63,7 +63,6 @@ GUARDED = tuple(sorted(key for key in JAVA_KEYS if key.startswith(("bootstrap.",
 """Keys whose misspelling changes the user or the trusted servers."""
 
 NOT_APPLIED = {
-    "bootstrap.controllers": "is not used: kac asks brokers, named in bootstrap.servers",
     "sasl.client.callback.handler.class": "names Java code, which kac can't run; what it would provide is missing",
     "sasl.login.class": "names Java code, which kac can't run; what it would provide is missing",
     "security.providers": "names Java code, which kac can't run; the providers of OpenSSL are used",
@@ -395,8 +394,6 @@ def _endpoint_tls(options: Values) -> TlsSettings | None:
 
 # The whole file.
 
-Addresses = tuple[tuple[str, int], ...]
-
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
@@ -413,10 +410,11 @@ def java_connection(values: Values, bootstrap: Addresses | None = None) -> Conne
     Raises:
         ContextError: a value is invalid or missing; one line with file, line and key.
     """
-    addresses = bootstrap or _bootstrap(values)
+    addresses, at_controllers = (bootstrap, False) if bootstrap else _bootstrap(values)
     protocol = _protocol(values)
     settings = ConnectionSettings(
         bootstrap=addresses,
+        controllers=at_controllers,
         security_protocol=protocol,
         sasl=sasl_settings(values) if protocol.startswith("SASL_") else None,
         tls=tls_settings(values) if protocol.endswith("SSL") else None,
@@ -431,14 +429,19 @@ def java_connection(values: Values, bootstrap: Addresses | None = None) -> Conne
     return settings
 
 
-def _bootstrap(values: Values) -> Addresses:
-    text = values.text("bootstrap.servers")
+def _bootstrap(values: Values) -> tuple[Addresses, bool]:
+    """Return the addresses, and whether they are controllers' (AdminBootstrapAddresses)."""
+    servers, controllers = "bootstrap.servers", "bootstrap.controllers"
+    key = controllers if values.text(controllers) else servers
+    if key == controllers and values.text(servers):
+        raise values.error(controllers, f"{servers} is set, too: as with Kafka's clients, only one of them may be")
+    text = values.text(key)
     if not text:
         raise ContextError(f"{values.file}: bootstrap.servers is missing; add it, or give -b HOST:PORT")
     try:
-        return parse_bootstrap(text)
+        return parse_bootstrap(text), key == controllers
     except ValueError as error:
-        raise values.error("bootstrap.servers", str(error)) from None
+        raise values.error(key, str(error)) from None
 
 
 def _protocol(values: Values) -> str:

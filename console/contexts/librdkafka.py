@@ -15,13 +15,12 @@ from console.admin.settings import (
     Store,
     TlsSettings,
 )
-from console.contexts.context import ContextError, Place, parse_bootstrap
+from console.contexts.context import Addresses, ContextError, Place, parse_bootstrap
 from console.contexts.java_client import (
     DEFAULT_SERVICE,
     MECHANISMS,
     PROTOCOLS,
     TOKEN_COMMAND,
-    Addresses,
     assertion_options,
 )
 from console.contexts.properties import Entry, Values

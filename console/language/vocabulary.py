@@ -14,7 +14,7 @@ from console.language.tokenizer import Span
 from console.model.codes import BROKER, DEFAULT_CONFIG, TOPIC, ConfigType, ResourceType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, topic_resource
 from console.model.entity_types import Lister
-from console.model.nodes import ITS_OWN, controller_named, is_broker
+from console.model.nodes import ITS_OWN, controller_named, is_broker, no_such
 from console.model.quota import CLIENT_KEYS, IP, IP_KEYS, QUOTA_KEYS, QuotaEntity, QuotaValues
 from console.model.snapshot import ReadFailure, Snapshot
 from console.plan.plan import EMPTY, AnyPlan
@@ -119,8 +119,7 @@ def require(snapshot: Snapshot, target: ConfigResource, span: Span | None, plan:
     elif target.type.entity.at_broker and target.name and not is_broker(snapshot, target.name):
         if what := controller_named(snapshot, target.name):
             raise CommandError(what, ITS_OWN, span)
-        ids = ", ".join(map(str, sorted(broker.id for broker in snapshot.cluster.brokers)))
-        raise CommandError(f"there is no broker {target.name}", f"brokers: {ids}", span)
+        raise CommandError(*no_such(snapshot, target.name), span)
 
 
 def require_topic(snapshot: Snapshot, name: str, span: Span | None, plan: AnyPlan = EMPTY) -> None:

@@ -138,6 +138,8 @@ class ClusterInfo(Struct, frozen=True):
     `Quorum.leader_id`.
     operations: what the connected principal may do on the cluster, by Kafka's names; None where the broker is silent.
     shows_fenced: whether registered brokers that are down are among the brokers (Kafka 4.0, KIP-1073).
+    controllers: those that are registered, where a controller answered (KIP-919): it names no broker, and the real
+    leader as `controller_id`.
     """
 
     cluster_id: str | None
@@ -145,6 +147,7 @@ class ClusterInfo(Struct, frozen=True):
     brokers: tuple[Broker, ...]
     operations: frozenset[str] | None = None
     shows_fenced: bool = False
+    controllers: tuple[Broker, ...] = ()
 
 
 class BrokerVersion(Struct, frozen=True):
@@ -181,7 +184,8 @@ class VoterEndpoint(NamedTuple):
 
 
 class Quorum(Struct, frozen=True):
-    """The KRaft quorum (DescribeQuorum): `leader_id` is the active controller. endpoints: from Kafka 3.9 on."""
+    """The KRaft quorum (DescribeQuorum): `leader_id` is the active controller. endpoints: from Kafka 3.9 on, of voters;
+    where a controller answered, of controllers that are observers, too."""
 
     leader_id: int
     leader_epoch: int

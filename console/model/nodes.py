@@ -7,17 +7,19 @@ from collections.abc import Iterable, Mapping
 from console.model.cluster import Broker
 from console.model.snapshot import Snapshot
 
-ITS_OWN = "What is a controller's own, its configs and loggers, kafka-configs --bootstrap-controller reads and sets."
+ITS_OWN = "What is a controller's own, its configs and loggers, is read and set with --bootstrap-controller HOST:PORT."
 """What to do instead, for a controller that is named as a broker."""
 
 
 def is_broker(snapshot: Snapshot, name: str) -> bool:
-    """Return whether an id is that of a registered broker, or may be: no brokers were read.
+    """Return whether an id is that of a registered broker, or may be: no brokers were read. Where controllers are
+    asked, it is that of one of them.
 
     Args:
         name: the id in digits.
     """
-    ids = {broker.id for broker in snapshot.cluster.brokers}
+    cluster = snapshot.cluster
+    ids = {node.id for node in cluster.brokers or cluster.controllers}
     return not ids or int(name) in ids
 
 
@@ -27,11 +29,20 @@ def controller_named(snapshot: Snapshot, name: str) -> str:
     return f"node {name} is a controller and no broker" if int(name) in controllers(snapshot) else ""
 
 
+def no_such(snapshot: Snapshot, name: str) -> tuple[str, str]:
+    """Return that there is no broker of this id, and which there are; of controllers where these are asked."""
+    cluster = snapshot.cluster
+    word = "controller" if cluster.controllers and not cluster.brokers else "broker"
+    ids = sorted(node.id for node in cluster.brokers or cluster.controllers)
+    return f"there is no {word} {name}", f"{word}s: {', '.join(map(str, ids))}"
+
+
 def controllers(snapshot: Snapshot) -> frozenset[int]:
     """Return the ids of the controllers that are known and are not brokers as well."""
     quorum, features = snapshot.quorum, snapshot.features
     found = {each.id for each in quorum.voters} if quorum is not None else set()
     found |= {each.id for each in features.nodes if each.controller} if features is not None else set()
+    found |= {each.id for each in snapshot.cluster.controllers}
     return frozenset(found - {broker.id for broker in snapshot.cluster.brokers})
 
 
@@ -47,3 +58,9 @@ def shared_addresses(brokers: Iterable[Broker]) -> Mapping[str, tuple[int, ...]]
         if not broker.fenced:
             found.setdefault(address_of(broker), []).append(broker.id)
     return {address: tuple(sorted(ids)) for address, ids in found.items() if len(ids) > 1}
+
+
+def controller_at(snapshot: Snapshot, controller: int) -> str:
+    """Return a controller with the address at which it listens, where that is known."""
+    found = next((each for each in snapshot.cluster.controllers if each.id == controller), None)
+    return f"{controller} ({found.host}:{found.port})" if found is not None else str(controller)

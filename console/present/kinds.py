@@ -18,6 +18,7 @@ from console.present.brokers import BROKERS
 from console.present.columns import LISTED, Column, Columns
 from console.present.groups import GROUPS
 from console.present.names import NOTHING, named
+from console.present.quorum import QUORUM
 from console.present.quotas import QUOTAS
 from console.present.topics import TOPICS
 
@@ -190,6 +191,7 @@ KINDS: Mapping[str, Columns[Any]] = MappingProxyType(
     {
         "topics": TOPICS,
         "brokers": BROKERS,
+        "quorum": QUORUM,
         "users": USERS,
         "clients": CLIENTS,
         "ips": IPS,

@@ -6,19 +6,21 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from console.model.cluster import Quorum, QuorumReplica
+from console.model.quorum import fetches, formatted_again, observing_controllers
 from console.model.snapshot import Snapshot
-from console.present.columns import DATA, DETAIL, EVERYWHERE, SCREEN, Column, Columns, clock
+from console.present.columns import DETAIL, EVERYWHERE, LISTED, SCREEN, Column, Columns, clock
 from console.present.text import Cell, clean
 from widgets.row_source import Column as ScreenColumn
 
 
 class QuorumRow(NamedTuple):
     """A replica of the metadata log. role: ``leader``, ``voter`` or ``observer``; endpoint: ``LISTENER HOST:PORT``,
-    ``""`` where it is unknown."""
+    ``""`` where it is unknown. note: what an operator may have to do about it, ``""`` for nothing."""
 
     replica: QuorumReplica
     role: str
     endpoint: str
+    note: str = ""
 
 
 def quorum_rows(snapshot: Snapshot) -> list[QuorumRow]:
@@ -27,15 +29,37 @@ def quorum_rows(snapshot: Snapshot) -> list[QuorumRow]:
     if quorum is None:
         return []
     voters = sorted(quorum.voters, key=lambda voter: (voter.id != quorum.leader_id, voter.id))
+    may_vote = observing_controllers(snapshot)
     return [
-        *(_row(quorum, each, "leader" if each.id == quorum.leader_id else "voter") for each in voters),
-        *(_row(quorum, each, "observer") for each in quorum.observers),
+        *(
+            _row(quorum, each, "leader" if each.id == quorum.leader_id else "voter", _of_voter(quorum, each))
+            for each in voters
+        ),
+        *(
+            _row(quorum, each, "observer", _of_observer(quorum, each, each in may_vote), listens=each in may_vote)
+            for each in quorum.observers
+        ),
     ]
 
 
-def _row(quorum: Quorum, replica: QuorumReplica, role: str) -> QuorumRow:
-    found = next((each for each in quorum.endpoints if each.id == replica.id and role != "observer"), None)
-    return QuorumRow(replica, role, "" if found is None else f"{found.listener} {found.host}:{found.port}")
+def _of_voter(quorum: Quorum, voter: QuorumReplica) -> str:
+    if again := formatted_again(quorum, voter):
+        return f"formatted again: it runs with directory {again.directory_id}"
+    return "" if fetches(quorum, voter) else "does not fetch"
+
+
+def _of_observer(quorum: Quorum, observer: QuorumReplica, may_vote: bool) -> str:
+    if not fetches(quorum, observer):
+        return "does not fetch"
+    if any(each.id == observer.id and each.directory_id != observer.directory_id for each in quorum.voters):
+        return f"voter {observer.id}, formatted again"
+    return "a controller: may be added as a voter" if may_vote else ""
+
+
+def _row(quorum: Quorum, replica: QuorumReplica, role: str, note: str, *, listens: bool = True) -> QuorumRow:
+    """Return the row of a replica. listens: whether it is known to be a controller."""
+    found = next((each for each in quorum.endpoints if each.id == replica.id and (listens or role != "observer")), None)
+    return QuorumRow(replica, role, "" if found is None else f"{found.listener} {found.host}:{found.port}", note)
 
 
 def _at(milliseconds: int) -> datetime | None:
@@ -108,8 +132,19 @@ QUORUM: Columns[QuorumRow] = Columns(
         cell=lambda row: clock(_at(row.replica.last_caught_up_ms)),
         layout=ScreenColumn("caught", "Caught up", width=10, priority=75),
     ),
-    Column("directory_id", DATA | DETAIL, lambda row: row.replica.directory_id or None),
-    Column("endpoint", DATA | DETAIL, lambda row: row.endpoint or None),
+    Column("directory_id", LISTED | DETAIL, lambda row: row.replica.directory_id or None, title="Directory"),
+    Column("endpoint", LISTED | DETAIL, lambda row: row.endpoint or None, title="Endpoint"),
+    Column(
+        "note",
+        EVERYWHERE | DETAIL,
+        lambda row: row.note or None,
+        title="Note",
+        cell=lambda row: (
+            clean(row.note),
+            "failed" if "formatted again" in row.note or "does" in row.note else "muted",
+        ),
+        layout=ScreenColumn("note", "Note", min_width=14, max_width=60, priority=85),
+    ),
     Column(
         "where",
         SCREEN,

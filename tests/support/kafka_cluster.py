@@ -133,6 +133,11 @@ class KafkaCluster:
         self.close()
 
     @property
+    def node_ids(self) -> tuple[int, ...]:
+        """The ids of all nodes, in the order in which they are started."""
+        return self.broker_ids
+
+    @property
     def addresses(self) -> tuple[tuple[str, int], ...]:
         """(host, port) of every broker's client listener, PLAINTEXT or SASL_SSL, by id."""
         return tuple((LOOPBACK, self._ports[node].client) for node in self.broker_ids)
@@ -187,9 +192,9 @@ class KafkaCluster:
         self._make_secrets()
         for attempts_left in (2, 1, 0):
             self._choose_ports()
-            self._prepare(self.broker_ids)
+            self._prepare(self.node_ids)
             try:
-                for node in self.broker_ids:
+                for node in self.node_ids:
                     self._launch(node)
                 self.await_brokers(self.broker_ids, timeout=START_SECONDS)
             except ClusterStartError as failure:
@@ -272,7 +277,7 @@ class KafkaCluster:
         """Wait until every running broker answers Metadata with exactly these ids. Raises ClusterStartError."""
         deadline = time.monotonic() + timeout
         wanted = frozenset(expected)
-        for node in self.running:
+        for node in (each for each in self.running if each in self.broker_ids):
             seen: frozenset[int] | OSError = frozenset()
             while seen != wanted:
                 if self._processes[node].poll() is not None:
@@ -366,20 +371,20 @@ class KafkaCluster:
 
     def _prepare(self, nodes: Iterable[int]) -> None:
         """Everything that has to be there before the first of these brokers starts."""
-        scram_users = self.users if self._tls else {}
         formatting = []
         for node in nodes:
             folder = self._folder(node)
-            arguments = [
-                *format_arguments(self.cluster_id, self._write_files(node), scram_users),
-                *self._format_options,
-            ]
-            command = [*self._command(_TOOL_JVM), "kafka.tools.StorageTool", *arguments]
+            command = [*self._command(_TOOL_JVM), "kafka.tools.StorageTool", *self._format_arguments(node)]
             with (folder / "console.log").open("wb") as output:
                 formatting.append((node, subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)))
         for node, process in formatting:
             if process.wait(timeout=START_SECONDS):
                 raise ClusterStartError(f"formatting the storage of broker {node} failed:\n{self._last_words(node)}")
+
+    def _format_arguments(self, node: int) -> list[str]:
+        """Write a node's files, and return what makes its storage."""
+        scram_users = self.users if self._tls else {}
+        return [*format_arguments(self.cluster_id, self._write_files(node), scram_users), *self._format_options]
 
     def _launch(self, node: int) -> None:
         folder = self._folder(node)

@@ -581,5 +581,20 @@ assert not any(name.startswith("console.contexts.foreign") for name in sys.modul
 """
 
 
+def test_controllers_by_a_flag(configure: Configure, tmp_path: Path) -> None:
+    contexts = configure({OWN: TWO, "c.properties": "bootstrap.servers=b:1\nclient.id=mine\n"}, PASS="p")
+    alone = resolve(contexts, controllers="c1:9093,c2:9094")
+    assert alone.settings == ConnectionSettings((("c1", 9093), ("c2", 9094)), controllers=True)
+    over = resolve(contexts, name="prod", controllers="c1:9093")
+    assert (over.settings.bootstrap, over.settings.controllers) == ((("c1", 9093),), True)
+    assert over.settings.sasl == resolve(contexts, name="prod").settings.sasl
+    given = resolve(contexts, command_config=tmp_path / "c.properties", controllers="c1:9093")
+    assert (given.settings.bootstrap, given.settings.controllers) == ((("c1", 9093),), True)
+    with pytest.raises(ContextError, match="Only one of --bootstrap-server or --bootstrap-controller"):
+        resolve(contexts, bootstrap="b:1", controllers="c:1")
+    with pytest.raises(ContextError, match="--bootstrap-controller: 'c1' has no port: give HOST:PORT"):
+        resolve(contexts, controllers="c1")
+
+
 def test_a_start_with_an_address_loads_nothing_heavy(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", COLD, str(tmp_path)], check=True, timeout=PATIENCE)

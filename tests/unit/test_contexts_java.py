@@ -41,6 +41,15 @@ def test_the_least(file: Path) -> None:
     assert read(file, "bootstrap.servers=b1:1,b2") == (ConnectionSettings((("b1", 1), ("b2", 9092))), ())
 
 
+def test_controllers_in_place_of_brokers(file: Path) -> None:
+    settings, warnings = read(file, "bootstrap.controllers=c1:9093,c2:9093")
+    assert (settings.bootstrap, settings.controllers) == ((("c1", 9093), ("c2", 9093)), True)
+    assert warnings == ()
+    both = complaint(file, "bootstrap.servers=b:9092\nbootstrap.controllers=c:9093")
+    assert both.startswith(":2: bootstrap.controllers: bootstrap.servers is set, too")
+    assert complaint(file, "bootstrap.controllers=c1:").startswith(":1: bootstrap.controllers: ")
+
+
 def test_scram_over_tls(file: Path) -> None:
     text = f"""
 bootstrap.servers = b1:9093
@@ -303,7 +312,6 @@ def test_complaints_about_tls(file: Path, text: str, words: str) -> None:
         ("ssl.cipher.suites=TLS_AES_128_GCM_SHA256", "2: ssl.cipher.suites is not applied"),
         ("ssl.enabled.protocols=TLSv1.1", "2: ssl.enabled.protocols has neither TLSv1.2 nor TLSv1.3"),
         ("config.providers=env,vault", "2: config.providers names Java code, which kac can't run: ${env:NAME}"),
-        ("bootstrap.controllers=c:9093", "2: bootstrap.controllers is not used"),
         ("sasl.mecanism=PLAIN", "2: sasl.mecanism is not a key of Kafka's clients; did you mean sasl.mechanism?"),
         (
             "securtiy.protocol=SSL",

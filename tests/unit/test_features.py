@@ -113,5 +113,6 @@ def test_the_leader_of_the_quorum_comes_first() -> None:
         "last_caught_up": None,  # later than any calendar has
         "directory_id": "AAAA",
         "endpoint": "CONTROLLER c1:9093",
+        "note": None,
     }
     assert quorum_rows(Snapshot()) == []

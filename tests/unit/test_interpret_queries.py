@@ -15,6 +15,7 @@ from console.language.grammar import parse
 from console.language.needs import needs, needs_of_script
 from console.language.snapshot_parts import NOTHING, Needs
 from console.language.verbs.listing import KINDS
+from console.model.cluster import Quorum, QuorumReplica
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, DYNAMIC_BROKER_CONFIG, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, ConfigSet, broker_resource, topic_resource
 from console.model.failure import Failure
@@ -314,7 +315,8 @@ def test_lists_of_loggers_and_client_metrics():
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_column_of_a_list_can_be_filtered_by(kind):
     metrics = {METRICS: ConfigSet((entry("interval.ms", "60000"),))}
-    snapshot = structs.replace(SNAPSHOT, configs=SNAPSHOT.configs | metrics)
+    quorum = Quorum(1, 7, 100, (QuorumReplica(1, 100, 0, directory_id="AAAA"),), ())
+    snapshot = structs.replace(SNAPSHOT, configs=SNAPSHOT.configs | metrics, quorum=quorum)
     table = ask(f"list {kind}", snapshot)
     assert table.rows
     for column in COLUMNS[kind].of("filter"):

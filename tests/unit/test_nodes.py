@@ -45,3 +45,13 @@ def test_statements_and_plans_say_what_it_is(resource: ConfigResource) -> None:
 def test_what_nothing_is_known_of_is_no_controller() -> None:
     with pytest.raises(CommandError, match="there is no broker 4000"):
         require(seen([1, 2], [3000]), broker_resource(4000), None)
+
+
+def test_where_controllers_are_asked_they_are_the_nodes() -> None:
+    asked = ClusterInfo("id", 3000, (), controllers=(Broker(3000, "h", 1), Broker(3001, "h", 2)))
+    known = with_cluster(Snapshot(), asked, AT)
+    require(known, broker_resource(3000), None)
+    with pytest.raises(CommandError, match="there is no controller 1") as refused:
+        require(known, broker_resource(1), None)
+    assert refused.value.hint == "controllers: 3000, 3001"
+    assert stage(EMPTY, [SetConfig(broker_resource(3001), "num.io.threads", "9")], known).added

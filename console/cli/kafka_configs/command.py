@@ -106,11 +106,6 @@ class ConfigsCommand(Struct):
                 "You can specify only one in --bootstrap-servers, --config.properties",
                 "bootstrap.servers may stand in the file; --bootstrap-server goes with --command-config",
             )
-        if arguments.has("bootstrap-controller"):
-            raise UsageError(
-                "--bootstrap-controller is unsupported",
-                "name brokers with --bootstrap-server; for a controller's own configs and loggers take kafka-configs",
-            )
 
     def _changes(self, request: ConfigsRequest) -> tuple[dict[str, str], tuple[str, ...]]:
         if not request.alter:
@@ -374,7 +369,7 @@ def connection(arguments: Arguments, before: argparse.Namespace) -> argparse.Nam
         before: the options before the word ``configs``.
     """
     found = argparse.Namespace(**vars(before))
-    for name in ("bootstrap-server", "context", "command-config"):
+    for name in ("bootstrap-server", "bootstrap-controller", "context", "command-config"):
         value = arguments.value(name)
         if value is not None:
             setattr(found, name.replace("-", "_"), Path(value) if name == "command-config" else value)

@@ -140,7 +140,7 @@ OPTIONS = (
         ("bootstrap-servers", "broker-list", "b"),
         _CLUSTER,
     ),
-    Option("bootstrap-controller", "HOST:PORT,…", "refused: brokers are asked, and forward", (), _CLUSTER),
+    Option("bootstrap-controller", "HOST:PORT,…", "controllers to ask: for their configs and loggers", (), _CLUSTER),
     Option("context", "NAME", "a context, see `kac contexts`", ("c",), _CLUSTER),
     Option("command-config", "FILE", "a client.properties", ("config.properties",), _CLUSTER),
     Option("read-only", "", "refuse every change", (), _CLUSTER),

@@ -132,6 +132,7 @@ def _cluster_names(kind: Named, words: Sequence[str], command: str) -> list[str]
             load(os.environ, Path.home()),
             name=given.context,
             bootstrap=given.bootstrap,
+            controllers=given.controllers,
             command_config=given.command_config,
             via=given.via,
             unlock=False,
@@ -153,13 +154,14 @@ def _cluster_names(kind: Named, words: Sequence[str], command: str) -> list[str]
 def _connection(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument("-b", "--bootstrap-server", "--bootstrap-servers", "--broker-list", dest="bootstrap")
+    parser.add_argument("--bootstrap-controller", dest="controllers")
     parser.add_argument("-c", "--context", dest="context")
     parser.add_argument("--command-config", "--config.properties", dest="command_config", type=Path)
     parser.add_argument("--via", dest="via")
     try:
         return parser.parse_known_args(list(filter(None, words)))[0]
     except argparse.ArgumentError:  # the line ends where a value has to follow
-        return argparse.Namespace(bootstrap=None, context=None, command_config=None)
+        return argparse.Namespace(bootstrap=None, controllers=None, context=None, command_config=None)
 
 
 async def _in_time(read: Awaitable[Iterable[str]]) -> Iterable[str]:

@@ -93,12 +93,16 @@ def _quiet() -> None:
     logging.getLogger("mcp").setLevel(logging.WARNING)
 
 
+CONTROLLERS = "--bootstrap-controller"
+
+
 def connection_of(options: argparse.Namespace, context: Context) -> tuple[str, ...]:
     """Return the options of kac that name the same cluster in a person's shell."""
     from console.contexts.context import COMMAND_LINE, format_bootstrap
 
     given: list[str] = []
-    for name, flag in (("bootstrap_server", "-b"), ("context", "-c"), ("via", "--via")):
+    controllers = ("bootstrap_controller", CONTROLLERS)
+    for name, flag in (("bootstrap_server", "-b"), controllers, ("context", "-c"), ("via", "--via")):
         if (value := getattr(options, name, None)) is not None:
             given += [flag, value]
     if (file := getattr(options, "command_config", None)) is not None:
@@ -106,5 +110,6 @@ def connection_of(options: argparse.Namespace, context: Context) -> tuple[str, .
     if given:
         return tuple(given)
     if context.tool == COMMAND_LINE:
-        return ("-b", format_bootstrap(context.settings.bootstrap))
+        flag = CONTROLLERS if context.settings.controllers else "-b"
+        return (flag, format_bootstrap(context.settings.bootstrap))
     return ("-c", context.name)

@@ -17,6 +17,7 @@ from console.model.quota import USER, filter_for_name
 KINDS = (
     "topics",
     "brokers",
+    "quorum",
     *(each.plural for each in with_quotas()),
     "quotas",
     "acls",
@@ -73,6 +74,8 @@ def _needs(statement: List, _selected: Subject | None) -> Needs:
             configs = any("." in field.key for field in statement.fields)
             read = whole_parts("cluster", "quorum", "versions", "topics")
             return read | Needs(every=frozenset({BROKER}) if configs else frozenset())
+        case "quorum":
+            return whole_parts("cluster", "quorum")
         case "users":
             return _users(statement)
         case "clients" | "ips" | "quotas":
@@ -136,6 +139,7 @@ VERBS = (
             "list acls resource_type=TOPIC resource_name=orders pattern_type=MATCH",
             "list groups state=Stable",
             "list loggers broker=1 level=DEBUG",
+            "list quorum role=voter",
         ),
         parse=_parse,
         statements=(StatementKind(statement=List, text=_text, needs=_needs),),

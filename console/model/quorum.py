@@ -1,0 +1,97 @@
+"""What the quorum's description says of its replicas: who follows, who was formatted again, who may vote. Pure."""
+
+from __future__ import annotations
+
+from console.model.cluster import ClusterInfo, Quorum, QuorumReplica
+from console.model.config import broker_resource
+from console.model.snapshot import Snapshot
+
+FOLLOWS_MS = 10_000
+"""Milliseconds since a replica fetched, or caught up, after which it does not follow: well above a fetch, and half of
+what makes a leader resign (controller.quorum.fetch.timeout.ms and its brothers)."""
+KRAFT_VERSION = "kraft.version"
+"""The feature of whose level 1 on voters have directory ids, and can be added and removed (KIP-853)."""
+
+
+def leaders_clock(quorum: Quorum | None) -> int | None:
+    """Return Unix milliseconds by the leader's clock: it caught up with itself when it answered
+    (LeaderState.describeQuorum).
+    """
+    told = [voter.last_caught_up_ms for voter in quorum.voters if voter.id == quorum.leader_id] if quorum else []
+    return told[0] if told and told[0] > 0 else None
+
+
+def fetches(quorum: Quorum, replica: QuorumReplica) -> bool:
+    """Return whether a replica fetches the log, as far as its leader says; the leader does. Before Kafka 3.3 it says
+    nothing."""
+    now = leaders_clock(quorum)
+    return replica.id == quorum.leader_id or now is None or replica.last_fetch_ms >= now - FOLLOWS_MS
+
+
+def follows(quorum: Quorum, replica: QuorumReplica) -> bool:
+    """Return whether a replica has what is in the log, but for the last seconds: it would help to commit a record."""
+    now = leaders_clock(quorum)
+    if replica.id == quorum.leader_id or now is None:
+        return replica.id == quorum.leader_id or replica.lag == 0
+    return replica.last_caught_up_ms >= now - FOLLOWS_MS
+
+
+def majority(voters: int) -> int:
+    """Return how many of so many voters elect a leader and commit a record."""
+    return voters // 2 + 1
+
+
+def formatted_again(quorum: Quorum, voter: QuorumReplica) -> QuorumReplica | None:
+    """Return the observer that runs in a voter's place with another directory: its storage was formatted again, so that
+    it is not the voter any more. None where the voter fetches, or no such observer does."""
+    if fetches(quorum, voter) or not voter.directory_id:
+        return None
+    others = [each for each in quorum.observers if each.id == voter.id and each.directory_id != voter.directory_id]
+    return next((each for each in others if fetches(quorum, each)), None)
+
+
+def observing_controllers(snapshot: Snapshot) -> tuple[QuorumReplica, ...]:
+    """Return the controllers that follow the log and are no voters; none where it is unknown which observers are
+    brokers."""
+    quorum, cluster = snapshot.quorum, snapshot.cluster
+    if quorum is None:
+        return ()
+    voters = {(each.id, each.directory_id) for each in quorum.voters}
+    return tuple(
+        each
+        for each in quorum.observers
+        if (each.id, each.directory_id) not in voters and _is_controller(cluster, each.id)
+    )
+
+
+def _is_controller(cluster: ClusterInfo, node: int) -> bool:
+    if cluster.controllers:
+        return node in {each.id for each in cluster.controllers}
+    # Brokers name controllers nowhere, but all brokers, from Kafka 4.0 on also those that are down.
+    return cluster.shows_fenced and node not in {each.id for each in cluster.brokers}
+
+
+def observing_brokers(snapshot: Snapshot) -> tuple[QuorumReplica, ...]:
+    """Return the observers that are no controllers; none where it is unknown which are."""
+    quorum, cluster = snapshot.quorum, snapshot.cluster
+    if quorum is None or not (cluster.controllers or cluster.brokers):
+        return ()
+    controllers = {each.id for each in cluster.controllers} | {each.id for each in quorum.voters}
+    brokers = {each.id for each in cluster.brokers}
+    return tuple(
+        each for each in quorum.observers if each.id not in controllers and (each.id in brokers or not brokers)
+    )
+
+
+def has_no_broker(snapshot: Snapshot) -> bool:
+    """Return whether controllers alone follow the log, none of which is a broker as well, as they all say."""
+    quorum = snapshot.quorum
+    if quorum is None or quorum.leader_id < 0 or observing_brokers(snapshot):
+        return False
+    roles = [
+        entry.value
+        for each in snapshot.cluster.controllers
+        if (configs := snapshot.configs.get(broker_resource(each.id))) is not None
+        and (entry := configs.get("process.roles")) is not None
+    ]
+    return bool(roles) and len(roles) == len(snapshot.cluster.controllers) and set(roles) == {"controller"}

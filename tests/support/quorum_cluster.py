@@ -1,0 +1,158 @@
+"""A real Kafka cluster whose controllers are nodes of their own, with a quorum that voters join and leave (KIP-853), or
+a static one.
+
+``python -m tests.support.quorum_cluster --version 4.4.0`` runs one until Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import signal
+import sys
+import threading
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.support.free_ports import LOOPBACK, free_ports
+from tests.support.kafka_cluster import ClusterStartError, KafkaCluster
+from tests.support.kafka_jars import NEWEST, RELEASES, BrokersUnavailableError
+from tests.support.server_properties import NodePorts, server_properties
+
+FIRST_CONTROLLER = 101
+
+
+class QuorumCluster(KafkaCluster):
+    """Brokers 1…n, and controllers 101…m, each in a process of its own; use as a context manager.
+
+    controllers: how many begin as voters. observers: how many more controllers run that are no voters. dynamic: whether
+    voters can be added and removed; a static quorum has no observers. The rest as in `KafkaCluster`, of a plain one.
+    """
+
+    def __init__(
+        self,
+        version: str = RELEASES[NEWEST],
+        *,
+        brokers: int = 2,
+        controllers: int = 3,
+        observers: int = 0,
+        dynamic: bool = True,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(version, brokers=brokers, properties=properties)
+        self.voter_ids = tuple(range(FIRST_CONTROLLER, FIRST_CONTROLLER + controllers))
+        self.observer_ids = tuple(range(FIRST_CONTROLLER + controllers, FIRST_CONTROLLER + controllers + observers))
+        self.dynamic = dynamic
+        self._directory_ids = {node: _uuid() for node in self.voter_ids}
+
+    @property
+    def controller_ids(self) -> tuple[int, ...]:
+        """The ids of all controllers, voters first."""
+        return self.voter_ids + self.observer_ids
+
+    @property
+    def node_ids(self) -> tuple[int, ...]:
+        """The ids of all nodes, controllers first."""
+        return self.controller_ids + self.broker_ids
+
+    @property
+    def controller_addresses(self) -> tuple[tuple[str, int], ...]:
+        """(host, port) of every controller's listener, by id."""
+        return tuple((LOOPBACK, self._ports[node].controller) for node in self.controller_ids)
+
+    @property
+    def bootstrap_controllers(self) -> str:
+        """The same as ``host:port,host:port``."""
+        return ",".join(f"{host}:{port}" for host, port in self.controller_addresses)
+
+    def properties_file(self, node: int) -> Path:
+        """The file that a node was started with."""
+        return self._folder(node) / "server.properties"
+
+    def start_again(self, node: int) -> None:
+        """Start a node that is down, and wait for nothing."""
+        self._launch(node)
+
+    def format_again(self, node: int) -> None:
+        """Replace the storage of a controller that is down: it comes back with another directory id, as an observer."""
+        self._directory_ids.pop(node, None)
+        self._prepare([node])  # in another folder
+
+    def _choose_ports(self) -> None:
+        free = iter(free_ports(2 * len(self.node_ids)))
+        self._ports = {node: NodePorts(next(free), next(free)) for node in self.node_ids}
+
+    def _server_properties(self, node: int, data: Path, extra: Mapping[str, str]) -> str:
+        text = server_properties(
+            node, {node: self._ports[node]}, data, None, {}, allow_everyone=self._allow_everyone, extra=extra
+        )
+        lines = dict(line.split("=", 1) for line in text.splitlines())
+        del lines["controller.quorum.voters"]
+        if self.dynamic:
+            lines["controller.quorum.bootstrap.servers"] = self.bootstrap_controllers
+        else:
+            lines["controller.quorum.voters"] = ",".join(
+                f"{voter}@{LOOPBACK}:{self._ports[voter].controller}" for voter in self.voter_ids
+            )
+        if node in self.broker_ids:
+            clients = f"PLAINTEXT://{LOOPBACK}:{self._ports[node].client}"
+            lines |= {"process.roles": "broker", "listeners": clients, "advertised.listeners": clients}
+        else:
+            control = f"CONTROLLER://{LOOPBACK}:{self._ports[node].controller}"
+            lines |= {"process.roles": "controller", "listeners": control, "advertised.listeners": control}
+        lines["offsets.topic.replication.factor"] = str(len(self.broker_ids))
+        return "".join(f"{key}={value}\n" for key, value in lines.items())
+
+    def _format_arguments(self, node: int) -> list[str]:
+        arguments = super()._format_arguments(node)
+        if self.dynamic and node in self._directory_ids:
+            initial = ",".join(
+                f"{voter}@{LOOPBACK}:{self._ports[voter].controller}:{directory}"
+                for voter, directory in self._directory_ids.items()
+            )
+            return [*arguments, "--initial-controllers", initial]
+        return [*arguments, "--no-initial-controllers"] if self.dynamic and node not in self.broker_ids else arguments
+
+
+def _uuid() -> str:
+    while True:
+        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not text.startswith("-"):
+            return text
+
+
+def main() -> int:
+    """Run one cluster in the foreground until Ctrl-C or SIGTERM, its addresses on standard output."""
+    parser = argparse.ArgumentParser(prog="python -m tests.support.quorum_cluster", description=main.__doc__)
+    parser.add_argument("--version", default=RELEASES[NEWEST])
+    parser.add_argument("--brokers", type=int, default=2)
+    parser.add_argument("--controllers", type=int, default=3)
+    parser.add_argument("--observers", type=int, default=0)
+    parser.add_argument("--static", action="store_true")
+    arguments = parser.parse_args()
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    try:
+        with QuorumCluster(
+            arguments.version,
+            brokers=arguments.brokers,
+            controllers=arguments.controllers,
+            observers=arguments.observers,
+            dynamic=not arguments.static,
+        ) as cluster:
+            print(f"brokers {cluster.bootstrap}", flush=True)
+            print(f"controllers {cluster.bootstrap_controllers}", flush=True)
+            for node, process in cluster.pids.items():
+                print(f"process {process} {node}", flush=True)
+            print(f"folder {cluster.directory}", flush=True)
+            ended.wait()
+    except (BrokersUnavailableError, ClusterStartError) as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
