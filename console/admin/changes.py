@@ -20,6 +20,7 @@ from console.admin.replicas import alter_replica_dirs
 from console.admin.scram import alter_scram
 from console.admin.topics import Progress, create_partitions, create_topics, delete_topics
 from console.admin.transactions import abort_transaction
+from console.admin.voters import add_voter, remove_voter
 from console.model import changes
 from console.model.changes import ChangeRequest, Outcome
 
@@ -75,3 +76,7 @@ async def send(
             return await unregister_broker(link, request, validate_only=validate_only)
         case changes.UpdateFeatures():
             return await update_features(link, request, validate_only=validate_only)
+        case changes.AddVoter():
+            return await add_voter(link, request, validate_only=validate_only)
+        case changes.RemoveVoter():
+            return await remove_voter(link, request, validate_only=validate_only)

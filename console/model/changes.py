@@ -163,6 +163,13 @@ class FeatureTarget(Struct, frozen=True):
     name: str
 
 
+class VoterTarget(Struct, frozen=True):
+    """A voter of the quorum: a controller with the directory that its log is in."""
+
+    id: int
+    directory_id: str
+
+
 class CreateTopics(Request, frozen=True):
     """One CreateTopics. timeout_ms is the broker's own limit for the call."""
 
@@ -437,6 +444,38 @@ class UpdateFeatures(Request, frozen=True):
         return plural(len(self.levels), "feature")
 
 
+class AddVoter(Request, frozen=True):
+    """One AddRaftVoter; no validate-only. listener, host, port: where other voters reach it."""
+
+    api: ClassVar[str] = "AddRaftVoter"
+
+    voter_id: int
+    directory_id: str
+    listener: str
+    host: str
+    port: int
+    timeout_ms: int = 30_000
+
+    @property
+    def content(self) -> str:
+        """Which controller."""
+        return f"controller {self.voter_id}"
+
+
+class RemoveVoter(Request, frozen=True):
+    """One RemoveRaftVoter; no validate-only."""
+
+    api: ClassVar[str] = "RemoveRaftVoter"
+
+    voter_id: int
+    directory_id: str
+
+    @property
+    def content(self) -> str:
+        """Which controller."""
+        return f"controller {self.voter_id}"
+
+
 ChangeRequest = (
     AlterConfigs
     | AlterQuotas
@@ -458,6 +497,8 @@ ChangeRequest = (
     | DeleteRecords
     | UnregisterBroker
     | UpdateFeatures
+    | AddVoter
+    | RemoveVoter
 )
 
 Target = (
@@ -475,6 +516,7 @@ Target = (
     | GroupOffsetTarget
     | BrokerTarget
     | FeatureTarget
+    | VoterTarget
 )
 """What an edit or an outcome is about: the configs of a resource, a quota entity, a binding, a topic, a SCRAM
 credential, a partition's leader, reassignment or records, a group, an offset of it, and so on. Each is a type of its

@@ -32,6 +32,7 @@ REPLICAS_REMAIN = "replicas-remain"
 FEATURE_IRREVERSIBLE = "feature-irreversible"
 ASSIGNED_CONSUMERS = "assigned-consumers"
 LOG_DIR_SPACE = "log-dir-space"
+NO_SPARE_VOTER = "no-spare-voter"
 NAMES = (
     ISR_ABOVE_REPLICATION,
     UNCLEAN_ELECTION,
@@ -51,6 +52,7 @@ NAMES = (
     FEATURE_IRREVERSIBLE,
     ASSIGNED_CONSUMERS,
     LOG_DIR_SPACE,
+    NO_SPARE_VOTER,
 )
 """The names by which an operator accepts warnings, in the order in which those of one edit are shown."""
 

@@ -19,6 +19,7 @@ from console.model.cluster import (
     GroupPosition,
     LogRange,
     Partition,
+    QuorumReplica,
     Reassignment,
     ReplicaDir,
     ScramCredential,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
         | ReplicaDir
         | LogRange
         | Broker
+        | QuorumReplica
         | GroupOffset
         | GroupPosition
         | None
@@ -69,7 +71,7 @@ else:
     Was = Any
 """What stood in an edit's place when it was staged, by the kind of edit: the key's whole entry (value, source, whether
 hidden, what else would apply), the quota, the binding, the topic, the credential, the open transaction, the partition,
-what an election does, the move, where the log begins and ends, the broker, a feature's level, what a group
+what an election does, the move, where the log begins and ends, the broker, the voter, a feature's level, what a group
 has for a partition, a group with all its offsets. None: nothing was
 there."""
 

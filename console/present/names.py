@@ -18,6 +18,7 @@ from console.model.changes import (
     ScramUser,
     Target,
     TopicTarget,
+    VoterTarget,
 )
 from console.model.codes import (
     DEFAULT_CONFIG,
@@ -133,6 +134,8 @@ def target(what: Target) -> str:
             return f"registration of broker {what.id}"
         case FeatureTarget():
             return f"feature {clean(what.name)}"
+        case VoterTarget():
+            return f"voter {what.id} with directory {clean(what.directory_id) or 'unknown'}"
 
 
 def partition(topic: str, number: int) -> str:

@@ -25,6 +25,7 @@ from console.model.changes import (
     ScramUser,
     Target,
     TopicTarget,
+    VoterTarget,
 )
 from console.model.cluster import Partition, ScramListing, TopicListing
 from console.model.config import ConfigResource, topic_resource
@@ -343,6 +344,13 @@ async def _features(client: Client, _known: Snapshot, _targets: Sequence[Feature
     return lambda snapshot: refresh.with_features(snapshot, found, datetime.now(UTC))
 
 
+async def _voters(client: Client, _known: Snapshot, _targets: Sequence[VoterTarget]) -> Update:
+    from console.admin.cluster import describe_quorum
+
+    found = await client.run(describe_quorum)
+    return lambda snapshot: refresh.with_quorum(snapshot, found, datetime.now(UTC))
+
+
 READERS: Mapping[type, TargetReader] = {
     TopicTarget: TargetReader(("topics",), _topics),
     Home: TargetReader(("topics",), _homes),
@@ -359,5 +367,6 @@ READERS: Mapping[type, TargetReader] = {
     BrokerTarget: TargetReader(("cluster",), _brokers),
     ProducerTarget: TargetReader(("transactions",), _transactions),
     FeatureTarget: TargetReader(("features",), _features),
+    VoterTarget: TargetReader(("quorum",), _voters),
 }
 """Type of target -> what reads it again. What is read of the former updates a snapshot first."""

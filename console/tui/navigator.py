@@ -8,7 +8,15 @@ from functools import partial
 from textual.containers import Container
 
 from console.model.acl import Acl
-from console.model.changes import BrokerTarget, FeatureTarget, GroupOffsetTarget, GroupTarget, LogTarget, Target
+from console.model.changes import (
+    BrokerTarget,
+    FeatureTarget,
+    GroupOffsetTarget,
+    GroupTarget,
+    LogTarget,
+    Target,
+    VoterTarget,
+)
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource, topic_resource
 from console.model.quota import QuotaEntity
@@ -122,6 +130,8 @@ class Navigator:
                 self._start(pane_named(keymap.BROKERS))
             case FeatureTarget():
                 self._start(pane_named(keymap.BROKERS)._replace(view=keymap.FEATURES))
+            case VoterTarget():
+                self._start(pane_named(keymap.BROKERS)._replace(view=keymap.QUORUM))
             case str():
                 self.open_resource(topic_resource(target))
 

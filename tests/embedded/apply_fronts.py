@@ -152,6 +152,7 @@ WITH_TESTS_OF_THEIR_OWN = frozenset(
         "feature-irreversible",
         "assigned-consumers",
         "log-dir-space",
+        "no-spare-voter",
     }
 )
 """Warnings of edits that configs, quotas and ACLs are not: few front ends have them."""

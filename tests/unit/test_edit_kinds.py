@@ -20,6 +20,7 @@ from console.model.cluster import (
     GroupPosition,
     LogRange,
     Partition,
+    QuorumReplica,
     Reassignment,
     ReplicaDir,
     ScramCredential,
@@ -73,6 +74,7 @@ from console.plan.kinds.records import TrimLog
 from console.plan.kinds.registrations import RemoveRegistration
 from console.plan.kinds.registry import BATCHES, KINDS, kind_of
 from console.plan.kinds.replica_dirs import MoveReplicaDir
+from console.plan.kinds.voters import JoinQuorum, LeaveQuorum
 from console.plan.risk_rules import NAMES
 from console.plan.staged import UNREAD, Was
 
@@ -123,6 +125,8 @@ EDITS: dict[type[Edit], tuple[Edit, Was]] = {
         (TrimLog(NAME, 0, 7), LogRange(3, 9)),
         (RemoveRegistration(4), Broker(-1, "b4", 9092, "r1", fenced=True)),
         (SetFeature("group.version", 1), 0),
+        (JoinQuorum(104, "AAAA", "CONTROLLER", "c4", 9093), None),
+        (LeaveQuorum(104, "AAAA"), QuorumReplica(104, -1, -1, directory_id="AAAA")),
         (CommitOffset("billing", NAME, 0, 7, 2, "by hand"), OFFSET),
         (DeleteOffset("billing", NAME, 0), OFFSET),
         (DeleteGroup("billing"), POSITION),

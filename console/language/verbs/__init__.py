@@ -47,6 +47,7 @@ from console.language.verbs import (
     undo,
     unregister,
     unset,
+    voter,
 )
 
 _ALL: tuple[Verb, ...] = (
@@ -72,6 +73,7 @@ _ALL: tuple[Verb, ...] = (
     *operations.VERBS,
     *unregister.VERBS,
     *feature.VERBS,
+    *voter.VERBS,
     *plan.VERBS,
     *check.VERBS,
     *apply.VERBS,

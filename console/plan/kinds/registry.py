@@ -21,6 +21,7 @@ from console.plan.kinds import (
     topic_creation,
     topics,
     transactions,
+    voters,
 )
 
 KINDS: tuple[EditKind[Any], ...] = (
@@ -39,6 +40,7 @@ KINDS: tuple[EditKind[Any], ...] = (
     *features.KINDS,
     *group_offsets.KINDS,
     *groups.KINDS,
+    *voters.KINDS,
 )
 
 BATCHES: tuple[Batch, ...] = (
@@ -59,6 +61,7 @@ BATCHES: tuple[Batch, ...] = (
     group_offsets.DELETIONS,
     acls.REMOVALS,
     transactions.ABORTS,
+    voters.VOTERS,
     registrations.UNREGISTERING,
     records.TRIMS,
     groups.DELETIONS,

@@ -46,7 +46,7 @@ def make_view(
         case keymap.QUORUM:
             from console.tui.panes.quorum import QuorumView
 
-            return QuorumView(cluster)
+            return QuorumView(cluster, editing, message)
         case keymap.FEATURES:
             from console.tui.panes.features import FeaturesView
 

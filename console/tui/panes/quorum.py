@@ -10,7 +10,10 @@ from console.present.header import no_quorum_text
 from console.present.quorum import QUORUM, QuorumRow, quorum_rows
 from console.present.text import Cell, Line
 from console.tui import keymap
+from console.tui.editing import Editing
 from console.tui.panes.view import TableView, bindings
+from console.tui.text_lines import MessageLine
+from console.tui.watch import ShownCluster
 
 
 class QuorumView(TableView[QuorumRow]):
@@ -22,6 +25,10 @@ class QuorumView(TableView[QuorumRow]):
     MARKS = False
     BINDINGS = bindings(keymap.QUORUM)
     COLUMNS = QUORUM.layout
+
+    def __init__(self, cluster: ShownCluster, editing: Editing, message: MessageLine) -> None:
+        super().__init__(cluster)
+        self._editing, self._message = editing, message
 
     def inputs(self) -> tuple[object, ...]:
         """Return the quorum."""
@@ -69,3 +76,23 @@ class QuorumView(TableView[QuorumRow]):
         """Return the directory's id, else the endpoint."""
         row = self.row()
         return row.replica.directory_id or row.endpoint if row is not None else ""
+
+    def do_add_voter(self) -> None:
+        """Begin the command that lets the controller vote."""
+        row = self.row()
+        if row is None:
+            return
+        if row.role != "observer":
+            self._message.say(f"{row.replica.id} votes already", "muted")
+            return
+        self._editing.begin(f"add voter {row.replica.id} directory={row.replica.directory_id}")
+
+    def do_remove_voter(self) -> None:
+        """Begin the command that takes the controller's vote."""
+        row = self.row()
+        if row is None:
+            return
+        if row.role == "observer":
+            self._message.say(f"{row.replica.id} does not vote", "muted")
+            return
+        self._editing.begin(f"remove voter {row.replica.id} directory={row.replica.directory_id}")

@@ -1,0 +1,200 @@
+"""``add voter`` and ``remove voter``: who votes in the quorum of controllers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from console.language.arguments import INT_MAX, need_number
+from console.language.reader import Candidate, Expected, Reader, What
+from console.language.snapshot_parts import whole_parts
+from console.language.staging import Staging
+from console.language.statements import EditStatement, joined
+from console.language.verb import CHANGE, OfEdits, StatementKind, Verb
+from console.model.snapshot import Snapshot
+from console.plan.edits import Edit
+
+if TYPE_CHECKING:
+    from console.plan.kinds.voters import JoinQuorum
+
+_READS = whole_parts("cluster", "quorum", "features")
+_DIRECTORY, _AT = "directory", "at"
+
+
+class AddVoter(EditStatement, frozen=True):
+    """``add voter``. directory: "" for that with which the controller follows. at: its listener, host and port; None
+    for those that controllers know."""
+
+    voter_id: int
+    directory: str = ""
+    at: tuple[str, str, int] | None = None
+
+
+class RemoveVoter(EditStatement, frozen=True):
+    """``remove voter``. directory: "" for the only one that the voter has."""
+
+    voter_id: int
+    directory: str = ""
+
+
+# -- grammar -----------------------------------------------------------------------------------------------------------
+
+
+def _observers(snapshot: Snapshot) -> list[Candidate]:
+    from console.model.quorum import observing_controllers
+
+    return [Candidate(str(each.id), f"{each.lag:,} records behind") for each in observing_controllers(snapshot)]
+
+
+def _voters(snapshot: Snapshot) -> list[Candidate]:
+    found = snapshot.quorum.voters if snapshot.quorum is not None else ()
+    return [Candidate(str(each.id), each.directory_id) for each in found]
+
+
+def _parse_add(reader: Reader) -> AddVoter:
+    reader.need_keyword("voter")
+    node = need_number(
+        reader, Expected(What.ARGUMENT, "the id of a controller", offers=_observers, reads=_READS), INT_MAX
+    )
+    given = _pairs(reader, (_DIRECTORY, _AT))
+    return AddVoter(node, given.get(_DIRECTORY, ""), _endpoint(reader, given[_AT]) if _AT in given else None)
+
+
+def _parse_remove(reader: Reader) -> RemoveVoter:
+    reader.need_keyword("voter")
+    node = need_number(reader, Expected(What.ARGUMENT, "the id of a voter", offers=_voters, reads=_READS), INT_MAX)
+    return RemoveVoter(node, _pairs(reader, (_DIRECTORY,)).get(_DIRECTORY, ""))
+
+
+def _pairs(reader: Reader, names: tuple[str, ...]) -> dict[str, str]:
+    expected = Expected(What.PAIR, "directory=ID", words=tuple(f"{name}=" for name in names))
+    found: dict[str, str] = {}
+    while not reader.ended:
+        word, name, value = reader.take_pair(expected, " or ".join(f"{each}=" for each in names))
+        if name.text not in names:
+            reader.fail(f"expected {' or '.join(f'{each}=' for each in names)}, not {reader.shown(word)}", word)
+        if name.text in found:
+            reader.fail(f"{name.text}= is given twice", word)
+        if not value.text:
+            reader.fail(f"{name.text}= is empty", word)
+        found[name.text] = value.text
+    reader.expect(expected)
+    return found
+
+
+def _endpoint(reader: Reader, text: str) -> tuple[str, str, int]:
+    listener, found, address = text.partition("://")
+    host, colon, port = address.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    number = int(port) if port.isascii() and port.isdecimal() and len(port) < 6 else 0
+    if not (found and colon and listener and host and 0 < number < 65536):
+        reader.fail("at= is LISTENER://HOST:PORT, as CONTROLLER://controller4:9093")
+    return listener, host, number
+
+
+def _add_text(statement: AddVoter) -> str:
+    return joined("add voter", str(statement.voter_id), *_directory(statement.directory), *_place(statement.at))
+
+
+def _directory(directory: str) -> tuple[str, ...]:
+    from console.language.quoting import quote
+
+    return (f"{_DIRECTORY}={quote(directory)}",) if directory else ()
+
+
+def _place(at: tuple[str, str, int] | None) -> tuple[str, ...]:
+    from console.language.quoting import quote
+
+    if at is None:
+        return ()
+    listener, host, port = at
+    return (f"{_AT}={quote(f'{listener}://' + (f'[{host}]' if ':' in host else host) + f':{port}')}",)
+
+
+def _remove_text(statement: RemoveVoter) -> str:
+    return joined("remove voter", str(statement.voter_id), *_directory(statement.directory))
+
+
+# -- edits -------------------------------------------------------------------------------------------------------------
+
+
+def _add_edits(statement: AddVoter, staging: Staging) -> Iterator[Edit]:
+    """Yield the edit, with the directory and the endpoint that are known of the controller."""
+    from console.plan.kinds.voters import JoinQuorum
+
+    quorum, node = staging.snapshot.quorum, statement.voter_id
+    following = [each.directory_id for each in quorum.observers if each.id == node] if quorum is not None else []
+    directory = statement.directory or (following[0] if len(following) == 1 else "")
+    if not directory and quorum is not None:
+        directory = next((each.directory_id for each in quorum.voters if each.id == node), "")
+    known = next((each for each in quorum.endpoints if each.id == node), None) if quorum is not None else None
+    if statement.at is not None:
+        yield JoinQuorum(node, directory, *statement.at)
+    elif known is not None:
+        yield JoinQuorum(node, directory, known.listener, known.host, known.port)
+    else:
+        yield JoinQuorum(node, directory)
+
+
+def _remove_edits(statement: RemoveVoter, staging: Staging) -> Iterator[Edit]:
+    from console.plan.kinds.voters import LeaveQuorum
+
+    quorum = staging.snapshot.quorum
+    voters = [each.directory_id for each in quorum.voters if each.id == statement.voter_id] if quorum else []
+    yield LeaveQuorum(statement.voter_id, statement.directory or (voters[0] if voters else ""))
+
+
+def _of_added() -> OfEdits:
+    from console.plan.kinds.voters import JoinQuorum
+
+    return {JoinQuorum: _statement_of}
+
+
+def _statement_of(edit: JoinQuorum) -> AddVoter:
+    at = (edit.listener, edit.host, edit.port) if edit.host else None
+    return AddVoter(edit.voter_id, edit.directory_id, at)
+
+
+def _of_removed() -> OfEdits:
+    from console.plan.kinds.voters import LeaveQuorum
+
+    return {LeaveQuorum: lambda edit: RemoveVoter(edit.voter_id, edit.directory_id)}
+
+
+_ADD = StatementKind(
+    statement=AddVoter, text=_add_text, needs=lambda _statement, _selected: _READS, edits=_add_edits, of_edits=_of_added
+)
+_REMOVE = StatementKind(
+    statement=RemoveVoter,
+    text=_remove_text,
+    needs=lambda _statement, _selected: _READS,
+    edits=_remove_edits,
+    of_edits=_of_removed,
+)
+
+VERBS = (
+    Verb(
+        "add",
+        CHANGE,
+        ("add voter ID [directory=ID] [at=LISTENER://HOST:PORT]",),
+        "Stage that a controller which follows the metadata log votes",
+        "From Kafka 3.9 on, where kraft.version is 1. It has to have caught up, and the quorum to keep a majority that "
+        "follows. Where it listens is known where controllers are asked (--bootstrap-controller). A voter that was "
+        "formatted again has another directory: remove the old one in the same plan.",
+        ("add voter 104", "add voter 104 at=CONTROLLER://controller4:9093"),
+        parse=_parse_add,
+        statements=(_ADD,),
+    ),
+    Verb(
+        "remove",
+        CHANGE,
+        ("remove voter ID [directory=ID]",),
+        "Stage that a controller votes no more",
+        "From Kafka 3.9 on, where kraft.version is 1. It is refused where the voters that are left and follow are no "
+        "majority. The controller runs on as an observer until it is stopped.",
+        ("remove voter 103", "remove voter 103 directory=rloNkQOaQTK2oXd5J6mFtQ; add voter 103"),
+        takes_away=True,
+        parse=_parse_remove,
+        statements=(_REMOVE,),
+    ),
+)

@@ -1,0 +1,428 @@
+"""Voters of the quorum of controllers: one is added, or removed, by its directory id (KIP-853)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from console.model.changes import AddVoter, RemoveVoter, Target, VoterTarget
+from console.model.cluster import Quorum, QuorumReplica, VoterEndpoint
+from console.model.inheritance import Inheritance
+from console.model.quorum import KRAFT_VERSION, follows, majority, observing_brokers
+from console.model.snapshot import Snapshot
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edits import Edit
+from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
+from console.plan.kafka_tools import Command, option
+from console.plan.requests import Facts, Step
+from console.plan.risk_rules import NO_SPARE_VOTER, Judged, RiskRule
+from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
+
+
+class JoinQuorum(Edit, frozen=True):
+    """Make a controller that follows the log a voter. directory_id: of its log, ``""`` where none follows; listener,
+    host, port: where other voters reach it, ``""`` and -1 where that is unknown."""
+
+    voter_id: int
+    directory_id: str
+    listener: str = ""
+    host: str = ""
+    port: int = -1
+
+    @property
+    def target(self) -> VoterTarget:
+        """The voter."""
+        return VoterTarget(self.voter_id, self.directory_id)
+
+
+class LeaveQuorum(Edit, frozen=True):
+    """Take a controller's vote. directory_id: of the voter that is meant, ``""`` where there is none."""
+
+    voter_id: int
+    directory_id: str
+
+    @property
+    def target(self) -> VoterTarget:
+        """The voter."""
+        return VoterTarget(self.voter_id, self.directory_id)
+
+
+_EDITS = (JoinQuorum, LeaveQuorum)
+
+
+# -- what is there -----------------------------------------------------------------------------------------------------
+
+
+def _voter(quorum: Quorum, target: VoterTarget) -> QuorumReplica | None:
+    return next((each for each in quorum.voters if VoterTarget(each.id, each.directory_id) == target), None)
+
+
+def _current(edit: JoinQuorum | LeaveQuorum, seen: Described) -> Was:
+    """Return the voter, None where the quorum has none of this id and directory."""
+    quorum = seen.snapshot.quorum
+    return UNREAD if quorum is None else _voter(quorum, edit.target)
+
+
+def _moved(_edit: Edit, was: QuorumReplica | None, now: QuorumReplica | None) -> bool:
+    """Return whether it became a voter, or left: how far it has read changes all the time."""
+    return (was is None) != (now is None)
+
+
+# -- the quorum afterwards ---------------------------------------------------------------------------------------------
+
+
+class _Member(NamedTuple):
+    """A voter of a quorum that is to be. follows: whether it would help to commit."""
+
+    id: int
+    follows: bool
+
+
+def _afterwards(quorum: Quorum, edits: Iterable[Edit]) -> tuple[_Member, ...]:
+    """Return the voters once these edits are done."""
+    voters = {
+        VoterTarget(each.id, each.directory_id): _Member(each.id, follows(quorum, each)) for each in quorum.voters
+    }
+    for edit in edits:
+        if isinstance(edit, LeaveQuorum):
+            voters.pop(edit.target, None)
+        elif isinstance(edit, JoinQuorum):
+            found = _observer(quorum, edit)
+            voters[edit.target] = _Member(edit.voter_id, found is not None and follows(quorum, found))
+    return tuple(sorted(voters.values()))
+
+
+def _observer(quorum: Quorum, edit: JoinQuorum) -> QuorumReplica | None:
+    return next(
+        (each for each in quorum.observers if (each.id, each.directory_id) == (edit.voter_id, edit.directory_id)), None
+    )
+
+
+def _ids(members: Iterable[_Member]) -> str:
+    return ", ".join(str(each.id) for each in members)
+
+
+def _forecast(members: Sequence[_Member]) -> str:
+    """Return what elects and commits afterwards: ``voters 101, 102, 103: 2 of 3 are needed, all follow``."""
+    needed, away = majority(len(members)), [each for each in members if not each.follows]
+    state = f"{_ids(away)} {'does' if len(away) == 1 else 'do'} not follow" if away else "all follow"
+    spare = len(members) - len(away) - needed
+    fail = "one more may fail" if spare == 1 else f"{spare} more may fail" if spare > 0 else "none may fail"
+    return f"voters {_ids(members)} afterwards: {needed} of {len(members)} are needed, {state}, {fail}"
+
+
+def _all_edits(draft: Draft, edit: Edit) -> list[Edit]:
+    """Return all edits of voters that are staged, this one last."""
+    others = [each.edit for each in draft.staged if isinstance(each.edit, _EDITS) and each.edit.slot != edit.slot]
+    return [*others, edit]
+
+
+# -- what may be staged ------------------------------------------------------------------------------------------------
+
+
+def _refused(edit: JoinQuorum | LeaveQuorum, snapshot: Snapshot, quorum: Quorum) -> Refused | None:
+    """Return a refusal of any change of voters: the quorum is static, or has no leader."""
+    features = snapshot.features
+    if (features is not None and not features.finalized.get(KRAFT_VERSION)) or not any(
+        each.directory_id for each in quorum.voters
+    ):
+        return Refused(
+            edit,
+            f"the quorum is static ({KRAFT_VERSION} 0): its voters stand in controller.quorum.voters of every node",
+            f"Change the files and restart the nodes; or make it dynamic first: `feature set {KRAFT_VERSION}=1`, "
+            "from Kafka 4.1 on.",
+        )
+    if quorum.leader_id < 0:
+        return Refused(edit, "the quorum has no leader, which alone can change it", "Bring back most of the voters.")
+    return None
+
+
+def _without_majority(edit: JoinQuorum | LeaveQuorum, quorum: Quorum, draft: Draft) -> Refused | None:
+    members = _afterwards(quorum, _all_edits(draft, edit))
+    if not members:
+        return Refused(
+            edit, f"{edit.voter_id} is the only voter: nothing could be changed any more", "Add others first."
+        )
+    following, needed = [each for each in members if each.follows], majority(len(members))
+    if len(following) >= needed:
+        return None
+    there = f"{_ids(following)} alone" if following else "none"
+    verb = "follows" if len(following) < 2 else "follow"
+    away = _ids(each for each in members if not each.follows)
+    return Refused(
+        edit,
+        f"the quorum would lose its majority: of voters {_ids(members)} {there} {verb} the log, {needed} are needed",
+        f"Bring {away} back first.",
+    )
+
+
+def _judge_join(edit: JoinQuorum, draft: Draft) -> Verdict:
+    quorum = draft.snapshot.quorum
+    if quorum is None:
+        return Refused(edit, "the quorum is not known here", "Refresh, or ask controllers: --bootstrap-controller.")
+    if _voter(quorum, edit.target) is not None:
+        return Dropped(edit, f"{edit.voter_id} is a voter with directory {edit.directory_id} already")
+    return (
+        _refused(edit, draft.snapshot, quorum)
+        or _not_joining(edit, quorum, draft)
+        or _without_majority(edit, quorum, draft)
+        or Staged(edit, None)
+    )
+
+
+def _not_joining(edit: JoinQuorum, quorum: Quorum, draft: Draft) -> Refused | None:
+    """Return a refusal of a node that can't become a voter."""
+    node = edit.voter_id
+    found = _observer(quorum, edit)
+    if found is None:
+        others = [each.directory_id for each in quorum.observers if each.id == node]
+        what = f"with directory {edit.directory_id} " if others and edit.directory_id else ""
+        hint = (
+            f"It follows with directory {', '.join(others)}." if others else "Format it with --no-initial-controllers."
+        )
+        return Refused(edit, f"no controller {node} {what}follows the log", f"Start it first. {hint}")
+    if found in observing_brokers(draft.snapshot):
+        return Refused(edit, f"node {node} is a broker and no controller", "Name a controller that follows the log.")
+    leaving = {each.target for each in _all_edits(draft, edit) if isinstance(each, LeaveQuorum)}
+    same = [each for each in quorum.voters if each.id == node and VoterTarget(node, each.directory_id) not in leaving]
+    if same:
+        old = same[0].directory_id
+        return Refused(
+            edit,
+            f"{node} is a voter with directory {old} already: its storage was formatted again since",
+            f"Remove that one first: `remove voter {node} directory={old}`.",
+        )
+    if not follows(quorum, found):
+        return Refused(
+            edit, f"controller {node} is {found.lag:,} records behind the log", "Wait until it has caught up."
+        )
+    if not edit.host:
+        return Refused(
+            edit,
+            f"where controller {node} listens is unknown to brokers",
+            f"Name it: `add voter {node} at=CONTROLLER://HOST:PORT`, or ask controllers: --bootstrap-controller.",
+        )
+    return None
+
+
+def _judge_leave(edit: LeaveQuorum, draft: Draft) -> Verdict:
+    quorum = draft.snapshot.quorum
+    if quorum is None:
+        return Refused(edit, "the quorum is not known here", "Refresh, or ask controllers: --bootstrap-controller.")
+    if (refused := _refused(edit, draft.snapshot, quorum)) is not None:
+        return refused
+    there = _voter(quorum, edit.target)
+    if there is None:
+        others = [each.directory_id for each in quorum.voters if each.id == edit.voter_id]
+        if others:
+            return Refused(
+                edit,
+                f"voter {edit.voter_id} has directory {', '.join(others)}, not {edit.directory_id}",
+                "Name that one.",
+            )
+        return Dropped(edit, f"{edit.voter_id} is no voter")
+    return _without_majority(edit, quorum, draft) or Staged(edit, there)
+
+
+# -- presentation ------------------------------------------------------------------------------------------------------
+
+
+def _before(_edit: Edit, there: QuorumReplica | None, _inheritance: Inheritance) -> EffectiveValue:
+    return NOTHING if there is None else EffectiveValue("voter")
+
+
+def _after(edit: Edit, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    return EffectiveValue("voter") if isinstance(edit, JoinQuorum) else NOTHING
+
+
+def _phrase(line: DiffLine, _old: str, _new: str) -> str:
+    if isinstance(line.edit, JoinQuorum):
+        return f"becomes a voter, at {line.edit.listener}://{line.edit.host}:{line.edit.port}"
+    return "is a voter no more"
+
+
+def _effects(edit: JoinQuorum | LeaveQuorum, draft: Draft) -> tuple[str, ...]:
+    quorum = draft.snapshot.quorum
+    if quorum is None:
+        return ()
+    lines = [_forecast(_afterwards(quorum, _all_edits(draft, edit)))]
+    if isinstance(edit, LeaveQuorum):
+        if quorum.leader_id == edit.voter_id:
+            lines.append(f"{edit.voter_id} leads: another voter is elected once it has left")
+        lines.append(
+            f"a controller {edit.voter_id} that runs on follows the log as an observer: stop it, or add it again"
+        )
+    return tuple(lines)
+
+
+# -- reverting ---------------------------------------------------------------------------------------------------------
+
+_LISTENER, _HOST, _PORT = "listener", "host", "port"
+
+
+def _recorded(edit: LeaveQuorum, snapshot: Snapshot) -> Mapping[str, str]:
+    """Return where the voter listens: its way back has to say it."""
+    known = snapshot.quorum.endpoints if snapshot.quorum is not None else ()
+    found = next((each for each in known if each.id == edit.voter_id), None)
+    return {} if found is None else {_LISTENER: found.listener, _HOST: found.host, _PORT: str(found.port)}
+
+
+def _join_reversal(edit: JoinQuorum, _was: Was, _recorded: Mapping[str, str]) -> Reversal:
+    return Reversal((LeaveQuorum(edit.voter_id, edit.directory_id),), UNREAD)
+
+
+def _leave_reversal(edit: LeaveQuorum, _was: Was, recorded: Mapping[str, str]) -> Reversal:
+    port = recorded.get(_PORT, "")
+    back = JoinQuorum(
+        edit.voter_id,
+        edit.directory_id,
+        recorded.get(_LISTENER, ""),
+        recorded.get(_HOST, ""),
+        int(port) if port.isdecimal() else -1,
+    )
+    return Reversal((back,), None)
+
+
+# -- warnings ----------------------------------------------------------------------------------------------------------
+
+
+def _no_spare(edit: LeaveQuorum, judged: Judged) -> Iterator[str]:
+    quorum = judged.before.quorum
+    if quorum is None:
+        return
+    members = _afterwards(quorum, _all_edits(judged.draft, edit))
+    if sum(each.follows for each in members) == majority(len(members)):
+        yield f"no voter may fail any more without stopping every change of the cluster: {_forecast(members)}"
+
+
+# -- sending -----------------------------------------------------------------------------------------------------------
+
+
+def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+    """Return one request a voter. What is added comes first, so that the quorum does not shrink in between; but of a
+    controller that was formatted again the old directory has to leave before the new one joins."""
+    joins = [each for each in staged if isinstance(each.edit, JoinQuorum)]
+    again = {each.edit.voter_id for each in joins if isinstance(each.edit, JoinQuorum)}
+    leaves = [each for each in staged if isinstance(each.edit, LeaveQuorum)]
+    first = [each for each in leaves if isinstance(each.edit, LeaveQuorum) and each.edit.voter_id in again]
+    ordered = [*first, *joins, *(each for each in leaves if each not in first)]
+    found: list[Step] = []
+    for number, each in enumerate(ordered):
+        # A controller changes one voter at a time; what follows is judged by what came before.
+        note = "one voter at a time" if len(ordered) > 1 else ""
+        found.append(Step(_request(each.edit), (each,), note, tuple(range(number))))
+    return found
+
+
+def _request(edit: Edit) -> AddVoter | RemoveVoter:
+    if isinstance(edit, JoinQuorum):
+        return AddVoter(edit.voter_id, edit.directory_id, edit.listener, edit.host, edit.port)
+    assert isinstance(edit, LeaveQuorum)
+    return RemoveVoter(edit.voter_id, edit.directory_id)
+
+
+def _predict(snapshot: Snapshot, edits: Sequence[JoinQuorum | LeaveQuorum]) -> Snapshot:
+    quorum = snapshot.quorum
+    if quorum is None:
+        return snapshot
+    voters, observers = list(quorum.voters), list(quorum.observers)
+    endpoints = list(quorum.endpoints)
+    for edit in edits:
+        if isinstance(edit, LeaveQuorum):
+            voters = [each for each in voters if VoterTarget(each.id, each.directory_id) != edit.target]
+            continue
+        found = _observer(quorum, edit)
+        joined = found or QuorumReplica(edit.voter_id, -1, -1, directory_id=edit.directory_id)
+        voters.append(joined)
+        observers = [each for each in observers if each is not found]
+        if all(each.id != edit.voter_id for each in endpoints):
+            endpoints.append(VoterEndpoint(edit.voter_id, edit.listener, edit.host, edit.port))
+    voters.sort(key=lambda each: (each.id, each.directory_id))
+    return replace(
+        snapshot,
+        quorum=replace(quorum, voters=tuple(voters), observers=tuple(observers), endpoints=tuple(endpoints)),
+    )
+
+
+def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterable[Command]:
+    for line in lines:
+        edit = line.edit
+        if isinstance(edit, LeaveQuorum):
+            which = ("--controller-id", str(edit.voter_id), *option("--controller-directory-id", edit.directory_id))
+            yield Command(("kafka-metadata-quorum", "remove-controller", *which), connection_at=1)
+        elif isinstance(edit, JoinQuorum):
+            note = f"on the host of controller {edit.voter_id}, with its own server.properties for --command-config"
+            yield Command(("kafka-metadata-quorum", "add-controller"), note=note, connection_at=1)
+
+
+# -- JSON and records --------------------------------------------------------------------------------------------------
+
+
+def _join_json(edit: JoinQuorum, _hide: bool) -> Json:
+    where = {"listener": edit.listener, "host": edit.host, "port": edit.port}
+    return {"voter": edit.voter_id, "directory": edit.directory_id, "value": where}
+
+
+def _join_of(data: Json) -> JoinQuorum:
+    where = data["value"]
+    return JoinQuorum(
+        int(data["voter"]), str(data["directory"]), str(where["listener"]), str(where["host"]), int(where["port"])
+    )
+
+
+def _state_json(was: QuorumReplica) -> Json:
+    return {"id": was.id, "directory": was.directory_id}
+
+
+def _state_of(data: Json) -> QuorumReplica:
+    return QuorumReplica(int(data["id"]), -1, -1, directory_id=str(data["directory"]))
+
+
+VOTERS = Batch(steps=_steps, predict=_predict, commands=_commands)
+
+KINDS = (
+    EditKind(
+        edit=JoinQuorum,
+        verb="add",
+        form="voter",
+        op="add",
+        to_json=_join_json,
+        from_json=_join_of,
+        state_json=_state_json,
+        state_of=_state_of,
+        judge=_judge_join,
+        current=_current,
+        moved=_moved,
+        wanted=lambda _edit, now: now is not None,
+        before=_before,
+        after=_after,
+        phrase=_phrase,
+        effects=_effects,
+        reversal=_join_reversal,
+        batch=VOTERS,
+    ),
+    EditKind(
+        edit=LeaveQuorum,
+        verb="remove",
+        form="voter",
+        op="remove",
+        to_json=lambda edit, _hide: {"voter": edit.voter_id, "directory": edit.directory_id},
+        from_json=lambda data: LeaveQuorum(int(data["voter"]), str(data["directory"])),
+        state_json=_state_json,
+        state_of=_state_of,
+        judge=_judge_leave,
+        current=_current,
+        moved=_moved,
+        wanted=lambda _edit, now: now is None,
+        before=_before,
+        after=_after,
+        phrase=_phrase,
+        effects=_effects,
+        risks=(RiskRule(NO_SPARE_VOTER, _no_spare),),
+        recorded=_recorded,
+        reversal=_leave_reversal,
+        batch=VOTERS,
+    ),
+)
