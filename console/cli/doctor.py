@@ -60,6 +60,7 @@ def checks(options: argparse.Namespace) -> list[Check] | None:
 
 
 def names_a_cluster(options: argparse.Namespace) -> bool:
+    """Return whether an option or the environment names a cluster."""
     given = any(
         getattr(options, name, None)
         for name in ("bootstrap_server", "bootstrap_controller", "context", "command_config")

@@ -108,7 +108,7 @@ def broker_loads(snapshot: Snapshot) -> dict[int, BrokerLoad]:
 def broker_rows(
     snapshot: Snapshot, plan: Plan, loads: Mapping[int, BrokerLoad], rates: Mapping[int, Rate] | None = None
 ) -> list[BrokerRow]:
-    """Return a row for the cluster default and one for each broker.
+    """Return a row for the cluster default and one for each broker; where controllers are asked, for each of these.
 
     Args:
         snapshot: what was read of brokers, configs, log directories and the quorum.
@@ -121,7 +121,7 @@ def broker_rows(
     """
     led = rates or {}
     edited = {s.edit.target for s in plan.staged}
-    known = {broker.id: broker for broker in snapshot.cluster.brokers}
+    known = {node.id: node for node in snapshot.cluster.brokers or snapshot.cluster.controllers}
     for down in loads.keys() - known.keys():
         known[down] = Broker(down, "", -1)
     active = controller(snapshot)
@@ -344,10 +344,13 @@ def silent_line(snapshot: Snapshot, silent: Collection[int]) -> Line:
     """
     if not silent:
         return []
-    where = {broker.id: f" at {clean(broker.host, 80)}:{broker.port}" for broker in snapshot.cluster.brokers}
+    cluster = snapshot.cluster
+    nodes = cluster.brokers or cluster.controllers
+    where = {node.id: f" at {clean(node.host, 80)}:{node.port}" for node in nodes}
     names = ", ".join(f"{broker}{where.get(broker, '')}" for broker in sorted(silent)[:3])
     more = f" and {len(silent) - 3} more" if len(silent) > 3 else ""
-    word, verb = ("broker", "does") if len(silent) == 1 else ("brokers", "do")
+    what = "broker" if cluster.brokers or not cluster.controllers else "controller"
+    word, verb = (what, "does") if len(silent) == 1 else (f"{what}s", "do")
     return [(f"{word} {names}{more} {verb} not answer", "failed"), ("; the others do. What only it knows is old", "")]
 
 

@@ -106,6 +106,7 @@ class Facts(Struct, frozen=True):
     topics: int | None
     under_replicated: int
     offline: int
+    controllers: int = 0
 
 
 def facts(snapshot: Snapshot) -> Facts:
@@ -118,6 +119,7 @@ def facts(snapshot: Snapshot) -> Facts:
         topic_count(snapshot) if read else None,
         under_replicated(snapshot),
         offline(snapshot),
+        len(snapshot.cluster.controllers),
     )
 
 
@@ -176,6 +178,10 @@ def _counts(snapshot: Snapshot, counted: Facts) -> Iterator[tuple[int, Span]]:
         yield 6, (plural(counted.brokers, "broker"), "")
         active = controller(snapshot)
         yield 5, (f"ctrl {active if active is not None else '?'}", "")
+    elif counted.controllers:
+        yield 6, (plural(counted.controllers, "controller"), "")
+        active = controller(snapshot)
+        yield 5, (f"leader {active if active is not None and active >= 0 else 'none'}", "")
     if counted.topics is not None:
         yield 7, (plural(counted.topics, "topic"), "")
     if counted.under_replicated:

@@ -306,6 +306,8 @@ def looking_text(snapshot: Snapshot) -> str:
     """Return the text before the first verdict: what is known, and what is being read."""
     if "cluster" not in snapshot.read_at:
         return "looking at the cluster…"
+    if snapshot.cluster.controllers:
+        return f"{plural(len(snapshot.cluster.controllers), 'controller')}; looking at what stands still…"
     known = [plural(len(snapshot.cluster.brokers), "broker")]
     known += [plural(len(snapshot.topics), "topic")] if "topics" in snapshot.read_at else []
     return f"{', '.join(known)}; looking at what is wrong with them…"
@@ -314,7 +316,7 @@ def looking_text(snapshot: Snapshot) -> str:
 def healthy_text(observations: Observations) -> str:
     """Return the text for a cluster without trouble: what was read, what is still being read, and what can't be, with
     why."""
-    from console.triage.unread import VITAL, unread_parts
+    from console.triage.unread import unread_parts, vital_parts
 
     snapshot, unread = observations.last.snapshot, observations.last.unread
     failed = unread_parts(observations.last).difference(unread)
@@ -322,13 +324,15 @@ def healthy_text(observations: Observations) -> str:
     named = {"quorum": "the quorum", "log_dirs": "disks", "reassignments": "moves", "configs": "throttles"}
     numbers = {"cluster": snapshot.cluster.brokers, "topics": snapshot.topics, "groups": snapshot.groups}
     names = {part: plural(len(numbers[part]), word) for part, word in counted.items()} | named
+    if snapshot.cluster.controllers:  # they know nothing else
+        names = {"cluster": plural(len(snapshot.cluster.controllers), "controller"), "quorum": named["quorum"]}
     read = [name for part, name in names.items() if part not in failed and part not in unread]
     if unread:
         text = f"nothing wrong so far with {', '.join(read)}; still looking at {part_names(unread)}"
     else:
         *most, last = read or ["nothing"]
         calm = f"{', '.join(most)} and {last} were looked at" if most else f"{last} was looked at"
-        text = calm if failed.intersection(VITAL) else f"healthy: {calm}"
+        text = calm if failed.intersection(vital_parts(observations.last)) else f"healthy: {calm}"
     return "\n".join([text, *(_unread_line(snapshot, part) for part in names if part in failed)])
 
 

@@ -90,7 +90,20 @@ class Looker:
         self._asking: asyncio.TimerHandle | None = None
         self._slow = slow or SlowLooks(session, request_logs)
         self._own = OwnThrottles(session.context.throttles)
-        self._parts = (
+        self._parts = self._of_controllers() if session.context.settings.controllers else self._of_brokers()
+
+    def _of_controllers(self) -> tuple[_Part, ...]:
+        """Return what controllers know: each other, the quorum, and whether one of them is a broker as well."""
+        return (
+            _Part("cluster", 1.5, self._session.read_cluster, (), quick=True),
+            _Part("silent", ASK_EVERY, self._ask_brokers, quick=True),
+            _Part("quorum", 2, self._session.read_quorum, quick=True),
+            _Part("configs", 60, self._read_roles),
+        )
+
+    def _of_brokers(self) -> tuple[_Part, ...]:
+        session = self._session
+        return (
             _Part("cluster", 1.5, session.read_cluster, (), quick=True),
             _Part("silent", ASK_EVERY, self._ask_brokers, quick=True),
             _Part("quorum", 2, session.read_quorum, quick=True),
@@ -308,6 +321,11 @@ class Looker:
         await self._session.read_configs([*resources, CLUSTER_DEFAULT], at_once=True)
         await self._read_operations()
         self._own.forget(over)
+
+    async def _read_roles(self) -> None:
+        """Read the configs of the controllers that can be asked, for the roles of their processes."""
+        asked = [each.id for each in self._session.snapshot.cluster.controllers if each.id not in self._silence.brokers]
+        await self._session.read_configs([*map(broker_resource, asked)], at_once=True)
 
     async def _read_operations(self) -> None:
         """Read the open operations from the journal. Where it can't be read, what is known stays. Raises AdminError."""

@@ -17,6 +17,7 @@ from console.triage.causes import (
     access,
     addresses,
     brokers,
+    controllers,
     coordinators,
     groups,
     load,
@@ -30,11 +31,12 @@ from console.triage.folding import folded, one_of
 from console.triage.observations import Observations, without_restarts
 from console.triage.remembered import RememberedEach, remembered
 from console.triage.symptoms import WORK, Key, Subject, Symptom
-from console.triage.unread import VITAL, unread_parts
+from console.triage.unread import OF_CONTROLLERS, unread_parts, vital_parts
 
 RULES: tuple[CauseRule, ...] = (
     *brokers.CAUSES,
     *addresses.CAUSES,
+    *controllers.CAUSES,
     *storage.CAUSES,
     *partitions.CAUSES,
     *records.CAUSES,
@@ -156,7 +158,7 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = ()) -> Ve
         _unexplained(symptoms[n] for n in sorted(open_)),
         _ruled_out(observations, {each.claim.cause for each in found}, bool(remaining)),
         _hidden(observations),
-        tuple(part for part in VITAL if part in unread_parts(observations.last)),
+        tuple(part for part in vital_parts(observations.last) if part in unread_parts(observations.last)),
     )
 
 
@@ -289,7 +291,9 @@ def _unexplained(symptoms: Iterable[Symptom]) -> tuple[Unexplained, ...]:
 def _ruled_out(observations: Observations, named: set[str], is_ill: bool) -> tuple[RuledOut, ...]:
     if not is_ill:
         return ()
-    given = ((rule.name, rule.rules_out(observations)) for rule in RULES if rule.name not in named)
+    # Of what controllers do not know nothing is ruled out.
+    rules = (*controllers.CAUSES, *storage.QUORUM) if observations.last.snapshot.cluster.controllers else RULES
+    given = ((rule.name, rule.rules_out(observations)) for rule in rules if rule.name not in named)
     return tuple(RuledOut(name, why) for name, why in given if why)
 
 
@@ -301,8 +305,11 @@ def _hidden(observations: Observations) -> tuple[Hidden, ...]:
         for part in observations.last.unread
         if part not in failed
     }
+    at_controllers = bool(observations.last.snapshot.cluster.controllers)
     for each in observations.last.snapshot.failures:
         part = each.part.partition(" ")[0]
+        if at_controllers and part not in OF_CONTROLLERS:
+            continue  # another pane asked for it
         # Of 1,000 topics that may not be described each is a failure, and all are one reason.
         key = (part, each.failure.name)
         where = each.failure.remedy or "the brokers' logs"

@@ -8,12 +8,20 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from console.model.cluster import Group, GroupLag, LogRange, Partition, Quorum, Topic
+from console.model.cluster import Group, GroupLag, LogRange, Partition, Topic
 from console.model.config import ConfigPlace, ConfigResource, ConfigSet, min_isr, topic_resource
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.lag_trend import LagTrend, recovers
 from console.model.observed_logs import Newest
 from console.model.observers import not_in_sync
+from console.model.quorum import (
+    FOLLOWS_MS,
+    fetches,
+    formatted_again,
+    has_no_broker,
+    leaders_clock,
+    observing_brokers,
+)
 from console.model.snapshot import Snapshot
 from console.model.transactions import OpenTransaction, Standing, Verdict, verdict
 from console.triage.facts import Facts
@@ -47,6 +55,10 @@ UNCLEAN_LEADER = "unclean-leader"
 FUTURE_TIMESTAMP = "future-timestamp"
 CERTIFICATE_ENDS = "certificate-ends"
 VIEWS_DISAGREE = "views-disagree"
+CONTROLLER_SILENT = "controller-silent"
+OBSERVER_STOPPED = "observer-stopped"
+NO_BROKER = "no-broker"
+VOTER_FORMATTED = "voter-formatted"
 COMPACTED_GROWS = "compacted-grows"
 
 WORK = frozenset({MOVING, REBALANCING, COMMITS_LATER})
@@ -72,9 +84,6 @@ LATE_SECONDS = 8.0
 """Seconds for which a broker has to show what was: many fetches of the metadata log, and a round of asking."""
 AHEAD_MS = 3_600_000
 """Milliseconds that a timestamp has to be ahead: message.timestamp.after.max.ms of Kafka 4."""
-VOTER_LAG_MS = 10_000
-"""Milliseconds since a voter caught up, after which it is behind: well above a fetch, and half of what makes a leader
-resign (controller.quorum.fetch.timeout.ms and its brothers)."""
 
 
 class Subject(Struct, frozen=True, omit_defaults=True, order=True, cache_hash=True):
@@ -159,16 +168,8 @@ def cluster_time(look: Look) -> datetime:
     """Return the time by the active controller's clock, or by this host's where that is unknown: this host's may be
     wrong.
     """
-    at = _leaders_clock(look.snapshot.quorum)
+    at = leaders_clock(look.snapshot.quorum)
     return look.at if at is None else datetime.fromtimestamp(at / 1000, UTC)
-
-
-def _leaders_clock(quorum: Quorum | None) -> int | None:
-    """Return Unix milliseconds by the leader's clock: it caught up with itself when it answered
-    (LeaderState.describeQuorum).
-    """
-    told = [voter.last_caught_up_ms for voter in quorum.voters if voter.id == quorum.leader_id] if quorum else []
-    return told[0] if told and told[0] > 0 else None
 
 
 # -- brokers -----------------------------------------------------------------------------------------------------------
@@ -202,6 +203,10 @@ def out_of_sync(topics: Mapping[str, Topic]) -> tuple[tuple[str, Partition], ...
 
 
 def _broker_symptoms(look: Look) -> Iterator[Symptom]:
+    if look.snapshot.cluster.controllers:  # they were asked, and no brokers
+        for controller in sorted(look.silent):
+            yield Symptom(CONTROLLER_SILENT, Subject(broker=controller), (controller,))
+        return
     # A broker that is gone is silent too: it is one trouble.
     away = gone(look.snapshot)
     for broker in sorted(away):
@@ -296,9 +301,15 @@ def quorum_silence(look: Look) -> float:
 def _quorum_symptoms(look: Look) -> Iterator[Symptom]:
     quorum = look.snapshot.quorum
     if quorum is None:
-        if look.snapshot.quorum_asked is not None and quorum_silence(look) > QUORUM_SECONDS:
+        # A controller that answers and knows no leader knows more than brokers, which wait for one.
+        leaderless = bool(look.snapshot.cluster.controllers) and look.snapshot.cluster.controller_id < 0
+        limit = SILENT_SECONDS if leaderless else QUORUM_SECONDS
+        if look.snapshot.quorum_asked is not None and quorum_silence(look) > limit:
             yield Symptom(NO_QUORUM_LEADER, CLUSTER)
         return
+    for voter in quorum.voters:
+        if formatted_again(quorum, voter) is not None:
+            yield Symptom(VOTER_FORMATTED, Subject(broker=voter.id), (voter.id,))
     if (
         quorum.leader_id < 0
         or len(voters_away(look)) > len(quorum.voters) // 2
@@ -308,11 +319,17 @@ def _quorum_symptoms(look: Look) -> Iterator[Symptom]:
         yield Symptom(NO_QUORUM_LEADER, CLUSTER)
         return
     # The leader's clock: the times of voters are its own, and clocks of hosts differ.
-    now = _leaders_clock(quorum) or int(look.at.timestamp() * 1000)
+    now = leaders_clock(quorum) or int(look.at.timestamp() * 1000)
     for voter in quorum.voters:
         caught_up = voter.last_caught_up_ms
-        if voter.id != quorum.leader_id and voter.lag > 0 and 0 <= caught_up < now - VOTER_LAG_MS:
+        if voter.id != quorum.leader_id and voter.lag > 0 and 0 <= caught_up < now - FOLLOWS_MS:
             yield Symptom(VOTER_BEHIND, Subject(broker=voter.id), (voter.id,))
+    if look.snapshot.cluster.controllers:
+        for broker in observing_brokers(look.snapshot):
+            if not fetches(quorum, broker):
+                yield Symptom(OBSERVER_STOPPED, Subject(broker=broker.id), (broker.id,))
+        if has_no_broker(look.snapshot):
+            yield Symptom(NO_BROKER, CLUSTER)
 
 
 # -- groups ------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,15 @@ VITAL = ("cluster", "silent", "topics")
 partitions."""
 
 
+OF_CONTROLLERS = ("cluster", "silent", "quorum", "configs")
+"""Parts that controllers know, where they are asked in place of brokers."""
+
+
+def vital_parts(look: Look) -> tuple[str, ...]:
+    """Return the parts without which nothing can be said here."""
+    return OF_CONTROLLERS[:3] if look.snapshot.cluster.controllers else VITAL
+
+
 def unread_parts(look: Look) -> frozenset[str]:
     """Return the parts of which nothing is known now: never read, or their last read failed as a whole. A part of which
     some members could not be read is not one of them.

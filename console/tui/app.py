@@ -38,7 +38,7 @@ from console.tui.navigator import Navigator
 from console.tui.panes import make_view
 from console.tui.panes.view import View, bindings
 from console.tui.past import Journal, OpenLake
-from console.tui.places import Place, pane
+from console.tui.places import Place, pane, pane_named
 from console.tui.polling import ClusterLost, ClusterReached, Polling
 from console.tui.reading import Reading, SessionChanged, StatusMessage, start
 from console.tui.text_lines import MessageLine, TextLines
@@ -111,6 +111,8 @@ class Console(KeysInOrder["Context"]):
         self.editing = Editing(self.cluster, self.message_line, self.begin_command)
         self.body = Container(id="body")
         first = pane(PANE_NAMES.index(settings.start_pane) + 1)
+        if session.context.settings.controllers:
+            first = pane_named(keymap.BROKERS)._replace(view=keymap.QUORUM)
         self.navigator = Navigator(first, self._make_view, self.body, self._leave_place, self._enter_place)
         self.keys = self.KEYS(self.cluster, self.navigator, settings.keys)
         self.frame = self.FRAME(self.cluster, self.navigator, self.keys, self.journal, self.message_line)
@@ -181,7 +183,7 @@ class Console(KeysInOrder["Context"]):
         if await self._prefetched.arrived(FIRST_ANSWERS):
             with self.batch_update():  # the first rows are painted once, with brokers and topics
                 await self.session.read_cluster()
-                await self.reading.all_topics()
+                await (self.session.read_quorum() if self.reading.at_controllers else self.reading.all_topics())
         self.call_after_refresh(self._go_live)
 
     def _go_live(self) -> None:

@@ -183,7 +183,7 @@ class Polling:
     async def _look(self) -> None:
         """Read what the view shows, and what the header shows if that is due."""
         session, view = self._session, self._view()
-        if not session.snapshot.cluster.brokers:
+        if not (session.snapshot.cluster.brokers or session.snapshot.cluster.controllers):
             await asyncio.gather(session.read_cluster(), view.read())
             if not self._reading.lost:
                 self._reached()  # what is read beside may wait for a broker that hangs
@@ -192,13 +192,14 @@ class Polling:
         if self._reading.vitals.due():
             with self._reading.vitals:
                 await asyncio.gather(session.read_cluster(), session.read_quorum(), self._read_versions())
-                await self._reading.all_topics()
+                if not self._reading.at_controllers:
+                    await self._reading.all_topics()
 
     async def _read_versions(self) -> None:
-        known = self._session.snapshot.versions.keys()
+        known, cluster = self._session.snapshot.versions.keys(), self._session.snapshot.cluster
         if self._silent:
             return  # who does not answer would be waited for
-        if self._versions.due() or known != {broker.id for broker in self._session.snapshot.cluster.brokers}:
+        if self._versions.due() or known != {node.id for node in cluster.brokers or cluster.controllers}:
             with self._versions:
                 await self._session.read_versions()
 

@@ -74,13 +74,16 @@ class SessionFactory:
         self._ahead: Prefetch | None = None
 
     def session(self, context: Context) -> Session:
-        """Return a session whose brokers and topics are the first reads; `begin` sends them."""
+        """Return a session whose brokers and topics are the first reads; `begin` sends them. Of controllers it is these
+        and the quorum."""
         from console.admin import cluster, topics
 
         self.close()
         client = self._client = self._start(context)
         client.open_ahead()
-        self._ahead = Prefetch(client, [(cluster.describe_cluster, ()), (topics.describe_topics, (None,))])
+        at_controllers = context.settings.controllers
+        second = (cluster.describe_quorum, ()) if at_controllers else (topics.describe_topics, (None,))
+        self._ahead = Prefetch(client, [(cluster.describe_cluster, ()), second])
         session = Session(self._ahead, context)
         session.recorder = client.recorder
         return session

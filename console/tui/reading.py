@@ -308,6 +308,11 @@ class Reading:
             pace.hurry()
         self.live.now()
 
+    @property
+    def at_controllers(self) -> bool:
+        """Whether controllers are asked, who know no topics."""
+        return self.session.context.settings.controllers
+
     async def all_topics(self) -> bool:
         """Read the metadata of all topics if that is due. Return whether it was."""
         if not self._topics.due():

@@ -179,6 +179,17 @@ def _behind(snapshot: Snapshot, _tick: int) -> Snapshot:
     return replace(snapshot, quorum=replace(snapshot.quorum, voters=(first, second, late)))
 
 
+def _formatted_again(snapshot: Snapshot, tick: int) -> Snapshot:
+    """The third voter's directory fetches nothing, and another one of the same node follows as an observer."""
+    behind = _behind(snapshot, tick).quorum
+    assert behind is not None
+    now = now_ms(0)
+    first, second, third = (replace(each, last_fetch_ms=now, directory_id=f"of-{each.id}") for each in behind.voters)
+    voters = (replace(first, last_caught_up_ms=now), second, replace(third, last_fetch_ms=now - 60_000))
+    again = QuorumReplica(3, 100, 0, now, now, "another")
+    return replace(snapshot, quorum=replace(behind, voters=voters, observers=(again,)))
+
+
 def _no_leader(snapshot: Snapshot, _tick: int) -> Snapshot:
     assert snapshot.quorum is not None
     return replace(snapshot, quorum=replace(snapshot.quorum, leader_id=-1))
@@ -464,6 +475,7 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
     ("quorum-lost", Subject(), _no_leader, {}),
     ("quorum-unstable", Subject(), _epochs, {}),
     ("voter-lagging", BROKER[3], _behind, {}),
+    ("voter-formatted", BROKER[3], _formatted_again, {}),
     (
         "group-stopped",
         Subject(group="billing"),
@@ -533,6 +545,10 @@ def test_every_cause_has_a_case() -> None:
         "offsets-ahead",
         "transaction-open",
         "access-changed",
+        # Of what controllers alone tell: test_triage_controllers.py.
+        "broker-stopped",
+        "brokers-stopped",
+        "controller-down",
     }
     assert {rule.name for rule in RULES} - told == {case[0] for case in CASES}
 

@@ -7,7 +7,9 @@ from datetime import timedelta
 
 from console.model.cluster import LogDir
 from console.model.disk_trend import SOON, DirSample, foreseen, growth, seconds_left
+from console.model.nodes import controller_at
 from console.model.numbers import time_of_day
+from console.model.quorum import majority
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, predict
 from console.triage.observations import Observations
 from console.triage.odd_configs import odd_keys
@@ -283,8 +285,22 @@ def _lost(observations: Observations) -> Iterator[Claim]:
             *((Evidence(str(failure.failure), "DescribeQuorum"),) if failure is not None else ()),
         ),
         predicted=predict(NO_QUORUM_LEADER, VOTER_BEHIND, EPOCH_JUMPS),
-        next=(Next("bring back a majority of the controllers: nothing can be changed until then"),),
+        next=(Next(_majority_back(observations.last)),),
     )
+
+
+def _majority_back(look: Look) -> str:
+    """Return what to start so that there is a leader again: by name where controllers are asked."""
+    text = "bring back a majority of the controllers: nothing can be changed until then"
+    controllers = {each.id for each in look.snapshot.cluster.controllers}
+    voters = {each.id for each in look.snapshot.quorum.voters} if look.snapshot.quorum is not None else controllers
+    away = sorted(voters & look.silent)
+    missing = majority(len(voters)) - len(voters - look.silent)
+    if not controllers or missing < 1 or len(away) < missing:
+        return text
+    named = ", ".join(controller_at(look.snapshot, each) for each in away)
+    which = f"controller {named}" if len(away) == 1 else f"{missing} of controllers {named}"
+    return f"start {which} before any broker: {majority(len(voters))} of {len(voters)} voters are needed"
 
 
 def _without_leader(look: Look) -> str:
@@ -350,11 +366,14 @@ def _dirs_stand(observations: Observations) -> str:
     return "no log directory reports an error" if dirs and all(each.failure is None for each in dirs) else ""
 
 
+QUORUM = (
+    CauseRule("quorum-lost", _lost, _quorum_stands),
+    CauseRule("quorum-unstable", _unstable),
+    CauseRule("voter-lagging", _voter),
+)
 CAUSES = (
     CauseRule("log-dir-failed", lambda observations: (*_failed(observations), *_offline(observations)), _dirs_stand),
     CauseRule("disk-filling", _filling),
     CauseRule("cleaner-stopped", _cleaner),
-    CauseRule("quorum-lost", _lost, _quorum_stands),
-    CauseRule("quorum-unstable", _unstable),
-    CauseRule("voter-lagging", _voter),
+    *QUORUM,
 )

@@ -60,9 +60,12 @@ class BrokersView(TableView[BrokerRow]):
         Raises:
             AdminError: no broker answered.
         """
-        session = self.session
-        read_rates(self)
-        await asyncio.gather(session.read_cluster(), session.read_quorum(), self.cluster.reading.all_topics())
+        session, reading = self.session, self.cluster.reading
+        if reading.at_controllers:
+            await asyncio.gather(session.read_cluster(), session.read_quorum())
+        else:
+            read_rates(self)
+            await asyncio.gather(session.read_cluster(), session.read_quorum(), reading.all_topics())
         await session.read_configs([CLUSTER_DEFAULT, *map(broker_resource, self.answering())])
 
     async def read_more(self) -> None:

@@ -338,4 +338,14 @@ _OF_GROUPS = frozenset(
     }
 )
 """Causes of groups, where they are of many."""
-_OF_QUORUM = frozenset({"quorum-lost", "quorum-unstable", "voter-lagging"})
+_OF_QUORUM = frozenset(
+    {
+        "broker-stopped",
+        "brokers-stopped",
+        "controller-down",
+        "quorum-lost",
+        "quorum-unstable",
+        "voter-formatted",
+        "voter-lagging",
+    }
+)

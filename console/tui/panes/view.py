@@ -92,9 +92,10 @@ class View(Widget):
         return self.session.plan
 
     def answering(self) -> list[int]:
-        """Return the ids of the brokers that answer. A read from a silent one would last until its timeout."""
-        silent = self.cluster.contact.silent
-        return [broker.id for broker in self.snapshot.cluster.brokers if broker.id not in silent]
+        """Return the ids of the brokers that answer, or of the controllers where these are asked. A read from a silent
+        one would last until its timeout."""
+        silent, cluster = self.cluster.contact.silent, self.snapshot.cluster
+        return [node.id for node in cluster.brokers or cluster.controllers if node.id not in silent]
 
     def show(self, place: Place) -> None:
         """Show a place. If it is about another entity than the last one, the view starts at its top.

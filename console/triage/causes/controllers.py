@@ -1,0 +1,189 @@
+"""Causes that only controllers tell while brokers are down: who stands still, and what to start first; and a voter that
+was formatted again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from console.model.cluster import QuorumReplica
+from console.model.nodes import controller_at
+from console.model.numbers import time_of_day
+from console.model.quorum import formatted_again, majority, observing_brokers
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, predict
+from console.triage.observations import Observations
+from console.triage.symptoms import (
+    CLUSTER,
+    CONTROLLER_SILENT,
+    NO_BROKER,
+    OBSERVER_STOPPED,
+    VOTER_BEHIND,
+    VOTER_FORMATTED,
+    Subject,
+    Symptom,
+)
+
+TOGETHER_MS = 2_000
+"""Milliseconds within which brokers that stopped count as stopped together: several fetches."""
+
+
+_LAST_MS = 4_000_000_000_000
+
+
+def _controller_down(observations: Observations) -> Iterator[Claim]:
+    snapshot, refusing = observations.last.snapshot, observations.last.refusing
+    voters = {each.id for each in snapshot.quorum.voters} if snapshot.quorum is not None else set()
+    for symptom in observations.of(CONTROLLER_SILENT):
+        node = symptom.subject.broker
+        if node is None:
+            continue
+        refuses = node in refusing
+        votes = node in voters
+        yield Claim(
+            cause="controller-down",
+            subject=symptom.subject,
+            severity=Severity.HIGH if votes or not voters else Severity.WARNING,
+            certainty=Certainty.LIKELY,
+            title=f"controller {node} {'is down' if refuses else 'does not answer'}",
+            since=observations.since(symptom),
+            times=observations.times((symptom.name, symptom.subject)),
+            evidence=(
+                Evidence(
+                    f"{controller_at(snapshot, node)} {'refuses connections' if refuses else 'did not answer in time'}",
+                    "ApiVersions",
+                ),
+                *((Evidence(_votes(len(voters)), "DescribeQuorum"),) if votes else ()),
+            ),
+            predicted=(
+                *predict(CONTROLLER_SILENT, subject=symptom.subject),
+                *predict(VOTER_BEHIND, brokers=frozenset({node})),
+            ),
+            next=(Next(f"start controller {controller_at(snapshot, node)}, or look at its log"),),
+        )
+
+
+def _votes(voters: int) -> str:
+    return f"it is one of {voters} voters, of which {majority(voters)} are needed"
+
+
+def _stopped(observations: Observations) -> tuple[list[QuorumReplica], bool]:
+    """Return the brokers that follow the log no more, and whether no other broker does."""
+    snapshot = observations.last.snapshot
+    quorum = snapshot.quorum
+    if quorum is None or not snapshot.cluster.controllers:
+        return [], False
+    brokers = observing_brokers(snapshot)
+    stopped = [each for each in brokers if (OBSERVER_STOPPED, Subject(broker=each.id)) in observations.seen]
+    return stopped, (NO_BROKER, CLUSTER) in observations.seen or (bool(stopped) and len(stopped) == len(brokers))
+
+
+def _brokers_stopped(observations: Observations) -> Iterator[Claim]:
+    stopped, are_all = _stopped(observations)
+    if are_all:
+        yield _all_stopped(observations, stopped)
+
+
+def _broker_stopped(observations: Observations) -> Iterator[Claim]:
+    stopped, are_all = _stopped(observations)
+    for each in () if are_all else stopped:
+        symptom = Symptom(OBSERVER_STOPPED, Subject(broker=each.id), (each.id,))
+        yield Claim(
+            cause="broker-stopped",
+            subject=symptom.subject,
+            severity=Severity.CRITICAL,
+            certainty=Certainty.LIKELY,
+            title=f"broker {each.id} follows the metadata log no more",
+            since=observations.since(symptom),
+            evidence=(Evidence(_last(each), "DescribeQuorum"),),
+            predicted=predict(OBSERVER_STOPPED, subject=symptom.subject),
+            next=(Next(f"start broker {each.id}, or look at its way to the controllers"),),
+        )
+
+
+def _last(replica: QuorumReplica) -> str:
+    last = replica.last_fetch_ms
+    # The time is the leader's, and may be outside of the calendar.
+    at = f" at {time_of_day(datetime.fromtimestamp(last / 1000, UTC))}" if 0 <= last < _LAST_MS else " long ago"
+    return f"broker {replica.id} fetched last{at}, and is {replica.lag:,} records behind"
+
+
+def _all_stopped(observations: Observations, stopped: list[QuorumReplica]) -> Claim:
+    """Return that no broker runs. The one that stopped last was in most ISRs: it is to be started first."""
+    latest = sorted(stopped, key=lambda each: each.last_fetch_ms, reverse=True)
+    ids = [each.id for each in latest]
+    symptoms = [Symptom(OBSERVER_STOPPED, Subject(broker=each), (each,)) for each in ids] or [
+        Symptom(NO_BROKER, CLUSTER)
+    ]
+    began = [at for each in symptoms if (at := observations.since(each)) is not None]
+    together = [each.id for each in latest if each.last_fetch_ms > latest[0].last_fetch_ms - TOGETHER_MS]
+    if not latest:
+        first = "start the brokers, the one that stopped last first: it is in most ISRs"
+    elif len(together) == len(latest):
+        first = f"start {_named(ids)}" + (", which stopped together" if len(ids) > 1 else "")
+    else:
+        they = "they fetched last, so they are" if len(together) > 1 else "it fetched last, so it is"
+        first = f"start {_named(together)} first: {they} in most ISRs; then {_named(ids[len(together) :])}"
+    return Claim(
+        cause="brokers-stopped",
+        subject=CLUSTER,
+        severity=Severity.CRITICAL,
+        certainty=Certainty.CERTAIN,
+        title="no broker runs: nothing is served",
+        since=min(began) if len(began) == len(symptoms) else None,
+        evidence=(
+            *(Evidence(_last(each), "DescribeQuorum") for each in latest[:3]),
+            *(
+                ()
+                if ids
+                else (Evidence("controllers follow the metadata log, and nothing else does", "DescribeQuorum"),)
+            ),
+        ),
+        predicted=predict(OBSERVER_STOPPED, NO_BROKER),
+        next=(Next(first),),
+    )
+
+
+def _named(brokers: Sequence[int]) -> str:
+    return f"{'broker' if len(brokers) == 1 else 'brokers'} {', '.join(map(str, sorted(brokers)))}"
+
+
+def _formatted(observations: Observations) -> Iterator[Claim]:
+    quorum = observations.last.snapshot.quorum
+    for symptom in observations.of(VOTER_FORMATTED):
+        node = symptom.subject.broker
+        voter = next((each for each in quorum.voters if each.id == node), None) if quorum is not None else None
+        if quorum is None or voter is None or (again := formatted_again(quorum, voter)) is None:
+            continue
+        yield Claim(
+            cause="voter-formatted",
+            subject=symptom.subject,
+            severity=Severity.HIGH,
+            certainty=Certainty.CERTAIN,
+            title=f"voter {node} was formatted again, and votes no more",
+            since=observations.since(symptom),
+            evidence=(
+                Evidence(
+                    f"the quorum has it with directory {voter.directory_id}, which fetches nothing", "DescribeQuorum"
+                ),
+                Evidence(f"it runs with directory {again.directory_id}, as an observer", "DescribeQuorum"),
+            ),
+            predicted=(
+                *predict(VOTER_FORMATTED, subject=symptom.subject),
+                *predict(VOTER_BEHIND, brokers=frozenset({voter.id})),
+            ),
+            next=(
+                Next(
+                    "let the new directory vote in the old one's place",
+                    f"remove voter {node} directory={voter.directory_id}; "
+                    f"add voter {node} directory={again.directory_id}",
+                ),
+            ),
+        )
+
+
+CAUSES = (
+    CauseRule("brokers-stopped", _brokers_stopped),
+    CauseRule("broker-stopped", _broker_stopped),
+    CauseRule("controller-down", _controller_down),
+    CauseRule("voter-formatted", _formatted),
+)
