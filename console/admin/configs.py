@@ -15,6 +15,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from msgspec.structs import replace
+
 from console.admin.delivery import Answer, configs_verdict, deliver, list_items, refused
 from console.admin.errors import (
     AdminError,
@@ -28,7 +30,7 @@ from console.admin.errors import (
 )
 from console.admin.gc_pause import gc_paused
 from console.admin.halving import Halving
-from console.admin.link import ANY, Link, Route, aside, broker
+from console.admin.link import ANY, CONTROLLER, Link, Route, aside, broker
 from console.admin.link_errors import wrong_broker
 from console.model.broker_keys import as_altered
 from console.model.changes import AlterConfigs, ConfigOp, Outcome, Status
@@ -313,7 +315,14 @@ _FEW_KEYS = 50
 async def alter_configs(link: Link, request: AlterConfigs, *, validate_only: bool) -> tuple[Outcome, ...]:
     """Return one outcome for each resource: all of its keys are applied or none. Raises AdminError if nothing was
     sent."""
-    to = _route_of(request)
+    if link.settings.controllers and (levels := _levels(request)) and len(levels) < len(request.ops):
+        # A controller sets its own levels; all else is the active one's.
+        others = {each: ops for each, ops in request.ops.items() if each not in levels}
+        parts = (replace(request, ops=others), replace(request, ops=levels))
+        done = [outcome for part in parts for outcome in await alter_configs(link, part, validate_only=validate_only)]
+        by_target = {outcome.target: outcome for outcome in done}
+        return tuple(by_target[resource] for resource in request.ops)
+    to = _route_of(link, request)
     if await link.version("incremental_alter_configs", to) is None:
         return await replace_configs(link, request, validate_only=validate_only)
 
@@ -346,7 +355,7 @@ async def replace_configs(link: Link, request: AlterConfigs, *, validate_only: b
     it can't be read back; a resource whose overrides have changed since the plan was made; a duplicate key, since
     brokers never answer such a request. Raises AdminError if nothing was sent.
     """
-    to = _route_of(request)
+    to = _route_of(link, request)
     readable = [resource for resource in request.ops if not resource.type.entity.has_levels]
     listing = await describe_configs(link, readable)
     outcomes: dict[ConfigResource, Outcome] = {}
@@ -455,8 +464,15 @@ def _describing_again(link: Link, request: AlterConfigs) -> Callable[[Sequence[C
     return describe_again
 
 
-def _route_of(request: AlterConfigs) -> Route:
+def _route_of(link: Link, request: AlterConfigs) -> Route:
+    if link.settings.controllers and not _levels(request):
+        return CONTROLLER
     return ANY if request.broker is None else broker(request.broker)
+
+
+def _levels(request: AlterConfigs) -> dict[ConfigResource, tuple[ConfigOp, ...]]:
+    """Return what a request changes of loggers."""
+    return {resource: ops for resource, ops in request.ops.items() if resource.type.entity.has_levels}
 
 
 def _secrets(request: AlterConfigs) -> list[Secret]:
