@@ -55,6 +55,7 @@ from console.model.cluster import (
     PartitionLag,
     Places,
     StreamsTasks,
+    Subtopology,
     Topic,
 )
 from console.model.coordinators import OFFSETS
@@ -314,11 +315,8 @@ def share_group(described: Any, coordinator: int) -> Group:
 def streams_group(described: Any, coordinator: int) -> Group:
     """Return the group of a StreamsGroupDescribe response. A task stands for that partition of all its source
     topics."""
-    topology = described.topology.subtopologies if described.topology else None
-    sources = {
-        part.subtopology_id: (*part.source_topics, *(topic.name for topic in part.repartition_source_topics))
-        for part in topology or ()
-    }
+    topology = _topology(described.topology)
+    sources = {part.id: (*part.sources, *part.repartition_sources) for part in topology or ()}
     members = (
         GroupMember(
             member.member_id,
@@ -331,11 +329,29 @@ def streams_group(described: Any, coordinator: int) -> Group:
             tasks,
             wanted,
             member.topology_epoch,
+            member.process_id,
         )
         for member in described.members
     )
     group = _newer_group(described, "streams", coordinator, members)
-    return replace(group, topology_epoch=described.topology.epoch if described.topology else -1)
+    epoch = described.topology.epoch if described.topology else -1
+    return replace(group, topology_epoch=epoch, topology=topology)
+
+
+def _topology(described: Any) -> tuple[Subtopology, ...] | None:
+    """Return the subtopologies by id; None where the coordinator has no topology that it can assign."""
+    if described is None or described.subtopologies is None:
+        return None
+    return tuple(
+        Subtopology(
+            part.subtopology_id,
+            tuple(part.source_topics),
+            tuple(topic.name for topic in part.repartition_source_topics),
+            tuple(part.repartition_sink_topics),
+            tuple(topic.name for topic in part.state_changelog_topics),
+        )
+        for part in sorted(described.subtopologies, key=lambda part: part.subtopology_id)
+    )
 
 
 def _newer_group(described: Any, type_: str, coordinator: int, members: Iterable[GroupMember]) -> Group:

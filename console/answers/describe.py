@@ -236,7 +236,15 @@ def _about_broker(snapshot: Snapshot, subject: ConfigResource) -> About:
 
 
 def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
-    from console.present.groups import GROUPS, LAGS, GroupRow, group_line, member_columns, partition_rows
+    from console.present.groups import (
+        GROUPS,
+        LAGS,
+        GroupRow,
+        group_line,
+        member_columns,
+        partition_rows,
+        subtopology_columns,
+    )
 
     group, lag = snapshot.groups.get(subject.name), snapshot.lags.get(subject.name)
     trend = snapshot.lag_trends.get(subject.name)
@@ -248,6 +256,8 @@ def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
     parts: dict[str, Table | tuple[Detail, ...]] = {}
     if group.members is not None:
         parts["members"] = table_of("members", member_columns(group.members), group.members, empty="no members")
+    if group.topology is not None:
+        parts["topology"] = table_of("topology", subtopology_columns(group.topology), group.topology)
     if lag is not None:
         empty = NOT_READ if lag.failures else "no offsets committed"
         rows = map(partition_rows(group, trend), lag.partitions)

@@ -65,7 +65,8 @@ def described(context: RequestContext, request: Any, group_id: str, type_: str) 
         return Described(ErrorCode.group_id_not_found, message)
     newer = group.newer
     topics = {topic for member in newer.members for topic in (*member.assigned, *member.target)}
-    topics |= {topic for sources in newer.subtopologies.values() for topic in sources}
+    for part in newer.subtopologies.values():
+        topics.update(part.read, part.changelogs)
     # One forbidden topic hides the whole group: members' assignments would disclose its name (KIP-848).
     if not all(context.allowed("DESCRIBE", "TOPIC", topic) for topic in topics):
         return Described(ErrorCode.topic_authorization_failed, _NOT_AUTHORIZED)

@@ -25,6 +25,20 @@ class Tasks(Struct, frozen=True):
     warmup: Partitions = field(default_factory=dict)
 
 
+class Subtopology(Struct, frozen=True):
+    """A part of a streams group's topology: the topics that it reads, writes, and keeps its stores in."""
+
+    sources: tuple[str, ...] = ()
+    repartition_sources: tuple[str, ...] = ()
+    repartition_sinks: tuple[str, ...] = ()
+    changelogs: tuple[str, ...] = ()
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The topics that it reads."""
+        return *self.sources, *self.repartition_sources
+
+
 class NewerMember(Struct, frozen=True):
     """A member. assigned, target: partitions by topic; of a streams group tasks and target_tasks instead."""
 
@@ -42,7 +56,7 @@ class NewerMember(Struct, frozen=True):
 class NewerGroup(Struct, frozen=True):
     """What a group has that the classic protocol does not know.
 
-    subtopologies: of a streams group, their source topics by id. acknowledged: records of a share group after its start
+    subtopologies: of a streams group, by id. acknowledged: records of a share group after its start
     offset, in each partition, that are done.
     """
 
@@ -53,7 +67,7 @@ class NewerGroup(Struct, frozen=True):
     members: tuple[NewerMember, ...] = ()
     assignor: str = ""
     topology_epoch: int = 0
-    subtopologies: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    subtopologies: dict[str, Subtopology] = field(default_factory=dict)
     acknowledged: int = 0
 
     @property

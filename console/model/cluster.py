@@ -350,12 +350,27 @@ class StreamsTasks(NamedTuple):
     warmup: Places = ()
 
 
+class Subtopology(NamedTuple):
+    """A part of the topology of a streams group, which is one task for each partition that it reads (KIP-1071).
+
+    sources, repartition_sources: topics that it reads, the application's input and those between subtopologies.
+    repartition_sinks: topics between subtopologies that it writes. changelogs: of its stores.
+    """
+
+    id: str
+    sources: tuple[str, ...] = ()
+    repartition_sources: tuple[str, ...] = ()
+    repartition_sinks: tuple[str, ...] = ()
+    changelogs: tuple[str, ...] = ()
+
+
 class GroupMember(Struct, frozen=True):
     """A member of a group and what it is assigned: (topic, partition) pairs.
 
     epoch: the group's epoch that the member has reached, -1 where the protocol has none. target: the partitions that
-    the coordinator wants it to have, None where the protocol has no target (classic, share). tasks, target_tasks and
-    topology_epoch: of a streams group; its partitions are those of the active tasks' source topics.
+    the coordinator wants it to have, None where the protocol has no target (classic, share). tasks, target_tasks,
+    topology_epoch and process, which is the id of its process: of a streams group; its partitions are those of the
+    active tasks' source topics.
     """
 
     member_id: str
@@ -368,6 +383,7 @@ class GroupMember(Struct, frozen=True):
     tasks: StreamsTasks | None = None
     target_tasks: StreamsTasks | None = None
     topology_epoch: int = -1
+    process: str = ""
 
     @property
     def has_target(self) -> bool:
@@ -379,8 +395,8 @@ class Group(Struct, frozen=True):
     """A group. state and type are Kafka's words (``Stable``, ``consumer``). members is None until it was described.
 
     epoch, assignment_epoch: the group's, and that of its target assignment; below the group's while the coordinator
-    still has to compute the target (KIP-848). -1 where the protocol has none. assignor: of the target. topology_epoch:
-    of a streams group.
+    still has to compute the target (KIP-848). -1 where the protocol has none. assignor: of the target. topology_epoch,
+    topology: of a streams group, as its members told them; None until it was described.
     """
 
     name: str
@@ -393,6 +409,7 @@ class Group(Struct, frozen=True):
     assignment_epoch: int = -1
     assignor: str = ""
     topology_epoch: int = -1
+    topology: tuple[Subtopology, ...] | None = None
 
     @property
     def is_vacant(self) -> bool:

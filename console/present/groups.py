@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from console.model.cluster import Group, GroupLag, GroupMember, PartitionLag, Places, StreamsTasks
+from console.model.cluster import Group, GroupLag, GroupMember, PartitionLag, Places, StreamsTasks, Subtopology
 from console.model.lag_trend import LagTrend, PartitionTrend, direction, time_left
 from console.model.numbers import Data
 from console.plan.amounts import Unit
@@ -424,6 +424,103 @@ def member_columns(members: Iterable[GroupMember]) -> Columns[GroupMember]:
     members = tuple(members)
     empty = {"roles"} if all(member.tasks is None for member in members) else set()
     return MEMBERS.without(empty | ({"to_take"} if all(member.has_target for member in members) else set()))
+
+
+SUBTOPOLOGIES: Columns[Subtopology] = Columns(
+    Column("subtopology", LISTED, lambda row: row.id, title="Subtopology"),
+    Column(
+        "source_topics",
+        LISTED,
+        lambda row: list(row.sources),
+        "object",
+        title="Reads",
+        text=lambda row: _names(row.sources),
+    ),
+    Column(
+        "repartition_source_topics",
+        LISTED,
+        lambda row: list(row.repartition_sources),
+        "object",
+        title="Reads between",
+        text=lambda row: _names(row.repartition_sources),
+    ),
+    Column(
+        "repartition_sink_topics",
+        LISTED,
+        lambda row: list(row.repartition_sinks),
+        "object",
+        title="Writes between",
+        text=lambda row: _names(row.repartition_sinks),
+    ),
+    Column(
+        "state_changelog_topics",
+        LISTED,
+        lambda row: list(row.changelogs),
+        "object",
+        title="Changelogs",
+        text=lambda row: _names(row.changelogs),
+    ),
+)
+"""The topology of a streams group: what each part reads and writes. Between: topics between parts."""
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(names)
+
+
+def subtopology_columns(topology: Iterable[Subtopology]) -> Columns[Subtopology]:
+    """Return the columns of a topology without those in which none of its parts has a topic."""
+    parts = tuple(topology)
+    values = {"repartition_source_topics": "repartition_sources", "repartition_sink_topics": "repartition_sinks"}
+    values["state_changelog_topics"] = "changelogs"
+    return SUBTOPOLOGIES.without({name for name, at in values.items() if not any(getattr(part, at) for part in parts)})
+
+
+def task_lines(group: Group | None, topic: str, partition: int) -> list[Line]:
+    """Return what a streams group does with a partition that it reads: the part of its topology, what that writes, and
+    who has the task in which role. Its first line is the title; empty for other groups, and for other topics."""
+    lines: list[Line] = []
+    for part in (group and group.topology) or ():
+        if topic not in part.sources and topic not in part.repartition_sources:
+            continue
+        if not lines:
+            lines.append([(f"task {part.id}_{partition}", "")])
+        lines.append([(f"subtopology {clean(part.id)}", "strong"), (" reads ", "muted"), (_topics(part), "")])
+        if part.repartition_sinks:
+            lines.append([("writes ", "muted"), (clean(_names(part.repartition_sinks), MOST_TEXT), "")])
+        if part.changelogs:
+            lines.append([("keeps its stores in ", "muted"), (clean(_names(part.changelogs), MOST_TEXT), "")])
+        lines += _task_owners(group, (part.id, partition))
+    return lines
+
+
+MOST_TEXT = 400
+"""Characters of names of topics in one line of details."""
+
+
+def _topics(part: Subtopology) -> str:
+    return clean(_names((*part.sources, *part.repartition_sources)), MOST_TEXT)
+
+
+def _task_owners(group: Group | None, task: tuple[str, int]) -> list[Line]:
+    """Return the members that have a task, and those that are to have it, by role."""
+    lines: list[Line] = []
+    members = (group and group.members) or ()
+    for place, role in enumerate(("active", "standby", "warm-up")):
+        has = [member for member in members if member.tasks is not None and task in member.tasks[place]]
+        to_have = [m for m in members if m.target_tasks is not None and task in m.target_tasks[place]]
+        late = [member for member in to_have if member not in has]
+        if has:
+            lines.append([(f"{role} ", "muted"), (clean(", ".join(map(_client, has)), MOST_TEXT), "")])
+        if late:
+            lines.append(
+                [(f"{role}, to be taken by ", "changed"), (clean(", ".join(map(_client, late)), MOST_TEXT), "")]
+            )
+    return lines
+
+
+def _client(member: GroupMember) -> str:
+    return clients((member,))
 
 
 def group_line(group: Group | None, lag: GroupLag | None, trend: LagTrend | None = None) -> Line:

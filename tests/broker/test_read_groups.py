@@ -15,7 +15,7 @@ from console.admin.errors import BrokerError
 from console.admin.groups import find_coordinators, group_lag
 from console.admin.link import Link, broker, until_settled
 from console.admin.settings import ConnectionSettings
-from console.model.cluster import PartitionLag
+from console.model.cluster import PartitionLag, Subtopology
 from console.wire.schemas import for_version
 from tests.support.changing import make_topic
 from tests.support.kafka_cluster import KafkaCluster
@@ -64,34 +64,54 @@ async def test_groups(kafka: KafkaCluster, link: Link, consumed: str) -> None:
         await group_lag(link, "no-such-group")
 
 
-def joining(protocol: str, group: str) -> Callable[[ModuleType], Any]:
-    """The first heartbeat of a member of a group of one of the newer protocols, for the topic of the group's name."""
+def joining(protocol: str, group: str, topic: str = "") -> Callable[[ModuleType], Any]:
+    """The first heartbeat of a member of a group of one of the newer protocols. topic: the group's name without one."""
+    topic = topic or group
     member = {"group_id": group, "member_id": f"{group}-member", "member_epoch": 0, "client_id": "x"}
 
     def ask(kio: ModuleType) -> Any:
         if protocol == "share":
-            return for_version(kio.ShareGroupHeartbeatRequest, **member, subscribed_topic_names=(group,))
+            return for_version(kio.ShareGroupHeartbeatRequest, **member, subscribed_topic_names=(topic,))
         if protocol == "consumer":
             return for_version(
                 kio.ConsumerGroupHeartbeatRequest,
                 **member,
                 rebalance_timeout=timedelta(seconds=60),
-                subscribed_topic_names=(group,),
+                subscribed_topic_names=(topic,),
                 topic_partitions=(),
             )
-        part = kio.Subtopology(
-            subtopology_id="0",
-            source_topics=(group,),
-            state_changelog_topics=(),
-            repartition_source_topics=(),
-            copartition_groups=(),
+        first, second = (f"{group}-by-card-repartition", f"{group}-scores-changelog")
+        part = {"copartition_groups": (), "source_topic_regex": ()}
+        topics = {
+            name: kio.TopicInfo(name=name, partitions=partitions, replication_factor=1, topic_configs=())
+            for name, partitions in ((first, 2), (second, 0))
+        }
+        parts = (
+            for_version(
+                kio.Subtopology,
+                **part,
+                subtopology_id="0",
+                source_topics=(topic,),
+                state_changelog_topics=(),
+                repartition_sink_topics=(first,),
+                repartition_source_topics=(),
+            ),
+            for_version(
+                kio.Subtopology,
+                **part,
+                subtopology_id="1",
+                source_topics=(),
+                state_changelog_topics=(topics[second],),
+                repartition_sink_topics=(),
+                repartition_source_topics=(topics[first],),
+            ),
         )
         return for_version(
             kio.StreamsGroupHeartbeatRequest,
             **member,
             endpoint_information_epoch=0,
             rebalance_timeout=timedelta(seconds=60),
-            topology=kio.Topology(epoch=1, subtopologies=(part,)),
+            topology=kio.Topology(epoch=1, subtopologies=parts),
             active_tasks=(),
             standby_tasks=(),
             warmup_tasks=(),
@@ -129,6 +149,12 @@ async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: 
         assert member.epoch > 0
         assert (member.target is None) is (protocol == "share")
         assert (member.tasks is None) is (protocol != "streams")
+        between, store = f"{name}-by-card-repartition", f"{name}-scores-changelog"
+        assert group.topology == (
+            (Subtopology("0", (name,), (), (between,), ()), Subtopology("1", (), (between,), (), (store,)))
+            if protocol == "streams"
+            else None
+        )
         assert (await groups.describe_groups(link, [name], {name: protocol})).groups[name].members is not None
         lag = await group_lag(link, name)
         assert lag.failures == ()

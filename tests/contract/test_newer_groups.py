@@ -12,7 +12,7 @@ import pytest
 
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.groups import Group
-from console.embedded.newer_groups import NewerGroup, NewerMember, Tasks
+from console.embedded.newer_groups import NewerGroup, NewerMember, Subtopology, Tasks
 from tests.contract.answers import differences
 from tests.contract.target import ADMIN, SETTLED, Server, Target
 
@@ -170,7 +170,7 @@ def as_data(cluster: EmbeddedCluster, kind: str, group: str, topic: str, member:
         ),
         real.get("assignor_name", ""),
         topology_epoch=1,
-        subtopologies={"0": (topic,)} if kind == "streams" else {},
+        subtopologies={"0": Subtopology((topic,))} if kind == "streams" else {},
     )
     cluster.state.groups[group] = Group(group, protocol_type=kind, written=True, newer=newer)
 

@@ -21,11 +21,11 @@ from console.admin.partitions import PARTITIONS_AT_ONCE
 from console.admin.settings import ConnectionSettings
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.groups import Committed, Group
-from console.embedded.scenarios.group_kinds import NEWER, ORDERS, PAYMENTS, REFUNDS
+from console.embedded.scenarios.group_kinds import NEWER, ORDERS, PAYMENTS, REFUNDS, SCORES
 from console.embedded.scenarios.quiet import GROUPS
 from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import ClusterSpec
-from console.model.cluster import StreamsTasks
+from console.model.cluster import StreamsTasks, Subtopology
 
 
 @pytest.fixture
@@ -66,6 +66,8 @@ async def test_members_that_have_not_taken_their_target_are_known(link: Link) ->
     assert late["orders-3"].target == tuple((ORDERS, number) for number in range(8, 12))
     scores = groups["fraud-scores"]
     assert (scores.topology_epoch, scores.late_members) == (2, 1)
+    assert scores.topology == (Subtopology("0", (PAYMENTS,), (), (), (SCORES,)),)
+    assert order.topology is groups["billing"].topology is groups["refund-workers"].topology is None
     second = next(member for member in scores.members or () if member.client_id == "scores-2")
     assert second.tasks == StreamsTasks(
         tuple(("0", number) for number in range(12, 23)), (("0", 0), ("0", 1)), (("0", 23),)

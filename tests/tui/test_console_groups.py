@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from console.embedded.brokers import ThreadedCluster, run_in_thread
-from console.embedded.scenarios.group_kinds import NEWER
+from console.embedded.scenarios.group_kinds import NEWER, PAYMENTS, SCORES
 from console.embedded.scenarios.quiet import GROUPS
 from console.embedded.spec import ClusterSpec
 from console.model.cluster import Group, GroupLag, GroupMember, PartitionLag
@@ -101,7 +101,29 @@ async def test_describe_has_targets_tasks_and_epochs(kinds: ThreadedCluster) -> 
         await it.shows("11 active, 2 standby, 1 warm-up")
         await it.shows("1 not at the target")
         await it.shows("epoch 12  topology 2")
+        await it.shows("Changelogs")
+        assert it.line("score-store-changelog").split() == ["0", PAYMENTS, SCORES]
         assert "+1 -1" in it.line("scores-2")
+
+
+async def test_a_streams_groups_partition_has_its_task_below(kinds: ThreadedCluster) -> None:
+    async with driven_on(kinds, WIDE) as it:
+        await it.command("groups fraud-scores")
+        await it.shows("fraud-scores")
+        await it.press("enter")
+        await it.shows("task 0_0")
+        await it.shows("subtopology 0 reads checkout.payments")
+        await it.shows("keeps its stores in fraud-scores-score-store-changelog")
+        await it.shows("active scores-1@10.0.5.11")
+        await it.shows("standby scores-2@10.0.5.12")
+        await it.press("end")
+        await it.shows("task 0_23")
+        await it.shows("warm-up scores-2@10.0.5.12")
+        await it.shows("active, to be taken by scores-2@10.0.5.12")
+        await it.command("groups order-events")
+        await it.press("enter")
+        await it.shows("orders-2@10.0.4.12")
+        assert not any("subtopology" in line for line in it.lines)
 
 
 async def test_a_stuck_partition_is_marked_and_its_row_has_the_committed_offset(clock: Clock) -> None:

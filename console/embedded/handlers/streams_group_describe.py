@@ -2,12 +2,13 @@
 
 Needs DESCRIBE on the group and on its topics.
 
-Differences from Kafka: subtopologies have source topics only; members have no endpoint, tags or offsets of tasks, and
-their client id is their process id.
+Differences from Kafka: topics between subtopologies have no number of partitions; members have no endpoint, tags or
+offsets of tasks, and their client id is their process id.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -34,17 +35,22 @@ def _group(request: Any, context: RequestContext, group_id: str) -> Any:
 
 
 def _topology(schema: Any, group: NewerGroup) -> Any:
+    def topics(names: Sequence[str]) -> tuple[Any, ...]:
+        return tuple(
+            schema.TopicInfo(name=name, partitions=0, replication_factor=0, topic_configs=()) for name in names
+        )
+
     return schema.Topology(
         epoch=group.topology_epoch,
         subtopologies=tuple(
             schema.Subtopology(
                 subtopology_id=name,
-                source_topics=sources,
-                repartition_sink_topics=(),
-                state_changelog_topics=(),
-                repartition_source_topics=(),
+                source_topics=part.sources,
+                repartition_sink_topics=part.repartition_sinks,
+                state_changelog_topics=topics(part.changelogs),
+                repartition_source_topics=topics(part.repartition_sources),
             )
-            for name, sources in group.subtopologies.items()
+            for name, part in group.subtopologies.items()
         ),
     )
 

@@ -9,10 +9,10 @@ from zlib import crc32
 
 from console.embedded.context import Cluster
 from console.embedded.groups import Committed, Group
-from console.embedded.newer_groups import NEWER_FROM, NewerGroup, NewerMember, Partitions, Tasks
+from console.embedded.newer_groups import NEWER_FROM, NewerGroup, NewerMember, Partitions, Subtopology, Tasks
 from console.embedded.scenarios import quiet
 from console.embedded.scenarios.incident import produce_load
-from console.embedded.scenarios.seed import Scenario, change_as_others, commit_later_offset, seed_poison
+from console.embedded.scenarios.seed import Scenario, add_topic, change_as_others, commit_later_offset, seed_poison
 
 ORDERS, PAYMENTS, SHIPMENTS, REFUNDS = (
     "checkout.orders",
@@ -20,6 +20,8 @@ ORDERS, PAYMENTS, SHIPMENTS, REFUNDS = (
     "logistics.shipments",
     "checkout.refunds",
 )
+SCORES = "fraud-scores-score-store-changelog"
+"""The changelog of a streams group's store."""
 STUCK = ("dispatch", SHIPMENTS, 2)
 """A group, and the partition on which it is stuck."""
 READ_EVERY = 2.0
@@ -126,7 +128,7 @@ NEWER: Mapping[str, tuple[NewerGroup, str, int]] = {
                 ),
             ),
             topology_epoch=2,
-            subtopologies={"0": (PAYMENTS,)},
+            subtopologies={"0": Subtopology((PAYMENTS,), changelogs=(SCORES,))},
         ),
         PAYMENTS,
         200,
@@ -142,6 +144,7 @@ def seed(cluster: Cluster) -> None:
     if cluster.release.number < NEWER_FROM:
         return
     state, now = cluster.state, cluster.clock.time()
+    add_topic(state, SCORES, 24, 3)
     for name, (newer, topic, lag) in NEWER.items():
         group = Group(name, protocol_type=newer.type, written=True, newer=newer)
         for number in range(len(state.topics[topic].partitions)):

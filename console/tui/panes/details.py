@@ -31,6 +31,7 @@ class DetailsView(TableView[Row]):
 
         Returns:
             The first line has the title as its only span; the others are the text, which is wrapped to the width.
+            Empty where there is nothing to say.
         """
         raise NotImplementedError
 
@@ -49,10 +50,11 @@ class DetailsView(TableView[Row]):
 
     def _show_details(self) -> None:
         row = self.row()
-        if row is None:
+        told = [] if row is None else self.details(row)
+        if not told:
             self.below.set()
             return
         width, height = max(20, self.below.size.width - 2), max(1, self.below.size.height)
-        (title, _), *_ = (told := self.details(row))[0]
+        (title, _), *_ = told[0]
         lines = [part for line in told[1:] for part in wrap(line, width, 2)]
         self.below.set(*([(" ", ""), *line] for line in clipped([rule(title, width), *lines], height)))

@@ -14,11 +14,12 @@ from console.model.cluster import Group, GroupLag, PartitionLag
 from console.model.codes import GROUP
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
-from console.present.groups import GROUPS, LAGS, GroupRow, PartitionRow, group_line, partition_rows
+from console.present.groups import GROUPS, LAGS, GroupRow, PartitionRow, group_line, partition_rows, task_lines
 from console.present.text import Cell, Line
 from console.tui import keymap
 from console.tui.editing import Editing
 from console.tui.navigator import Navigator
+from console.tui.panes.details import DetailsView
 from console.tui.panes.view import TableView, bindings
 from console.tui.places import Place, records_in
 from console.tui.reading import Swept
@@ -144,8 +145,9 @@ class GroupsView(TableView[Group]):
         await self._navigator.goto(Place(keymap.GROUP, self.place.pane, str(message.key)))
 
 
-class GroupView(TableView[PartitionLag]):
-    """One row for each partition that the group reads, with the group's committed offset."""
+class GroupView(DetailsView[PartitionLag]):
+    """One row for each partition that the group reads, with the group's committed offset; below it, of a streams group,
+    the task that reads the partition."""
 
     NAME = keymap.GROUP
     MARKS = False
@@ -215,6 +217,16 @@ class GroupView(TableView[PartitionLag]):
         """Return the column's key, of the row of a partition."""
         key = LAGS.sort_key(column)
         return lambda at: key(self.shown(at))
+
+    def draw(self) -> None:
+        """Draw the table, and the details of a group that has some: the table of others has the room."""
+        group = self.snapshot.groups.get(self.group)
+        self.below.display = group is not None and group.topology is not None
+        super().draw()
+
+    def details(self, row: PartitionLag) -> list[Line]:
+        """Return the task that reads the partition, of a streams group."""
+        return task_lines(self.snapshot.groups.get(self.group), row.topic, row.partition)
 
     def status(self) -> Line:
         """Return state, members and total lag."""
