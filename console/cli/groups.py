@@ -16,6 +16,7 @@ from console.cli.kafka_tools.consumer_groups import (
     chosen_states,
     chosen_types,
 )
+from console.cli.kafka_tools.group_tools import CONSUMERS
 from console.cli.noun import KAFKA, Carry, Noun, OptionsError, Statements, add_config_options, alteration, need
 from console.language.quoting import quote, quote_pattern
 from console.model.numbers import LONG_MAX, LONG_MIN, option, whole_number
@@ -65,7 +66,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
 def _statements(given: argparse.Namespace, action: str) -> Statements:
     check(given, action)
     if action == LIST:
-        filters = [f" state={quote_pattern(state)}" for state in chosen_states(given)] or [""]
+        filters = [f" state={quote_pattern(state)}" for state in chosen_states(given, CONSUMERS)] or [""]
         types = [f" type={quote_pattern(type_.lower())}" for type_ in chosen_types(given)] or [""]
         return tuple(f"list groups{state}{type_}" for state in filters for type_ in types)
     if action == DESCRIBE:

@@ -56,6 +56,18 @@ COMMANDS = (
     Command("acls", "console.cli.nouns", "acls_options", "list, explain, add and remove ACLs"),
     Command("brokers", "console.cli.nouns", "brokers_options", "list, describe, configure and unregister brokers"),
     Command("groups", "console.cli.nouns", "groups_options", "list, describe and delete groups, reset their offsets"),
+    Command(
+        "share-groups",
+        "console.cli.nouns",
+        "share_groups_options",
+        "list and describe share groups, reset their offsets",
+    ),
+    Command(
+        "streams-groups",
+        "console.cli.nouns",
+        "streams_groups_options",
+        "list and describe streams groups, reset their offsets",
+    ),
     Command("scram", "console.cli.nouns", "scram_options", "list, set and delete SCRAM credentials"),
     Command("transactions", "console.cli.nouns", "transactions_options", "list transactions, end those that hang"),
     Command("features", "console.cli.nouns", "features_options", "show features, upgrade and downgrade them"),

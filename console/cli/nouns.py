@@ -333,6 +333,8 @@ SCRAM = Noun(
 NOUNS: dict[str, Noun | str] = {
     **{each.name: each for each in (TOPICS, QUOTAS, ACLS, BROKERS, SCRAM)},
     "groups": "console.cli.groups",
+    "share-groups": "console.cli.share_groups",
+    "streams-groups": "console.cli.streams_groups",
     "transactions": "console.cli.transactions",
     "features": "console.cli.features",
 }
@@ -371,6 +373,8 @@ quotas_options = partial(noun_options, "quotas")
 acls_options = partial(noun_options, "acls")
 brokers_options = partial(noun_options, "brokers")
 groups_options = partial(noun_options, "groups")
+share_groups_options = partial(noun_options, "share-groups")
+streams_groups_options = partial(noun_options, "streams-groups")
 scram_options = partial(noun_options, "scram")
 transactions_options = partial(noun_options, "transactions")
 features_options = partial(noun_options, "features")

@@ -22,6 +22,8 @@ CONFIGS, TOPICS, ACLS, GROUPS = (
     "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
 )
 GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+SHARE_GROUPS = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
+STREAMS_GROUPS = "org.apache.kafka.tools.streams.StreamsGroupCommand"
 ELECTION, DELETE_RECORDS, TRANSACTIONS, FEATURES, CLUSTER = (
     f"org.apache.kafka.tools.{name}"
     for name in (

@@ -209,7 +209,7 @@ def test_every_noun_has_help_with_examples() -> None:
 
 def test_what_takes_away_asks_first() -> None:
     assert {name: noun(name).destructive for name in NAMES if noun(name).destructive} == {
-        "groups": ("delete", "delete-offsets"),
+        **dict.fromkeys(("groups", "share-groups", "streams-groups"), ("delete", "delete-offsets")),
         "topics": ("delete",),
         "acls": ("remove",),
         "scram": ("delete",),

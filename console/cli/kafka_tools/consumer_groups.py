@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 
+from console.cli.kafka_tools.group_tools import CONSUMERS, GroupTool
 from console.cli.noun import OptionsError
 
 LIST, DESCRIBE, ALTER = "list", "describe", "alter"
 DELETE, RESET, DELETE_OFFSETS = "delete", "reset-offsets", "delete-offsets"
-STATES = ("Assigning", "Dead", "Reconciling", "CompletingRebalance", "PreparingRebalance", "Stable", "Empty")
-"""The states of consumer groups (GroupState.groupStatesForType)."""
 TYPES = ("Classic", "Consumer")
 TARGETS = (
     "to-offset",
@@ -95,9 +94,9 @@ def _spelled(text: str, known: Iterable[str]) -> str:
     return {each.lower(): each for each in known}.get(word.lower(), word)
 
 
-def chosen_states(given: argparse.Namespace) -> tuple[str, ...]:
+def chosen_states(given: argparse.Namespace, tool: GroupTool) -> tuple[str, ...]:
     """Return the states of --state, empty for all."""
-    return tuple(_spelled(text, STATES) for text in (given.state or "").split(",") if text.strip())
+    return tuple(_spelled(text, tool.states) for text in (given.state or "").split(",") if text.strip())
 
 
 def chosen_types(given: argparse.Namespace) -> tuple[str, ...]:
@@ -105,9 +104,14 @@ def chosen_types(given: argparse.Namespace) -> tuple[str, ...]:
     return tuple(_spelled(text, TYPES) for text in (given.type or "").split(",") if text.strip())
 
 
+def check_states(given: argparse.Namespace, tool: GroupTool) -> None:
+    """Raise OptionsError for states that the tool's groups don't have."""
+    if set(chosen_states(given, tool)) - set(tool.states):
+        raise OptionsError(f"Invalid state list '{given.state}'. Valid states are: {', '.join(tool.states)}")
+
+
 def check_kafka_filters(given: argparse.Namespace) -> None:
     """Raise OptionsError for states and types that groups of consumers don't have."""
-    if set(chosen_states(given)) - set(STATES):
-        raise OptionsError(f"Invalid state list '{given.state}'. Valid states are: {', '.join(STATES)}")
+    check_states(given, CONSUMERS)
     if set(chosen_types(given)) - set(TYPES):
         raise OptionsError(f"Invalid types list '{given.type}'. Valid types are: {', '.join(TYPES)}")

@@ -12,7 +12,8 @@ from console.cli.kafka_tools.consumer_groups import (
     chosen_states,
     chosen_types,
 )
-from console.cli.kafka_tools.group_lines import Lines, is_consumers
+from console.cli.kafka_tools.group_lines import Lines
+from console.cli.kafka_tools.group_tools import CONSUMERS, GroupTool, is_consumers
 from console.cli.noun import Answers, OptionsError, Running
 from console.model.cluster import Broker, Group
 from console.model.failure import Failure
@@ -29,18 +30,19 @@ T = TypeVar("T")
 async def list_(command: Running, client: Client, context: Context) -> int:
     """Print the groups of consumers as kafka-consumer-groups --list; return the exit code."""
     given = command.given
-    groups, failures = await _listed(client, context)
-    states, types = chosen_states(given), {type_.lower() for type_ in chosen_types(given)}
+    groups, failures = await listed_groups(client, context, CONSUMERS)
+    states, types = chosen_states(given, CONSUMERS), {type_.lower() for type_ in chosen_types(given)}
     found = [
         group
         for group in groups
         if (not states or group.state in states) and (not types or group.type.lower() in types)
     ]
     command.lines(group_lines.listed(found, types=given.type is not None, states=given.state is not None))
-    return _complain(command, failures)
+    return complained(command, failures)
 
 
-async def _listed(client: Client, context: Context) -> tuple[list[Group], Mapping[str, Failure]]:
+async def listed_groups(client: Client, context: Context, tool: GroupTool) -> tuple[list[Group], Mapping[str, Failure]]:
+    """Return the groups that a tool knows, and why some are missing."""
     from console.admin.groups import list_groups
     from console.session.snapshot_reader import SnapshotReader
 
@@ -48,10 +50,11 @@ async def _listed(client: Client, context: Context) -> tuple[list[Group], Mappin
     failures = listing.failures
     if not listing.groups and not failures:
         failures = await SnapshotReader(client, context).why_no_groups()
-    return [group for group in listing.groups.values() if is_consumers(group)], failures
+    return [group for group in listing.groups.values() if tool.knows(group)], failures
 
 
-def _complain(command: Running, failures: Mapping[str, Failure]) -> int:
+def complained(command: Running, failures: Mapping[str, Failure]) -> int:
+    """Print what could not be listed; return the exit code."""
     from console.present.failures import failure_text
 
     for what, failure in failures.items():
@@ -59,17 +62,20 @@ def _complain(command: Running, failures: Mapping[str, Failure]) -> int:
     return FAILED if failures else DONE
 
 
-async def chosen_groups(command: Running, client: Client, context: Context) -> tuple[str, ...]:
+async def chosen_groups(
+    command: Running, client: Client, context: Context, tool: GroupTool = CONSUMERS
+) -> tuple[str, ...]:
     """Return the sorted names of the groups that are meant. Raises OptionsError where --all-groups can't list all."""
     if not command.given.all_groups:
         return tuple(sorted(dict.fromkeys(command.given.group)))
-    groups, failures = await _listed(client, context)
-    if _complain(command, failures):
+    groups, failures = await listed_groups(client, context, tool)
+    if complained(command, failures):
         raise OptionsError("not all groups are known: nothing was done")
     return tuple(group.name for group in groups)
 
 
-async def _each(names: Iterable[str], read: Callable[[str], Awaitable[T]]) -> list[T]:
+async def for_each(names: Iterable[str], read: Callable[[str], Awaitable[T]]) -> list[T]:
+    """Read some groups at the same time, each by its name."""
     few = asyncio.Semaphore(_AT_ONCE)
 
     async def one(name: str) -> T:
@@ -89,10 +95,10 @@ async def describe(command: Running, client: Client, context: Context) -> int | 
     """
     names = await chosen_groups(command, client, context)
     if not command.is_kafka:
-        return _in_own_form(names)
+        return in_own_form(names)
     brokers = (await read_cluster(client, context)).brokers if command.given.state is not None else ()
     code = DONE
-    for lines, failed in await _each(names, lambda name: _described(command, client, brokers, name)):
+    for lines, failed in await for_each(names, lambda name: _described(command, client, brokers, name)):
         command.lines(lines.out, lines.err)
         code = FAILED if failed else code
     return code
@@ -124,7 +130,8 @@ async def _described(command: Running, client: Client, brokers: Sequence[Broker]
     return group_lines.offset_lines(group, position.committed, ends, verbose=given.verbose), bool(problems)
 
 
-def _in_own_form(names: Sequence[str]) -> Answers:
+def in_own_form(names: Sequence[str]) -> Answers:
+    """Return the descriptions of groups in kac's own forms."""
     from console.language.grammar import parse
     from console.language.quoting import quote
 

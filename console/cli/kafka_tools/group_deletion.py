@@ -1,16 +1,18 @@
-"""Carries out `kac groups --delete` and `--delete-offsets`."""
+"""Carries out --delete and --delete-offsets of `kac groups`, `share-groups` and `streams-groups`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from console.cli.kafka_tools import group_lines
+from console.cli.kafka_tools.aligned import safe
 from console.cli.kafka_tools.group_command import chosen_groups
+from console.cli.kafka_tools.group_tools import CONSUMERS, SHARE, STREAMS, GroupTool
 from console.cli.kafka_tools.java_errors import error_text, exception
 from console.cli.kafka_tools.reset_offsets import Place, topic_arguments
-from console.cli.noun import Change, Changed, Running
+from console.cli.noun import Change, Changed, OptionsError, Running
 from console.language.quoting import quote
 from console.model.changes import GroupOffsetTarget, GroupTarget, Outcome
 from console.model.cluster import GroupPosition
@@ -26,32 +28,46 @@ _NO_GROUP = Failure("GROUP_ID_NOT_FOUND", "", "")
 _NO_TOPIC = Failure("UNKNOWN_TOPIC_OR_PARTITION", "", "")
 
 
-async def delete_groups(command: Running, client: Client, context: Context) -> int | Change:
+async def delete_groups(
+    command: Running, client: Client, context: Context, tool: GroupTool = CONSUMERS
+) -> int | Change:
     """Delete groups with their offsets.
 
-    With --output kafka, groups that can't be deleted are left, as kafka-consumer-groups leaves them; in kac's own forms
+    With --output kafka, groups that can't be deleted are left, as Kafka's tools leave them; in kac's own forms
     one such group keeps all from being deleted.
     """
-    names = await chosen_groups(command, client, context)
+    names = await chosen_groups(command, client, context, tool)
     if not command.is_kafka:
+        await _check_kinds(client, names, tool)
         return Change(tuple(map(_deletion, names)), ask=True)
-    problems = {name: await _why_not(client, name) for name in names}
-    if free := [name for name, problem in problems.items() if problem is None]:
-        return Change(tuple(map(_deletion, free)), then=partial(_deleted, command, problems))
-    return _show_deleted(command, problems)
+    problems = {name: await _why_not(client, name, tool) for name in names}
+    if free := [name for name, problem in problems.items() if not problem]:
+        return Change(tuple(map(_deletion, free)), then=partial(_deleted, command, problems, tool))
+    return _show_deleted(command, problems, tool)
 
 
-async def _deleted(command: Running, problems: Mapping[str, Failure | None], changed: Changed) -> int:
+async def _check_kinds(client: Client, names: Sequence[str], tool: GroupTool) -> None:
+    """Raise OptionsError where a group is of another kind than the command is for."""
+    for name in names if tool is not CONSUMERS else ():
+        group = (await _position(client, name)).group
+        if group is not None and not tool.knows(group):
+            raise OptionsError(f"group '{name}' is no {tool.kind} group: it is of type {group.type}")
+
+
+async def _deleted(command: Running, problems: Mapping[str, str], tool: GroupTool, changed: Changed) -> int:
     if command.given.validate_only or not changed.outcomes:
         return changed.code
-    of_these = {each.target.name: _problem(each) for each in changed.outcomes if isinstance(each.target, GroupTarget)}
-    return _show_deleted(command, {**problems, **of_these})
+    of_these = {
+        each.target.name: "" if (problem := _problem(each)) is None else exception(problem)
+        for each in changed.outcomes
+        if isinstance(each.target, GroupTarget)
+    }
+    return _show_deleted(command, {**problems, **of_these}, tool)
 
 
-def _show_deleted(command: Running, problems: Mapping[str, Failure | None]) -> int:
-    shown = {name: "" if problem is None else exception(problem) for name, problem in problems.items()}
-    command.lines(group_lines.deleted_lines(shown))
-    return FAILED if any(shown.values()) else DONE
+def _show_deleted(command: Running, problems: Mapping[str, str], tool: GroupTool) -> int:
+    command.lines(group_lines.deleted_lines(problems, tool.kind))
+    return FAILED if any(problems.values()) else DONE
 
 
 def _deletion(name: str) -> str:
@@ -64,11 +80,19 @@ def _problem(outcome: Outcome) -> Failure | None:
     return outcome.failure or Failure(outcome.status.value.upper(), "", "")
 
 
-async def _why_not(client: Client, name: str) -> Failure | None:
-    position = await _position(client, name)
-    if position.group is None:
-        return _NO_GROUP
-    return _NOT_EMPTY if position.group.members else None
+_ILLEGAL = "java.lang.IllegalArgumentException"
+_NOT_KNOWN = {SHARE.kind: "is not a share group.", STREAMS.kind: "does not exist or is not a streams group."}
+
+
+async def _why_not(client: Client, name: str, tool: GroupTool) -> str:
+    """Return why a group can't be deleted, as Kafka's tool says it; ``""`` where it can."""
+    group = (await _position(client, name)).group
+    if tool is CONSUMERS:
+        return exception(_NO_GROUP) if group is None else exception(_NOT_EMPTY) if group.members else ""
+    if group is None or not tool.knows(group):
+        return f"{_ILLEGAL}: Group '{safe(name)}' {_NOT_KNOWN[tool.kind]}"
+    full = f"{tool.title} group '{safe(name)}' is not EMPTY."
+    return exception(Failure(_NOT_EMPTY.name, full, ""), own_text=True) if group.members else ""
 
 
 async def _position(client: Client, name: str) -> GroupPosition:

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from console.cli.kafka_tools.aligned import MISSING, columns, safe, widest
+from console.cli.kafka_tools.group_tools import CONSUMERS, GroupTool
 from console.cli.kafka_tools.reset_offsets import Place
 from console.model.cluster import Broker, CommittedOffset, Group, GroupMember
 from console.model.failure import Failure
@@ -44,11 +45,6 @@ def listed(groups: Iterable[Group], *, types: bool, states: bool) -> list[str]:
 def group_type(group: Group) -> str:
     """Return a group's type as ``Classic`` or ``Consumer``."""
     return safe(group.type).capitalize() or "Unknown"
-
-
-def is_consumers(group: Group) -> bool:
-    """Return whether kafka-consumer-groups knows a group: groups of consumers, and those that only hold offsets."""
-    return group.type == "consumer" or (group.type == "classic" and group.protocol in ("", "consumer"))
 
 
 def not_described(name: str, failure: Failure | None) -> str:
@@ -195,12 +191,14 @@ def state_lines(group: Group, coordinator: Broker | None, *, verbose: bool) -> L
 # -- changes -----------------------------------------------------------------------------------------------------------
 
 
-def reset_lines(offsets: Mapping[str, Mapping[Place, int]]) -> list[str]:
-    """Return the new offsets by group, as --reset-offsets prints them."""
+def reset_lines(offsets: Mapping[str, Mapping[Place, int]], tool: GroupTool = CONSUMERS) -> list[str]:
+    """Return the new offsets by group, as the tool's --reset-offsets prints them."""
+    least = tool.least
     widths = [
-        widest(15, map(safe, offsets)),
-        widest(15, (safe(topic) for places in offsets.values() for topic, _ in places)),
+        widest(least, map(safe, offsets)),
+        widest(least, (safe(topic) for places in offsets.values() for topic, _ in places)),
         10,
+        *tool.last,
     ]
     lines = ["", columns(widths, ["GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"])] if offsets else [""]
     for group, places in offsets.items():
@@ -208,20 +206,22 @@ def reset_lines(offsets: Mapping[str, Mapping[Place, int]]) -> list[str]:
     return lines
 
 
-def deleted_lines(outcomes: Mapping[str, str]) -> list[str]:
+def deleted_lines(outcomes: Mapping[str, str], kind: str = CONSUMERS.kind) -> list[str]:
     """Return the lines that --delete prints.
 
     Args:
         outcomes: group -> why it was not deleted, ``""`` where it was.
+        kind: of the tool's groups.
     """
     deleted = ", ".join(f"'{safe(name)}'" for name, why in outcomes.items() if not why)
     failed = {name: why for name, why in outcomes.items() if why}
     if not failed:
-        return [f"Deletion of requested consumer groups ({deleted}) was successful."]
-    lines = ["", "Error: Deletion of some consumer groups failed:"]
+        return [f"Deletion of requested {kind} groups ({deleted}) was successful."]
+    lines = ["", f"Error: Deletion of some {kind} groups failed:"]
     lines += [f"* Group '{safe(name)}' could not be deleted due to: {safe(why)}" for name, why in failed.items()]
     if deleted:
-        lines += ["", f"These consumer groups were deleted successfully: {deleted}"]
+        # kafka-streams-groups ends this line with a dot.
+        lines += ["", f"These {kind} groups were deleted successfully: {deleted}{'.' if kind == 'streams' else ''}"]
     return lines
 
 

@@ -1,4 +1,5 @@
-"""Carries out `kac groups --reset-offsets`: reads committed offsets and log ranges, shows or sets new offsets."""
+"""Carries out --reset-offsets of `kac groups`, `share-groups` and `streams-groups`: reads committed offsets and log
+ranges, shows or sets new offsets."""
 
 from __future__ import annotations
 
@@ -9,12 +10,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from console.answers.results import Column, Row, Table
 from console.cli.kafka_tools import group_lines
 from console.cli.kafka_tools.aligned import safe
 from console.cli.kafka_tools.consumer_groups import given_targets
 from console.cli.kafka_tools.group_command import chosen_groups
+from console.cli.kafka_tools.group_tools import ASSIGNABLE, CONSUMERS, SHARE, STREAMS, GroupTool
 from console.cli.kafka_tools.reset_offsets import (
     CURRENT,
     SHIFT,
@@ -100,33 +103,35 @@ class NewOffsets(Struct, frozen=True):
     failed: bool
 
 
-async def reset(command: Running, client: Client, context: Context) -> int | Change:
+async def reset(command: Running, client: Client, context: Context, tool: GroupTool = CONSUMERS) -> int | Change:
     """Show the new offsets, and set them with --execute. Raises OptionsError."""
     given = command.given
-    if not (given.execute or given.dry_run):
+    if tool is CONSUMERS and not (given.execute or given.dry_run):
         command.lines((), (DRY_RUN,))
     asked = reset_of(given)
-    names = await chosen_groups(command, client, context)
+    names = await chosen_groups(command, client, context, tool)
     try:
-        new = await _new_offsets(command, client, asked, names)
+        new = await _new_offsets(command, client, asked, names, tool)
     except Failed as error:
-        command.lines(("", f"Error: Executing consumer group command failed due to {error}"))
+        command.lines(("", f"Error: Executing {tool.kind} group command failed due to {error}"))
         return FAILED
     if not given.execute:
-        return _show(command, new)
+        return _show(command, new, tool)
     if new.failed:
         raise OptionsError("nothing was reset: leave out the groups that have members")
-    return Change(_statements(new.offsets), then=partial(_reset, command, new))
+    return Change(_statements(new.offsets), then=partial(_reset, command, new, tool))
 
 
-async def _new_offsets(command: Running, client: Client, asked: Reset, names: Sequence[str]) -> NewOffsets:
+async def _new_offsets(
+    command: Running, client: Client, asked: Reset, names: Sequence[str], tool: GroupTool
+) -> NewOffsets:
     """Return the new offsets of groups; print why a group has none, and what was adjusted. Raises as `_wanted` does."""
     found: dict[str, Mapping[Place, int]] = {}
     before: dict[str, Mapping[Place, int]] = {}
     failed = False
     for name in names:
         try:
-            position, wanted = await _wanted(client, asked, name, all_topics=command.given.all_topics)
+            position, wanted = await _wanted(client, asked, name, tool, all_topics=command.given.all_topics)
         except NotReset as error:
             command.lines(("", f"Error: {error}"))
             found[name], failed = {}, True
@@ -140,22 +145,22 @@ async def _new_offsets(command: Running, client: Client, asked: Reset, names: Se
     return NewOffsets(found, before, failed)
 
 
-async def _reset(command: Running, new: NewOffsets, changed: Changed) -> int:
+async def _reset(command: Running, new: NewOffsets, tool: GroupTool, changed: Changed) -> int:
     given, failed = command.given, bool(changed.code)
     if failed or given.validate_only or not (command.is_kafka or given.export):
         for outcome in changed.outcomes if failed and command.is_kafka else ():
             if not outcome.ok:
                 command.complain(f"{target(outcome.target)}: {outcome.failure or outcome.status.value}")
         return changed.code
-    return _show(command, new)
+    return _show(command, new, tool)
 
 
-def _show(command: Running, new: NewOffsets) -> int:
+def _show(command: Running, new: NewOffsets, tool: GroupTool) -> int:
     """Print new offsets, and return the exit code."""
     if command.given.export:
         command.lines((*csv_lines(new.offsets, with_group=len(command.given.group) != 1), ""))
     elif command.is_kafka:
-        command.lines(group_lines.reset_lines(new.offsets))
+        command.lines(group_lines.reset_lines(new.offsets, tool))
     else:
         command.show([_table(new.offsets, new.before)])
     return FAILED if new.failed else DONE
@@ -191,27 +196,45 @@ class Failed(Exception):
     """Nothing is reset; the text is kafka-consumer-groups' own."""
 
 
-async def _wanted(client: Client, asked: Reset, name: str, *, all_topics: bool) -> tuple[GroupPosition, Wanted]:
+async def _wanted(
+    client: Client, asked: Reset, name: str, tool: GroupTool, *, all_topics: bool
+) -> tuple[GroupPosition, Wanted]:
     """Read a group's position, and return it with the group's new offsets.
 
     Raises:
         NotReset: this group can't be reset; others can.
         Failed: no group is reset.
-        OptionsError: a requested offset does not exist.
+        OptionsError: a requested offset does not exist, or a share group has members.
         AdminError: a request failed.
     """
     from console.admin.groups import group_position
 
     position = await client.run(group_position, name)
+    if position.group is not None and not tool.knows(position.group):
+        raise NotReset(f"Group '{safe(name)}' is not a {tool.kind} group.")
     if problem := not_inactive(position.group):
+        if tool is SHARE:
+            raise OptionsError(f"Share group '{safe(name)}' is not empty.")
         raise NotReset(problem)
+    if tool is STREAMS:
+        check_inputs(asked, position, name)
     plan = _plan(asked, name)
-    chosen = await _places(client, asked, position, plan, all_topics=all_topics)
+    meant = _of_whole_topics(asked, position, tool, all_topics=all_topics)
+    chosen = await _places(client, meant, position, plan, all_topics=all_topics)
     try:
         positions = await _positions(client, asked, position, chosen)
         return position, wanted_offsets(asked.to, asked.amount, chosen, positions, plan)
     except NoOffset as error:
         raise OptionsError(str(error)) from None
+
+
+def _of_whole_topics(asked: Reset, position: GroupPosition, tool: GroupTool, *, all_topics: bool) -> Reset:
+    """Return the reset with the topics of which all partitions are meant. With --all-topics partitions with an offset
+    are meant, and of a share group the others of the same topics, which it has not begun to read."""
+    if not all_topics:
+        return asked
+    topics = dict.fromkeys(topic for topic, _ in position.committed) if tool is SHARE else ()
+    return replace(asked, topics=tuple(topics))
 
 
 def _plan(asked: Reset, name: str) -> Mapping[Place, int] | None:
@@ -226,9 +249,16 @@ def _plan(asked: Reset, name: str) -> Mapping[Place, int] | None:
         raise NotReset(f"No reset plan for group {safe(name)} found") from None
 
 
+def check_inputs(asked: Reset, position: GroupPosition, name: str) -> None:
+    """Raise NotReset where a streams group has no offset of a topic that is meant, or is not there at all."""
+    topics = {topic for topic, _ in position.committed}
+    if any(topic not in topics for topic in (*asked.topics, *(topic for topic, _ in asked.places))):
+        raise NotReset(f"One or more topics are not part of the group '{safe(name)}'.")
+
+
 def not_inactive(group: Group | None) -> str:
     """Return why a group's offsets can't be reset, ``""`` where they can."""
-    if group is None or group.state in (group_lines.EMPTY, group_lines.DEAD):
+    if group is None or group.state in ASSIGNABLE:
         return ""
     return (
         f"Assignments can only be reset if the group '{safe(group.name)}' is inactive, but the current state is "
@@ -243,7 +273,7 @@ async def _places(
     from console.admin.topics import describe_topics
 
     chosen = set(plan if plan is not None else position.committed if all_topics else asked.places)
-    whole = () if all_topics or plan is not None else asked.topics
+    whole = () if plan is not None else asked.topics
     names = sorted({*whole, *(topic for topic, _ in chosen)})
     known = (await client.run(describe_topics, names)).topics if names else {}
     if any(name not in known for name in names):
