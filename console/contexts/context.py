@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from console.admin.settings import ConnectionSettings, SshHost
 from console.model.config import ConfigPlace
+from console.model.record_masks import MaskPath
 from widgets.cells import clean
 
 OWN = "kac"
@@ -74,7 +75,7 @@ class Context(Struct, frozen=True):
     cluster_id: a cluster with another id is refused. warnings: one line each, without secrets, about its file (for
     risks of its settings see `settings.exposures`). journal: whether changes are recorded. lake: path or URI of the
     lake with its history. records: whether contents of records are shown, one of `RECORDS`. throttles: replication
-    throttles that are meant to stay, though no reassignment uses them.
+    throttles that are meant to stay, though no reassignment uses them. mask: fields of records that are not shown.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Context(Struct, frozen=True):
     lake: str | None = None
     records: str = SHOWN
     throttles: frozenset[ConfigPlace] = frozenset()
+    mask: tuple[MaskPath, ...] = ()
 
     @property
     def principal(self) -> str:

@@ -13,6 +13,7 @@ cluster_id = "MkU3OEVBNTcwNTJENDM2Qk"
 lake = "~/lake"
 via = "ssh:ops@bastion"               # all connections by way of this host
 records = "hidden"                    # contents of records: shown, hidden until asked for, or never
+mask = ["$.card", "$.**.email"]       # fields of records that are never shown
 throttles = ["broker <default> leader.replication.throttled.rate"]  # that are meant: nothing calls them left over
 """
 
@@ -48,6 +49,7 @@ from console.contexts.librdkafka import librdkafka_connection
 from console.contexts.properties import Entry, Values
 from console.model.config import CLUSTER_DEFAULT, ConfigPlace, broker_resource, topic_resource
 from console.model.numbers import is_natural
+from console.model.record_masks import MaskPath, mask_path
 
 # Line numbers of keys: tomllib does not give them.
 
@@ -111,7 +113,7 @@ COLORS = ("red", "green", "yellow", "blue", "magenta", "cyan", "white")
 
 _HEX_COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 _TOP = ("current_context", "contexts", "settings")
-_OWN_KEYS = ("properties", "color", "read_only", "confirm", "cluster_id", "lake", "records", "throttles", "via")
+_OWN_KEYS = ("properties", "color", "read_only", "confirm", "cluster_id", "lake", "records", "mask", "throttles", "via")
 
 
 class OwnFile(Struct, frozen=True):
@@ -238,6 +240,7 @@ class _OwnFileReader:
             lake=self._lake(name, own),
             records=self._records(name, own),
             throttles=self._throttles(name, own),
+            mask=self._mask(name, own),
         )
 
     def _lake(self, name: str, table: Mapping[str, Any]) -> str | None:
@@ -260,6 +263,17 @@ class _OwnFileReader:
             return str(value)
         legal = f"one of {', '.join(RECORDS)}, in quotes"
         raise ContextError(f"{self._place('contexts', name, 'records')}: records is {legal}, not {value!r}")
+
+    def _mask(self, name: str, table: Mapping[str, Any]) -> tuple[MaskPath, ...]:
+        """Return the fields that are masked. One that can't be read refuses the context: it must not be shown."""
+        value = table.get("mask", [])
+        place = self._place("contexts", name, "mask")
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            raise ContextError(f'{place}: mask is a list of paths, as ["$.card", "$.**.email"], not {value!r}')
+        try:
+            return tuple(mask_path(each) for each in value)
+        except ValueError as error:
+            raise ContextError(f"{place}: mask: {error}") from None
 
     def _throttles(self, name: str, table: Mapping[str, Any]) -> frozenset[ConfigPlace]:
         """Return the own throttles of a context: ``broker ID KEY``, ``broker <default> KEY`` and ``topic NAME KEY``."""

@@ -24,7 +24,7 @@ from console.model.records import Record
 LARGEST_JSON = 4 << 20
 """Bytes of a value that are decoded as JSON; a larger one has no path."""
 
-_STEP = re.compile(r"""\.\*|\.(?P<name>[^.\[\]'"=!<>\s]+)|\['(?P<quoted>[^']*)'\]|\[(?P<place>-?[0-9]{1,9})\]|\[\*\]""")
+STEP = re.compile(r"""\.\*|\.(?P<name>[^.\[\]'"=!<>\s]+)|\['(?P<quoted>[^']*)'\]|\[(?P<place>-?[0-9]{1,9})\]|\[\*\]""")
 _OPERATOR = re.compile(r"!=|>=|<=|=|>|<")
 
 
@@ -81,9 +81,8 @@ def json_condition(text: str) -> JsonCondition:
     if not text.startswith("$"):
         raise ValueError(f"a path begins with $, for example $.order.items[0].price>10, not {_short(text)}")
     at, steps = 1, list[Step]()
-    while match := _STEP.match(text, at):
-        named = match["name"] if match["name"] is not None else match["quoted"]
-        steps.append(named if named is not None else int(match["place"]) if match["place"] else ANY)
+    while match := STEP.match(text, at):
+        steps.append(step_of(match))
         at = match.end()
     rest = text[at:]
     if not rest:
@@ -95,6 +94,12 @@ def json_condition(text: str) -> JsonCondition:
     if operator[0] in _COMPARE and not has_number_form(value):
         raise ValueError(f"{operator[0]} compares numbers, and {_short(value)} is not one")
     return JsonCondition(tuple(steps), operator[0], value, text)
+
+
+def step_of(match: re.Match[str]) -> Step:
+    """Return the step that `STEP` matched."""
+    named = match["name"] if match["name"] is not None else match["quoted"]
+    return named if named is not None else int(match["place"]) if match["place"] else ANY
 
 
 def _at(document: Any, steps: Sequence[Step]) -> Iterator[Any]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
+
+from msgspec.structs import replace
 
 from console.contexts.context import HIDDEN, NEVER, Context
 from console.language.verbs.records import Records
 from console.model.failure import Failure
+from console.model.record_decoding import PlainDecoder, RecordDecoder
 from console.model.record_filter import RecordFilter
 from console.model.records import (
     First,
@@ -14,6 +18,7 @@ from console.model.records import (
     FromTime,
     Last,
     OfGroup,
+    Record,
     RecordsQuery,
     RecordsRead,
     Start,
@@ -23,7 +28,7 @@ from console.session.snapshot_reader import Client, Refused
 
 
 async def read_records(client: Client, context: Context, statement: Records, more: Start | None = None) -> RecordsRead:
-    """Return the records that a statement asks for.
+    """Return the records that a statement asks for, as they may be shown: what is masked is not found either.
 
     Args:
         more: where to read on, instead of the statement's own start.
@@ -39,11 +44,22 @@ async def read_records(client: Client, context: Context, statement: Records, mor
     refuse_if_never(context)
     wanted = RecordFilter(statement.text, statement.key, statement.json)
     query = records_query(statement, datetime.now(UTC), more)
+    decoder = PlainDecoder(context.mask)
+
+    def matches(record: Record) -> bool:
+        return wanted.matches(decoder.readable(record))
+
     try:
-        return await client.run(records.read_records, query, wanted.matches if wanted else None)
+        read: RecordsRead = await client.run(records.read_records, query, matches if wanted else None)
     except BrokerError as error:
         # This topic or group can't be read; the cluster is there.
         raise Refused(error.failure) from error
+    return await asyncio.to_thread(_readable, read, decoder) if context.mask else read
+
+
+def _readable(read: RecordsRead, decoder: RecordDecoder) -> RecordsRead:
+    """Return what was read with its records as they may be shown."""
+    return replace(read, records=tuple(map(decoder.readable, read.records)))
 
 
 def refuse_if_never(context: Context) -> None:

@@ -216,7 +216,8 @@ class Runner(Struct):
             from console.session.record_reading import is_masked, read_records
 
             read = await read_records(session.client, session.context, statement)
-            self.printer(records_result(statement, read, masked=is_masked(session.context, statement)))
+            masked, fields = is_masked(session.context, statement), session.context.mask
+            self.printer(records_result(statement, read, masked=masked, fields=fields))
             return
         from console.answers.plan_results import plan_table, report_table
 

@@ -17,6 +17,7 @@ from console.answers.results import Printer
 from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import ThreadedCluster
 from console.language.grammar import parse
+from console.model.record_masks import mask_path
 from console.session.script_runner import Runner
 from console.session.session import Session
 from tests.embedded.poisoned import HOSTILE, poisoned
@@ -104,6 +105,32 @@ async def test_hidden_contents_need_to_be_asked_for(records: ThreadedCluster) ->
         shown, _ = await run(records, "records topic orders partition 0 --reveal", output, records="hidden")
         assert "key-9" in shown
     assert "--reveal shows them" in (await run(records, "records topic orders", records="hidden"))[0]
+
+
+async def test_masked_fields_are_neither_shown_nor_found(records: ThreadedCluster) -> None:
+    mask = (mask_path("$.items[*].price"),)
+    for output in ("text", "json", "csv"):
+        for form in ("", " as text", " as json", " as hex"):
+            out, code = await run(records, f"records topic orders partition 0{form} --reveal", output, mask=mask)
+            assert code == 0
+            assert "price" in out or form == " as hex"
+            assert '"price": 4' not in out
+            assert b'price": 4'.hex(" ") not in out
+            assert b'price": 4'.hex() not in out
+            assert "AAH+" not in out, "a value that can't be looked through is hidden"
+    masked = run(records, "records topic orders partition 0", mask=mask)
+    assert "fields are masked in this context: $.items[*].price" in (await masked)[0]
+
+    async def offsets(text: str, **changes: Any) -> list[int]:
+        out, _ = await run(records, f"records topic orders partition 0 first 10 {text}", "json", **changes)
+        return [each["offset"] for each in json.loads(out)["records"]]
+
+    for condition, without in (("json $.items[0].price=8", [8]), ("text 'price\": 8'", [8]), ("text poison", [3])):
+        assert await offsets(condition) == without
+        assert await offsets(condition, mask=mask) == []
+    assert await offsets("json $.items[0].price>8", mask=mask) == []
+    assert await offsets("json $.items[0].price!=8", mask=mask) == [each for each in range(10) if each != 3]
+    assert await offsets("json $.id=8", mask=mask) == [8]
 
 
 async def test_never_is_never(records: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:

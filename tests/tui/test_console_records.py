@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from console.embedded.brokers import ThreadedCluster
+from console.model.record_masks import mask_path
 from tests.embedded.poisoned import HOSTILE, POISON, poisoned
 from tests.tui.console_app import Driven, driven_on
 
@@ -116,6 +117,26 @@ async def test_hidden_contents_are_shown_by_a_key_for_this_view_alone(records: T
         await it.command("records topic orders partition 0 first 5")
         await it.shows("••••")
         assert "key-" not in it.text
+
+
+async def test_masked_fields_are_on_no_screen_and_in_no_clipboard(records: ThreadedCluster) -> None:
+    async with driven_on(records, size=(120, 24), mask=(mask_path("$.**.price"),)) as it:
+        await it.command("records topic orders partition 0")
+        await it.shows('"id":9,"items":[{"price":"••••"}]')
+        await it.shows("fields masked")
+        assert "poison" not in it.text
+        await it.press("t", "t", "t")
+        await it.shows("as hex")
+        assert b'price": 9'.hex(" ") not in it.text
+        await it.press("t", "G", "enter")
+        await it.shows('"price": "••••"')
+        assert '"price": 9' not in it.text
+        await it.press("escape", "y")
+        assert it.app.clipboard == '{"id":9,"items":[{"price":"••••"}]}'
+        await it.press("s")
+        await it.shows("nothing is hidden in this context")
+        await it.command("records topic orders partition 0 json $.items[0].price=9")
+        await it.shows("none of 10 records passes")
 
 
 async def test_a_context_that_never_shows_records_refuses(records: ThreadedCluster) -> None:

@@ -174,6 +174,8 @@ class RecordsView(TableView[RecordRow]):
             line.append(("  uncommitted", "pending"))
         if self.masked:
             line.append(("  hidden: s shows", "pending"))
+        elif self.session.context.mask:
+            line.append(("  fields masked", "pending"))
         return line
 
     def note(self) -> Line:

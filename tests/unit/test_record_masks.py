@@ -1,0 +1,114 @@
+"""Fields that a context masks: which a path finds, and that nothing of them is left anywhere."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.model.record_masks import MASKED, mask_path, without_masked
+
+CARD = "4111-1111"
+
+
+def shown(data: bytes, *paths: str) -> bytes:
+    found = without_masked(data, [mask_path(path) for path in paths])
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("path", "document", "left"),
+    [
+        ("$.card", {"card": CARD, "id": 1}, {"card": MASKED, "id": 1}),
+        ("$.card", {"card": {"number": CARD}}, {"card": MASKED}),
+        ("$.a.card", {"card": 1, "a": {"card": [CARD]}}, {"card": 1, "a": {"card": MASKED}}),
+        ("$.**.card", {"card": CARD, "a": [{"card": CARD}]}, {"card": MASKED, "a": [{"card": MASKED}]}),
+        ("$.a.**.card", {"card": 1, "a": {"b": [{"card": CARD}]}}, {"card": 1, "a": {"b": [{"card": MASKED}]}}),
+        ("$.items[*].card", {"items": [{"card": CARD}, 7]}, {"items": [{"card": MASKED}, 7]}),
+        ("$.items[0]", {"items": [CARD, 2]}, {"items": [MASKED, 2]}),
+        ("$.items[-1]", {"items": [1, CARD]}, {"items": [1, MASKED]}),
+        ("$['the card']", {"the card": CARD}, {"the card": MASKED}),
+        ("$.*.card", {"a": {"card": CARD}, "card": 1}, {"a": {"card": MASKED}, "card": 1}),
+        ("$.**.a.**.card", {"a": {"x": {"card": CARD}}, "card": 2}, {"a": {"x": {"card": MASKED}}, "card": 2}),
+        ("$.card", {"card": None}, {"card": MASKED}),
+    ],
+)
+def test_what_a_path_masks(path: str, document: Any, left: Any) -> None:
+    assert json.loads(shown(json.dumps(document).encode(), path)) == left
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"card": "%s", "card": 1}',  # the last one counts for a reader; the first is there all the same
+        b'{"a": {"card": "%s"}, "a": 5, "card": 2}',
+        b'{"\\u0063ard": "%s"}',  # the name, escaped
+        b'{"card": "%s"',  # broken, and yet to be read
+        b'{"card": "%s"} {"card": "%s"}',
+        b'\xef\xbb\xbf{"card": "%s"}',
+        b'INFO {"card": "%s"}',
+        b'"{\\"card\\": \\"%s\\"}"',
+        b"\x00\x00\x00\x00\x07\x12%s",  # of a schema: nothing says where a field is
+        b"[" * 5_000 + b'{"card": "%s"}' + b"]" * 5_000,
+    ],
+)
+def test_nothing_of_a_masked_field_is_left_whatever_holds_it(data: bytes) -> None:
+    found = shown(data.replace(b"%s", CARD.encode()), "$.card", "$.**.card")
+    assert CARD.encode() not in found
+
+
+@pytest.mark.parametrize(
+    "data", [b"order-7", b"7", b"1.50", b"[main] started", b'{"id": 1.50}', b'"x"', "grün".encode()]
+)
+def test_what_can_hold_no_masked_field_stays_as_it_is(data: bytes) -> None:
+    assert shown(data, "$.card") == data
+
+
+def test_nothing_is_nothing() -> None:
+    assert without_masked(None, [mask_path("$.card")]) is None
+    assert without_masked(b"", [mask_path("$.card")]) == b""
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("card", "begins with \\$"),
+        ("", "begins with \\$"),
+        ("$", "names no field"),
+        ("$.**", "names no field"),
+        ("$.card.", "no step"),
+        ("$..card", "no step"),
+        ("$.card[", "no step"),
+        ("$.card=7", "no step"),
+        ("$.card*", "no step"),
+        ("$.**card", "no step"),
+        ("$.a b", "no step"),
+    ],
+)
+def test_what_is_no_path_is_refused(text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        mask_path(text)
+
+
+DOCUMENTS = st.recursive(
+    st.just(CARD) | st.integers() | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "card", "é"]), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(DOCUMENTS)
+def test_no_field_of_the_name_is_left_anywhere(document: Any) -> None:
+    left = json.loads(shown(json.dumps(document).encode(), "$.**.card"))
+    assert set(map(str, fields_named("card", left))) <= {MASKED}
+
+
+def fields_named(name: str, part: Any) -> list[Any]:
+    """All members of that name, also those within others."""
+    inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    own = [part[name]] if isinstance(part, dict) and name in part else []
+    return own + [found for each in inner for found in fields_named(name, each)]
