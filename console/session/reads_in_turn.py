@@ -68,7 +68,7 @@ class ReadsInTurn:
         self._next: dict[str, float] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.problems: Mapping[str, str] = {}
-        self._parts = (
+        self._parts: tuple[_Part, ...] = (
             _Part("cluster", paces.cluster, session.read_cluster),
             _Part("quorum", paces.cluster, session.read_quorum),
             _Part("topics", paces.cluster, session.read_topics),
