@@ -40,7 +40,7 @@ def _return_large_blocks() -> None:
     """Let glibc give back to the system each block of more than 128 KiB once it is free.
 
     Answers and what compresses them are such blocks. When one is freed, glibc takes its size for a new threshold, and
-    keeps all that are smaller on its heap (mallopt(3), M_MMAP_THRESHOLD): with 4,000 topics 25 MiB that nobody uses.
+    keeps all that are smaller on its heap (mallopt(3), M_MMAP_THRESHOLD): with 4,000 topics 25 MiB that are of no use.
     """
     import ctypes
 
@@ -51,7 +51,7 @@ def _return_large_blocks() -> None:
 _M_MMAP_THRESHOLD = -3
 """Of malloc.h."""
 _MMAP_THRESHOLD = 128 << 10
-"""Bytes; glibc's own value, which it changes as long as nobody sets it."""
+"""Bytes; glibc's own value, which it changes as long as it is not set."""
 
 
 async def write_record(recorder: Recorder | None, context: str, cluster_id: str, path: str = "") -> str:
