@@ -448,7 +448,7 @@ def _is_described(known: Group | None, listed: Group) -> bool:
 
 
 def _who_had_members(known: frozenset[str], groups: Iterable[Group]) -> frozenset[str]:
-    """Return the groups that had members, with those of these that have some; what has no state yet is not among them."""
+    """Return the groups that had members, with those of these that have some; one without a known state is left out."""
     have = {each.name for each in groups if each.state and not each.is_vacant}
     return known if have <= known else known | have
 

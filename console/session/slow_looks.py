@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -193,17 +195,14 @@ class SlowLooks:
 
     def _next_logs(self) -> list[Place]:
         """Return the partitions of the next read: all, or some in turn and those that matter most."""
-        every = [
-            (name, each.number) for name, topic in self._session.snapshot.topics.items() for each in topic.partitions
-        ]
-        if len(every) <= LOGS_AT_ONCE:
-            return every
+        topics = self._session.snapshot.topics
+        if sum(len(topic.partitions) for topic in topics.values()) <= LOGS_AT_ONCE:
+            return [(name, each.number) for name, topic in topics.items() for each in topic.partitions]
         # A log that stands still must be read often enough to see that it does.
         first = dict.fromkeys(self.facts.logs.standing(0)[:LOGS_FIRST])
         first |= dict.fromkeys(_group_places(self._session.snapshot)[:LOGS_FIRST])
-        every.sort()
-        later = [place for place in every if place > self._next_log]
-        turn = (later or every)[:LOGS_IN_TURN]  # the same lists again and again: a record has the same questions then
+        # The same lists again and again: a record has the same questions then.
+        turn = places_after(topics, self._next_log, LOGS_IN_TURN) or places_after(topics, ("", -1), LOGS_IN_TURN)
         self._next_log = turn[-1]
         return list(dict.fromkeys((*first, *turn)))
 
@@ -389,3 +388,19 @@ def _group_places(snapshot: Snapshot) -> list[Place]:
     """Return the partitions for which groups have offsets."""
     found: Iterator[Place] = ((each.topic, each.partition) for lag in snapshot.lags.values() for each in lag.partitions)
     return list(dict.fromkeys(found))
+
+
+def places_after(topics: Mapping[str, Topic], last: Place, most: int) -> list[Place]:
+    """Return the first partitions after one, by name and number; of 300,000 only those that are returned are looked at.
+
+    Args:
+        last: after which they come; it need not exist.
+        most: how many at most.
+    """
+    names = sorted(topics)
+    later = (
+        (name, each.number)
+        for name in islice(names, bisect_left(names, last[0]), None)
+        for each in topics[name].partitions
+    )
+    return list(islice((place for place in later if place > last), most))

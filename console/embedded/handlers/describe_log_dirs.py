@@ -19,12 +19,12 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import WireFormat
+from console.embedded.answers import WireFormat, with_pauses
 from console.embedded.context import RequestContext
 from console.embedded.partitions import disk_bytes, replica_bytes
 from console.embedded.replica_dirs import copy_of, cordoned_dirs, dir_of
 from console.embedded.replicas import copied_share
-from console.embedded.tables import Partition, Topic
+from console.embedded.tables import Partition, Topic, frozen
 from console.wire.frames import EncodedBody
 
 _FLEXIBLE_FROM, _ERROR_FROM, _VOLUME_FROM, _CORDONED_FROM = 2, 3, 4, 5
@@ -48,7 +48,9 @@ async def handle(request: Any, context: RequestContext) -> Any:
         parts.append(struct.pack(">h", ErrorCode.cluster_authorization_failed if refused else 0))
     folders = () if refused else context.state.brokers[context.broker_id].log_dirs
     parts.append(form.length(len(folders)))
-    topics = [] if refused else list(_asked(request, context))
+    topics: list[Wanted] = []
+    if not refused:
+        await with_pauses(_asked(request, context), topics.append)
     cordoned = cordoned_dirs(context.state, context.broker_id)
     for folder in folders:
         encoded = await _encoded_topics(topics, context, form, folder)
@@ -110,7 +112,7 @@ def _held(topic: Topic, index: int, partition: Partition, context: RequestContex
 def _asked(request: Any, context: RequestContext) -> Iterable[Wanted]:
     topics = context.view.topics
     if request.topics is None:
-        return ((topic, None) for topic in topics.values())
+        return ((topic, None) for topic in frozen(topics).values())
     wanted: dict[str, set[int]] = {}
     for item in request.topics:
         wanted.setdefault(item.topic, set()).update(item.partitions)
