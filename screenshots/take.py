@@ -254,9 +254,19 @@ async def walk(
         await pilot.press("escape")
 
 
+class OnceLooker(triage_looks.Looker):
+    """Reads once what has rates from the second time on; again only who is there, and what moves."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        again = {"cluster", "silent", "quorum", "topics", "reassignments"}
+        self._parts = tuple(each if each.name in again else each._replace(every=NO_TICKS) for each in self._parts)
+
+
 def be_patient() -> None:
     """Wait on a busy machine for what a console does without: the first look has all parts, and who answers late is not
     silent. What comes with a later look has another time, another place, and the cursor elsewhere."""
+    triage_looks.Looker = OnceLooker  # type: ignore[misc]
     triage_looks.LOOK_SECONDS = triage_looks.SHORT_SECONDS = PATIENCE
     triage_looks.ANSWER_SECONDS = triage_looks.FIRST_ANSWER_SECONDS = PATIENCE
     link.OTHERS_SECONDS = polling.PATIENCE = PATIENCE
