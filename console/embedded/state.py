@@ -154,6 +154,7 @@ class ClusterState:
     Only for the cluster's own loop: there are no locks, and no change awaits. groups, logs and transactions belong to
     single brokers and are not replicated; their handlers keep them. replica_dirs: replicas that were moved to another
     directory; dir_copies: those that are copied, with the directory, since when, Unix time, and for how many seconds.
+    no_voters: brokers that were taken out of the quorum.
     Each change of a table returns its offset in the log.
     """
 
@@ -168,6 +169,7 @@ class ClusterState:
         self.transactions: dict[str, Transaction] = {}
         self.replica_dirs: dict[DirPlace, str] = {}
         self.dir_copies: dict[DirPlace, tuple[str, float, float]] = {}
+        self.no_voters: set[int] = set()
         self.controller_epoch = 1
         self._index = TopicIndex()
         self._past: tuple[tuple[int, int], View] | None = None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -85,6 +87,27 @@ def test_levels_of_features(target: Target, wanted: Wanted, fine: frozenset[str]
         top, each = update(target, wanted, version)
         is_fine = top[0] == "NONE" and all(code == "NONE" for code, _ in each)
         assert is_fine == (target.release in fine), (top, each)
+
+
+def _changed(target: Target, api: str, **given: Any) -> Error:
+    """An AddRaftVoter, or a RemoveRaftVoter, of a static quorum: it changes nothing."""
+    asked = {"cluster_id": None, "voter_id": 9, "voter_directory_id": UUID(int=5)} | given
+
+    def build(m: Any) -> Any:
+        if api == "remove_raft_voter":
+            return m.RemoveRaftVoterRequest(**asked)
+        listener = m.Listener(name="CONTROLLER", host="127.0.0.1", port=9)
+        return m.AddRaftVoterRequest(**asked, timeout=timedelta(seconds=1), listeners=(listener,))
+
+    return error(target.ask(api, 0, build))
+
+
+@pytest.mark.parametrize("api", ["add_raft_voter", "remove_raft_voter"])
+def test_a_static_quorum_has_no_voters_to_change(target: Target, api: str) -> None:
+    assert _changed(target, api)[0] == "UNSUPPORTED_VERSION"
+    assert _changed(target, api, voter_id=1)[0] == "UNSUPPORTED_VERSION"
+    assert _changed(target, api, voter_directory_id=None)[0] == "INVALID_REQUEST"
+    assert _changed(target, api, cluster_id="another")[0] == "INCONSISTENT_CLUSTER_ID"
 
 
 def test_a_broker_that_is_not_registered_can_not_be_unregistered(target: Target) -> None:

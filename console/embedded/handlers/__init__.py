@@ -27,6 +27,7 @@ By key:
 - 51 alter_user_scram_credentials, 55 describe_quorum, 57 update_features, 60 describe_cluster
 - 61 describe_producers, 64 unregister_broker, 65 describe_transactions, 66 list_transactions
 - 69 consumer_group_describe, 74 list_config_resources, 75 describe_topic_partitions, 77 share_group_describe
+- 80 add_raft_voter, 81 remove_raft_voter
 - 89 streams_group_describe, 90 describe_share_group_offsets, 91 alter_share_group_offsets
 - 92 delete_share_group_offsets
 """

@@ -6,7 +6,7 @@ Version notes:
 - v1: when a replica fetched and when it had caught up (KIP-836).
 - v2: directory ids, nodes and error messages (KIP-853).
 
-Differences from Kafka: every broker is a voter, so there are no observers, and nodes have no listeners.
+Differences from Kafka: all nodes are brokers and controllers at once, and their endpoints have no listeners.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.context import RequestContext
 from console.embedded.refusals import CLUSTER_REFUSED
+from console.embedded.tables import BrokerNode
 from console.embedded.topics import METADATA_TOPIC
+from console.embedded.voters import directory_id, voters
 from console.wire.schemas import for_version
 
 _NOT_HOSTED = "This server does not host this topic-partition."
@@ -50,7 +52,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
             )
             for topic in request.topics
         ),
-        nodes=tuple(schema.Node(node_id=broker, listeners=()) for broker in sorted(context.state.brokers))
+        nodes=tuple(schema.Node(node_id=broker, listeners=()) for broker in voters(context.state))
         if known and context.version >= 2
         else (),
     )
@@ -81,16 +83,19 @@ def _partition(context: RequestContext) -> Any:
         leader_id=state.controller_id,
         leader_epoch=state.controller_epoch,
         high_watermark=state.log.end,
-        current_voters=tuple(
-            for_version(
-                schema.ReplicaState,
-                replica_id=broker.id,
-                replica_directory_id=None,
-                log_end_offset=context.cluster.propagation.applied(broker.id),
-                last_fetch_timestamp=now if broker.alive else -1,
-                last_caught_up_timestamp=now if broker.alive else -1,
-            )
-            for broker in sorted(state.brokers.values(), key=lambda broker: broker.id)
+        current_voters=tuple(_replica(context, state.brokers[each], now) for each in voters(state)),
+        observers=tuple(
+            _replica(context, broker, now) for each in sorted(state.no_voters) if (broker := state.brokers.get(each))
         ),
-        observers=(),
+    )
+
+
+def _replica(context: RequestContext, broker: BrokerNode, now: int) -> Any:
+    return for_version(
+        context.schema.ReplicaState,
+        replica_id=broker.id,
+        replica_directory_id=directory_id(context.state, broker.id),
+        log_end_offset=context.cluster.propagation.applied(broker.id),
+        last_fetch_timestamp=now if broker.alive else -1,
+        last_caught_up_timestamp=now if broker.alive else -1,
     )

@@ -163,7 +163,8 @@ def _judge_join(edit: JoinQuorum, draft: Draft) -> Verdict:
     if quorum is None:
         return Refused(edit, "the quorum is not known here", "Refresh, or ask controllers: --bootstrap-controller.")
     if _voter(quorum, edit.target) is not None:
-        return Dropped(edit, f"{edit.voter_id} is a voter with directory {edit.directory_id} already")
+        of = f" with directory {edit.directory_id}" if edit.directory_id else ""
+        return Dropped(edit, f"{edit.voter_id} is a voter{of} already")
     return (
         _refused(edit, draft.snapshot, quorum)
         or _not_joining(edit, quorum, draft)
@@ -183,7 +184,8 @@ def _not_joining(edit: JoinQuorum, quorum: Quorum, draft: Draft) -> Refused | No
             f"It follows with directory {', '.join(others)}." if others else "Format it with --no-initial-controllers."
         )
         return Refused(edit, f"no controller {node} {what}follows the log", f"Start it first. {hint}")
-    if found in observing_brokers(draft.snapshot):
+    # Brokers do not say which of them are controllers as well.
+    if draft.snapshot.cluster.controllers and found in observing_brokers(draft.snapshot):
         return Refused(edit, f"node {node} is a broker and no controller", "Name a controller that follows the log.")
     leaving = {each.target for each in _all_edits(draft, edit) if isinstance(each, LeaveQuorum)}
     same = [each for each in quorum.voters if each.id == node and VoterTarget(node, each.directory_id) not in leaving]

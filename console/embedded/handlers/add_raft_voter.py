@@ -1,0 +1,44 @@
+"""AddRaftVoter (80), v0-1: a controller votes from then on (KIP-853; AddVoterHandler).
+
+Needs ALTER on the cluster.
+
+Version notes:
+- v1: whether the answer waits until the new voters have committed it; here it always has.
+
+Differences from Kafka: only a broker that was removed before can be added, and at once. Where it listens is not asked,
+and who votes is not kept in a state file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.answers import NO_TIME
+from console.embedded.context import RequestContext
+from console.embedded.refusals import DONE, Refusal
+from console.embedded.voters import directory_id, refused, replica_key, voter_set
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """Add the voter, and return the error."""
+    refusal = refused(request, context, "add") or _add(request, context)
+    return context.schema.AddRaftVoterResponse(
+        throttle_time=NO_TIME, error_code=refusal.code, error_message=refusal.message
+    )
+
+
+def _add(request: Any, context: RequestContext) -> Refusal:
+    state, node = context.state, int(request.voter_id)
+    key = replica_key(node, request.voter_directory_id)
+    if node in state.brokers and node not in state.no_voters:
+        return Refusal(
+            ErrorCode.duplicate_voter,
+            f"The voter id for {key} is already part of the set of voters {voter_set(state)}.",
+        )
+    known = state.brokers.get(node)
+    if known is None or not known.alive or request.voter_directory_id != directory_id(state, node):
+        return Refusal(ErrorCode.request_timed_out, f"New voter {key} is not ready to receive requests")
+    state.no_voters.discard(node)
+    return DONE
