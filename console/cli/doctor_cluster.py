@@ -271,7 +271,9 @@ async def _kafka(address: Address, settings: ConnectionSettings) -> _Step:
     took = time.monotonic() - begun
     release, apis = proven_release(connection.versions, {}), len(connection.versions)
     known = f"release {release} or near"
-    if not release:
+    if settings.controllers:
+        known = "of a controller"
+    elif not release:
         known = f"the set of no Kafka release, nearest {release_of(connection.versions, {})}"
     await connection.close()
     found = [Check(f"Kafka {where}", Health.OK, f"ApiVersions: {apis} APIs, {known}, in {_ms(took)}")]
@@ -287,12 +289,34 @@ async def _beyond(link: Link, context: Context) -> list[Check]:
 
     cluster = await describe_cluster(link)
     checks = [_cluster_id(cluster, context.cluster_id)]
+    if link.settings.controllers:
+        return [*checks, *await _controllers(link, cluster), *_rights(cluster)]
     checks += await advertised_checks(link, cluster)
     checks.append(await _clock(link))
     checks += _rights(cluster)
     checks.append(await _topics(link, cluster, context))
     checks.append(await _quotas(link, context.settings))
     return checks + await missing_apis(link)
+
+
+async def _controllers(link: Link, cluster: ClusterInfo) -> list[Check]:
+    """Check whether each registered controller answers, and who leads."""
+    from console.admin.cluster import describe_quorum
+
+    silent = await link.silence(STEP_SECONDS)
+    found = [
+        Check(f"controller {each.id}", Health.OK, f"answers at {show_address((each.host, each.port))}")
+        if each.id not in silent
+        else _failed(f"controller {each.id}", silent[each.id])
+        for each in cluster.controllers
+    ]
+    try:
+        quorum = await describe_quorum(link)
+    except AdminError as error:
+        return [*found, _failed("quorum", error)]
+    voters = ", ".join(str(each.id) for each in quorum.voters)
+    leads = f"controller {quorum.leader_id} leads, epoch {quorum.leader_epoch}, voters {voters}"
+    return [*found, Check("quorum", Health.OK, leads)]
 
 
 def _cluster_id(cluster: ClusterInfo, wanted: str | None) -> Check:

@@ -1,0 +1,83 @@
+"""The console where controllers are asked: it opens on the quorum, and asks them nothing that brokers alone know."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from console.admin.errors import Unsupported
+from console.admin.settings import ConnectionSettings
+from console.contexts.console_settings import ConsoleSettings
+from console.model.cluster import Broker, BrokerVersion, ClusterInfo, Quorum, QuorumReplica, Silence, VoterEndpoint
+from console.model.codes import STATIC_BROKER_CONFIG, ConfigType
+from console.model.config import ConfigEntry, ConfigListing, ConfigSet, broker_resource
+from tests.tui.console_app import driven
+
+NODES = (101, 102, 103, 104)
+
+
+class Controllers:
+    """Answers what controllers answer; brokers fetched last `ago` seconds before. refused: what else was asked."""
+
+    lost = None
+
+    def __init__(self, ago: float) -> None:
+        self.ago = ago
+        self.refused: list[str] = []
+
+    async def run(self, operation: Callable[..., Awaitable[Any]], *args: Any, **_options: Any) -> Any:
+        """The answer, or that they know nothing of it."""
+        answer = getattr(self, f"_{operation.__name__}", None)
+        if answer is None:
+            self.refused.append(operation.__name__)
+            raise Unsupported("metadata", "", controllers=True)
+        return answer(*args)
+
+    def _describe_cluster(self) -> ClusterInfo:
+        return ClusterInfo("the-id", 101, (), controllers=tuple(Broker(each, f"c{each}", 9093) for each in NODES))
+
+    def _describe_quorum(self) -> Quorum:
+        now = int(time.time() * 1000)
+        stale = now - int(self.ago * 1000)
+
+        def replica(node: int, at: int = now) -> QuorumReplica:
+            return QuorumReplica(node, 100, 0 if at == now else 9, at, at, f"dir-{node}")
+
+        endpoints = tuple(VoterEndpoint(each, "CONTROLLER", f"c{each}", 9093) for each in NODES)
+        observers = (replica(1, stale), replica(2, stale - 5000), replica(104))
+        return Quorum(101, 7, 100, tuple(map(replica, NODES[:3])), observers, endpoints)
+
+    def _describe_versions(self) -> dict[int, BrokerVersion]:
+        return dict.fromkeys(NODES, BrokerVersion("4.4", {}))
+
+    def _silent_brokers(self, _within: float) -> frozenset[int]:
+        return frozenset()
+
+    def _silence(self, _within: float) -> Silence:
+        return Silence()
+
+    def _describe_configs(self, resources: Any) -> ConfigListing:
+        roles = ConfigEntry("process.roles", "controller", STATIC_BROKER_CONFIG, True, False, ConfigType(7), ())
+        return ConfigListing(
+            {each: ConfigSet((roles,)) for each in resources if each in map(broker_resource, NODES)}, {}
+        )
+
+
+AT_CONTROLLERS = ConnectionSettings((("c101", 9093),), controllers=True)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
+async def test_it_opens_on_the_quorum_and_names_what_stands_still(size: tuple[int, int]) -> None:
+    client = Controllers(ago=30)
+    settings = ConsoleSettings(start_pane="topics", refresh=0.2)
+    async with driven(client, size, settings, connection=AT_CONTROLLERS) as it:  # type: ignore[arg-type]
+        await it.shows("leader 101")
+        await it.shows("4 controllers")
+        await it.shows("does not fetch")
+        await it.press(".")
+        await it.shows("no broker runs: nothing is served")
+        await it.shows("start broker 1 first")
+        assert set(client.refused) == set()
