@@ -72,6 +72,7 @@ def test_no_broker_runs_and_the_last_is_to_be_started_first() -> None:
     assert causes(found) == [("brokers-stopped", Subject())]
     assert steps(found) == "start broker 2 first: it fetched last, so it is in most ISRs; then brokers 1, 3"
     assert "broker 2 fetched last at" in found.causes[0].claim.evidence[0].fact
+    assert found.causes[0].claim.since == START - timedelta(seconds=31)
     together = verdict(seen(START, {1: 40, 2: 40.5}))
     assert steps(together) == "start brokers 1, 2, which stopped together"
 

@@ -93,17 +93,22 @@ def _broker_stopped(observations: Observations) -> Iterator[Claim]:
             severity=Severity.CRITICAL,
             certainty=Certainty.LIKELY,
             title=f"broker {each.id} follows the metadata log no more",
-            since=observations.since(symptom),
+            since=_fetched_last(each),
             evidence=(Evidence(_last(each), "DescribeQuorum"),),
             predicted=predict(OBSERVER_STOPPED, subject=symptom.subject),
             next=(Next(f"start broker {each.id}, or look at its way to the controllers"),),
         )
 
 
-def _last(replica: QuorumReplica) -> str:
+def _fetched_last(replica: QuorumReplica) -> datetime | None:
+    """Return when a replica fetched last, by the leader's clock; None for a time outside of the calendar."""
     last = replica.last_fetch_ms
-    # The time is the leader's, and may be outside of the calendar.
-    at = f" at {time_of_day(datetime.fromtimestamp(last / 1000, UTC))}" if 0 <= last < _LAST_MS else " long ago"
+    return datetime.fromtimestamp(last / 1000, UTC) if 0 <= last < _LAST_MS else None
+
+
+def _last(replica: QuorumReplica) -> str:
+    last = _fetched_last(replica)
+    at = f" at {time_of_day(last)}" if last is not None else " long ago"
     return f"broker {replica.id} fetched last{at}, and is {replica.lag:,} records behind"
 
 
@@ -111,10 +116,6 @@ def _all_stopped(observations: Observations, stopped: list[QuorumReplica]) -> Cl
     """Return that no broker runs. The one that stopped last was in most ISRs: it is to be started first."""
     latest = sorted(stopped, key=lambda each: each.last_fetch_ms, reverse=True)
     ids = [each.id for each in latest]
-    symptoms = [Symptom(OBSERVER_STOPPED, Subject(broker=each), (each,)) for each in ids] or [
-        Symptom(NO_BROKER, CLUSTER)
-    ]
-    began = [at for each in symptoms if (at := observations.since(each)) is not None]
     together = [each.id for each in latest if each.last_fetch_ms > latest[0].last_fetch_ms - TOGETHER_MS]
     if not latest:
         first = "start the brokers, the one that stopped last first: it is in most ISRs"
@@ -129,7 +130,7 @@ def _all_stopped(observations: Observations, stopped: list[QuorumReplica]) -> Cl
         severity=Severity.CRITICAL,
         certainty=Certainty.CERTAIN,
         title="no broker runs: nothing is served",
-        since=min(began) if len(began) == len(symptoms) else None,
+        since=_fetched_last(latest[0]) if latest else observations.since(Symptom(NO_BROKER, CLUSTER)),
         evidence=(
             *(Evidence(_last(each), "DescribeQuorum") for each in latest[:3]),
             *(
