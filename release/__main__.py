@@ -82,6 +82,11 @@ def sums(out: Path) -> str:
     return text
 
 
+def head() -> str:
+    """Return the commit that the checkout stands on."""
+    return run(["git", "rev-parse", "HEAD"], ROOT).strip()
+
+
 def main() -> int:
     """Make a release; the exit code: 1 where it is refused or fails."""
     parser = argparse.ArgumentParser(prog="python -m release", description=__doc__)
@@ -96,16 +101,18 @@ def main() -> int:
         if why := list(refusals(ROOT, version, pictures=not options.pictures_are_fresh)):
             print("\n".join(f"release: {each}" for each in why), file=sys.stderr)
             return 1
+        commit = head()
         shutil.rmtree(options.out, ignore_errors=True)
         options.out.mkdir(parents=True)
         packages(options.out)
         if not options.without_files:
             for arch in GO_NAMES:
                 run([sys.executable, "-m", "bundle", "--arch", arch, "--out", str(options.out)], ROOT)
+        if head() != commit or changes(ROOT):
+            raise RuntimeError(f"the checkout changed meanwhile: it is {commit} no more")
     except (Missing, RuntimeError, OSError) as error:
         print(f"release: {error}", file=sys.stderr)
         return 1
-    commit = run(["git", "rev-parse", "HEAD"], ROOT).strip()
     print(f"kac {version} of {commit}, in {options.out}. To upload, with {SUMS}:\n\n{sums(options.out)}")
     print(f"The wheel and the sdist also to the Python package index. The tag: git tag -s v{version} {commit[:12]}")
     return 0
