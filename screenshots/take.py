@@ -266,7 +266,7 @@ class OnceLooker(triage_looks.Looker):
 def be_patient() -> None:
     """Wait on a busy machine for what a console does without: the first look has all parts, and who answers late is not
     silent. What comes with a later look has another time, another place, and the cursor elsewhere."""
-    triage_looks.Looker = OnceLooker  # type: ignore[misc]
+    triage_looks.Looker = OnceLooker  # type: ignore[assignment,misc]
     triage_looks.LOOK_SECONDS = triage_looks.SHORT_SECONDS = PATIENCE
     triage_looks.ANSWER_SECONDS = triage_looks.FIRST_ANSWER_SECONDS = PATIENCE
     link.OTHERS_SECONDS = polling.PATIENCE = PATIENCE
