@@ -132,8 +132,7 @@ def new_lake(where: str) -> Lake:
                 f"There is a lake at {former.where} already: choose another folder for the demo with --lake."
             )
         owners = LastStates(former).owners()
-        demos = {*clusters_of("fleet", ClusterSpec()), "recorded"}  # the last: of demos that had a real broker
-        if own := {owner.context for owner in owners.values()} - demos:
+        if own := {owner.context for owner in owners.values()} - clusters_of("fleet", ClusterSpec()).keys():
             raise LakeError(
                 f"The demo at {former.where} also has polls of {', '.join(sorted(own))}, and would delete "
                 "it: choose another folder for the demo with --lake."
