@@ -390,13 +390,13 @@ def with_quota_survey(snapshot: Snapshot, quotas: Mapping[QuotaEntity, QuotaValu
 
 
 def with_quotas_of(
-    snapshot: Snapshot, filters: Sequence[QuotaFilter], quotas: Mapping[QuotaEntity, QuotaValues]
+    snapshot: Snapshot, filters: Sequence[QuotaFilter], found: Mapping[QuotaEntity, QuotaValues]
 ) -> Snapshot:
     """Return the snapshot with the quotas that match some filters; known ones that match and were not found are
     removed."""
     known = snapshot.quotas
-    gone = [entity for entity in _concerned(known, filters) if entity not in quotas]
-    new = {entity: values for entity, values in quotas.items() if known.get(entity) != values}
+    gone = [entity for entity in _concerned(known, filters) if entity not in found]
+    new = {entity: values for entity, values in found.items() if known.get(entity) != values}
     if not gone and not new:
         return snapshot
     merged = {**known, **new}
@@ -415,9 +415,9 @@ def _concerned(known: Mapping[QuotaEntity, QuotaValues], filters: Sequence[Quota
     return [entity for entity in near if any(wanted.finds(entity) for wanted in filters)]
 
 
-def with_acls_of(snapshot: Snapshot, principals: Collection[str], acls: Iterable[Acl]) -> Snapshot:
+def with_acls_of(snapshot: Snapshot, principals: Collection[str], found: Iterable[Acl]) -> Snapshot:
     """Return the snapshot with the ACLs of these principals replaced by those that were found."""
-    ordered = tuple(sorted({*(acl for acl in snapshot.acls if acl.principal not in principals), *acls}))
+    ordered = tuple(sorted({*(acl for acl in snapshot.acls if acl.principal not in principals), *found}))
     return replace(snapshot, acls=snapshot.acls if snapshot.acls == ordered else ordered)
 
 
@@ -448,7 +448,7 @@ def _is_described(known: Group | None, listed: Group) -> bool:
 
 
 def _who_had_members(known: frozenset[str], groups: Iterable[Group]) -> frozenset[str]:
-    """Return the groups that had members, with those of these that have some; one without a known state is left out."""
+    """Return the groups that had members, with those of these that have some; one without a state is left out."""
     have = {each.name for each in groups if each.state and not each.is_vacant}
     return known if have <= known else known | have
 
@@ -544,32 +544,32 @@ def with_group_looks(snapshot: Snapshot, looks: GroupLooks, trends: Mapping[str,
 
 
 def with_group_positions(
-    snapshot: Snapshot, asked: Iterable[str], positions: Mapping[str, GroupPosition], at: datetime
+    snapshot: Snapshot, asked: Iterable[str], found: Mapping[str, GroupPosition], at: datetime
 ) -> Snapshot:
     """Return the snapshot with the positions of groups that were asked for; a group that does not exist leaves the
     groups, too."""
     names = frozenset(asked)
     kept = {name: known for name, known in snapshot.group_positions.items() if name not in names}
-    gone = {name for name in names if name in positions and positions[name].group is None}
+    gone = {name for name in names if name in found and found[name].group is None}
     if gone:
         snapshot = without_groups(snapshot, gone)
-    snapshot = replace(snapshot, group_positions={**kept, **positions})
-    described = {name: each.group for name, each in positions.items() if each.group is not None}
+    snapshot = replace(snapshot, group_positions={**kept, **found})
+    described = {name: each.group for name, each in found.items() if each.group is not None}
     return with_groups(snapshot, described, whole=False, at=at)
 
 
 def with_log_ranges(
-    snapshot: Snapshot, asked: Iterable[TopicPartition], ranges: Mapping[TopicPartition, LogRange]
+    snapshot: Snapshot, asked: Iterable[TopicPartition], found: Mapping[TopicPartition, LogRange]
 ) -> Snapshot:
     """Return the snapshot with the ranges of logs that were asked for; those that were not found become unknown."""
-    missing = frozenset(asked) - ranges.keys()
+    missing = frozenset(asked) - found.keys()
     kept = {place: known for place, known in snapshot.log_ranges.items() if place not in missing}
-    return replace(snapshot, log_ranges=share(snapshot.log_ranges, {**kept, **ranges}))
+    return replace(snapshot, log_ranges=share(snapshot.log_ranges, {**kept, **found}))
 
 
-def with_offsets_at(snapshot: Snapshot, offsets: Mapping[tuple[str, int, int], int]) -> Snapshot:
+def with_offsets_at(snapshot: Snapshot, found: Mapping[tuple[str, int, int], int]) -> Snapshot:
     """Return the snapshot with more offsets by time."""
-    return replace(snapshot, offsets_at={**snapshot.offsets_at, **offsets})
+    return replace(snapshot, offsets_at={**snapshot.offsets_at, **found})
 
 
 def with_log_dirs(snapshot: Snapshot, dirs: Mapping[int, tuple[LogDir, ...]], rates: Rates, at: datetime) -> Snapshot:
@@ -585,10 +585,10 @@ def with_log_dirs(snapshot: Snapshot, dirs: Mapping[int, tuple[LogDir, ...]], ra
 
 
 def with_end_offsets(
-    snapshot: Snapshot, asked: Iterable[TopicPartition], ends: Mapping[TopicPartition, int], at: datetime
+    snapshot: Snapshot, asked: Iterable[TopicPartition], found: Mapping[TopicPartition, int], at: datetime
 ) -> Snapshot:
     """Return the snapshot with the end offsets of the partitions that were asked for counted into its rates."""
-    return replace(snapshot, rates=with_ends(snapshot.rates, asked, ends, at))
+    return replace(snapshot, rates=with_ends(snapshot.rates, asked, found, at))
 
 
 def with_reassignments(snapshot: Snapshot, moves: tuple[Reassignment, ...], at: datetime) -> Snapshot:
@@ -624,10 +624,10 @@ def with_transactions(
 
 
 def with_replica_logs(
-    snapshot: Snapshot, asked: Iterable[TopicPartition], logs: Mapping[TopicPartition, ReplicaLogs]
+    snapshot: Snapshot, asked: Iterable[TopicPartition], found: Mapping[TopicPartition, ReplicaLogs]
 ) -> Snapshot:
     """Return the snapshot with what the replicas of the partitions that were asked for hold; those that were not found
     become unknown."""
-    missing = frozenset(asked) - logs.keys()
+    missing = frozenset(asked) - found.keys()
     kept = {place: known for place, known in snapshot.replica_logs.items() if place not in missing}
-    return replace(snapshot, replica_logs=share(snapshot.replica_logs, {**kept, **logs}))
+    return replace(snapshot, replica_logs=share(snapshot.replica_logs, {**kept, **found}))
