@@ -84,8 +84,8 @@ def run_script(
         output: the form of results: table, json, …
 
     Returns:
-        The exit code: 0 all applied or nothing to apply, 1 something failed, 2 invalid and nothing done, 3 edits left
-        unapplied.
+        The exit code: 0 all applied or nothing to apply, 1 something failed or could not be read, 2 invalid and nothing
+        done, 3 edits left unapplied.
     """
     try:
         # Whole, before a context is chosen or a broker asked: a typing error in the last line must not leave half a
@@ -110,8 +110,9 @@ def run_script(
 class Runner(Struct):
     """Runs statements one after another. After a failed edit, the next apply sends nothing.
 
-    printer: where results go. operator: confirms an apply, and enters secrets. hears_signals: whether an apply handles
-    Ctrl-C, SIGTERM and SIGHUP itself.
+    printer: where results go. operator: confirms an apply, and enters secrets. failed: how many statements failed.
+    unread: whether something that was asked for could not be read. hears_signals: whether an apply handles Ctrl-C,
+    SIGTERM and SIGHUP itself.
     """
 
     session: Session
@@ -119,6 +120,7 @@ class Runner(Struct):
     printer: Printer = field(default_factory=Printer)
     operator: Operator = field(default_factory=Terminal)
     failed: int = 0
+    unread: bool = False
     hears_signals: bool = True
     _read_up_to: int = 0
 
@@ -182,7 +184,8 @@ class Runner(Struct):
         """Return the exit code, and report edits that were left.
 
         Returns:
-            FAILED if anything failed, else UNAPPLIED if edits are staged, else DONE.
+            FAILED if anything failed, else UNAPPLIED if edits are staged, else FAILED if something that was asked for
+            could not be read, else DONE.
         """
         if self.failed:
             return FAILED
@@ -191,7 +194,7 @@ class Runner(Struct):
                 f"{plural(len(self.session.plan), 'edit')} staged and not applied: end the script with apply --yes"
             )
             return UNAPPLIED
-        return DONE
+        return FAILED if self.unread else DONE
 
     async def _read_ahead(self, statements: Sequence[Statement], place: int) -> None:
         """Read what this statement and those up to the next apply need, at once."""
@@ -209,7 +212,9 @@ class Runner(Struct):
         if isinstance(statement, QueryStatement):
             from console.answers.queries import answer
 
-            self.printer(answer(statement, session.snapshot, plan=session.plan))
+            result = answer(statement, session.snapshot, plan=session.plan)
+            self.unread = self.unread or bool(result.problems)
+            self.printer(result)
             return
         if isinstance(statement, Records):
             from console.answers.records import records_result

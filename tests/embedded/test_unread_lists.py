@@ -62,10 +62,10 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admin_cluster, "_SETTLE_SECONDS", 0.0)
 
 
-def listed(kind: str, cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str], form: str) -> tuple[str, str]:
-    cli.run(["run", "-b", cluster.bootstrap, "--output", form, "-e", f"list {kind}"])
+def listed(kind: str, cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str], form: str) -> tuple[int, str, str]:
+    code = cli.run(["run", "-b", cluster.bootstrap, "--output", form, "-e", f"list {kind}"])
     written = capsys.readouterr()
-    return written.out, written.err
+    return code, written.out, written.err
 
 
 @settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -76,10 +76,11 @@ def test_every_list_with_every_error(
     fault = Fault(Fail(code), api=READ_BY[kind])
     empty.call(lambda c: c.faults.add(fault))
     try:
-        text, said = listed(kind, empty, capsys, "text")
-        data, _ = listed(kind, empty, capsys, "json")
+        code_of_text, text, said = listed(kind, empty, capsys, "text")
+        code_of_data, data, _ = listed(kind, empty, capsys, "json")
     finally:
         empty.call(lambda c: c.faults.clear())
+    assert (code_of_text, code_of_data) == (1, 1)
     assert f"no {kind}" not in text
     assert text.startswith("! ") or "! " in text or said.startswith("kac: ")
     answers = [json.loads(line) for line in data.splitlines()]
@@ -88,8 +89,8 @@ def test_every_list_with_every_error(
 
 @pytest.mark.parametrize("kind", sorted(set(READ_BY) - {"brokers", "loggers"}))
 def test_what_is_empty_is_said_to_be(kind: str, empty: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
-    text, _ = listed(kind, empty, capsys, "text")
-    assert text == f"no {kind}\n"
+    code, text, _ = listed(kind, empty, capsys, "text")
+    assert (code, text) == (0, f"no {kind}\n")
 
 
 def test_a_cluster_without_topics_is_healthy(empty: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:

@@ -83,7 +83,7 @@ def _page() -> Iterator[str]:
     yield "\n## Exit codes of `kac run`\n"
     yield "| code | meaning |\n|---|---|"
     yield "| 0 | all was applied, or there was nothing to apply |"
-    yield "| 1 | something failed; the rest is reported all the same |"
+    yield "| 1 | something failed, or could not be read; the rest is reported all the same |"
     yield "| 2 | the script or the command line was not understood, and nothing was done |"
     yield "| 3 | edits were staged and left unapplied at the end |"
 
@@ -196,7 +196,7 @@ _ENVIRONMENT = (
 )
 _EXITS = (
     ("0", "done"),
-    ("1", "something failed"),
+    ("1", "something failed, or could not be read"),
     ("2", "the command line was not understood, and nothing was done; kac configs exits with 1 then, as kafka-configs"),
     ("3", "edits were left unapplied"),
 )
