@@ -50,7 +50,10 @@ def _of_voter(quorum: Quorum, voter: QuorumReplica) -> str:
 
 def _of_observer(quorum: Quorum, observer: QuorumReplica, may_vote: bool) -> str:
     if not fetches(quorum, observer):
-        return "does not fetch"
+        # The leader lists what fetched within the last minutes: also what was formatted again since, or removed.
+        others = [*quorum.voters, *quorum.observers]
+        runs = any(each.id == observer.id and each is not observer and fetches(quorum, each) for each in others)
+        return f"a former directory of {observer.id}" if runs else "does not fetch"
     if any(each.id == observer.id and each.directory_id != observer.directory_id for each in quorum.voters):
         return f"voter {observer.id}, formatted again"
     return "a controller: may be added as a voter" if may_vote else ""

@@ -61,7 +61,7 @@ def test_a_voter_that_was_formatted_again() -> None:
 def test_a_voter_that_is_back_within_seconds_was_only_restarted() -> None:
     found = quorum(replica(101), replica(102), replica(103), observers=(replica(103, 90_000, "old-103"),))
     assert formatted_again(found, found.voters[2]) is None
-    assert [row.note for row in quorum_rows(seen(found, (1,)))] == ["", "", "", "does not fetch"]
+    assert [row.note for row in quorum_rows(seen(found, (1,)))] == ["", "", "", "a former directory of 103"]
 
 
 def test_which_observers_may_vote() -> None:
