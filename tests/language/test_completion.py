@@ -39,7 +39,7 @@ def put(text, chosen, snapshot=SNAPSHOT):
         ("des|", ["describe"]),
         ("check; und|", ["undo"]),
         (":topics|", ["topics"]),
-        ("list q|", ["quotas"]),
+        ("list q|", ["quorum", "quotas"]),
         ("list |", list(KINDS)),
         ("list topics ord|", ["orders", "orders-dlq", "records-per-second="]),
         ("list topics dlq|", ["orders-dlq"]),
