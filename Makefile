@@ -111,7 +111,7 @@ lock: dev-venv  ## lock what pyproject.toml asks for; UPGRADE=1 takes newer vers
 	$(LOCK) --group site -o requirements/site.txt
 	$(LOCK) --group release -o requirements/release.txt
 	$(LOCK) --group aws -o requirements/aws.txt
-	$(LOCK) pyproject.toml --extra lake --extra mcp --group dev -c requirements/run.txt -c requirements/lake.txt -c requirements/build.txt -o requirements/dev.txt
+	$(LOCK) pyproject.toml --extra lake --extra mcp --extra schemas --group dev -c requirements/run.txt -c requirements/lake.txt -c requirements/build.txt -o requirements/dev.txt
 
 bundle: dev-venv  ## kac as one file for each architecture, in dist/ (needs Go); BUNDLE=--with-lake reads lakes
 	$(BIN)/python -m bundle $(BUNDLE)
