@@ -101,6 +101,22 @@ class SshHost(Struct, frozen=True):
         return to if self.port is None else f"-p {self.port} {to}"
 
 
+class RegistrySettings(Struct, frozen=True):
+    """A schema registry with Confluent's API. host, port, path: of its URL; tls: None for http. username, password: of
+    a login by Basic; token: of one by Bearer."""
+
+    host: str
+    port: int
+    path: str = ""
+    tls: TlsSettings | None = None
+    username: str | None = None
+    password: Secret | None = None
+    token: Secret | None = None
+
+    def __str__(self) -> str:
+        return f"{'http' if self.tls is None else 'https'}://{show_address((self.host, self.port))}{self.path}"
+
+
 class ConnectionSettings(Struct, frozen=True):
     """Everything that a client needs to connect. Times in seconds.
 

@@ -1,0 +1,139 @@
+"""Texts of Protobuf's language made into descriptors, by Google's compiler in a process of its own with limits."""
+
+from __future__ import annotations
+
+import base64
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from console.model.schemas import NotDecoded, SchemaText
+from console.wire.protobuf import MISSING
+
+SECONDS = 8
+"""For the compiler, of the clock and of the processor."""
+MEMORY = 1 << 30
+"""Bytes of addresses that the compiler may have."""
+LARGEST = 16 << 20
+"""Bytes of the descriptors."""
+MAIN = "kac_schema.proto"
+"""The file that a schema itself is written to."""
+# The process sets its limits itself: a function between fork and exec may hang in a program of threads. It is isolated,
+# so the compiler's place is an argument.
+_LIMITED = f"""
+import resource, sys
+for what, most in ("CPU", {SECONDS}), ("AS", {MEMORY}), ("FSIZE", {LARGEST}):
+    resource.setrlimit(getattr(resource, "RLIMIT_" + what), (most, most))
+sys.path.append(sys.argv.pop(1))
+from grpc_tools import protoc
+sys.exit(protoc.main(sys.argv))
+"""
+
+
+_GOOGLES = re.compile(r"google/protobuf/(any|duration|empty|field_mask|struct|timestamp|wrappers)\.proto")
+"""Google's own files that import none of these."""
+_AT_PLACE = re.compile(r"\.proto:\d")
+
+
+def compiled(schema: SchemaText) -> bytes:
+    """Return the descriptors of a schema and of what it imports, a FileDescriptorSet. Blocks.
+
+    Some serializers register descriptors, in base64, in place of a text: then there is nothing to compile.
+
+    Raises:
+        NotDecoded: the compiler refuses it, or is not installed.
+    """
+    tools = find_spec("grpc_tools")
+    if tools is None or not tools.submodule_search_locations:
+        raise NotDecoded(MISSING)
+    if (given := _descriptor_in(schema.text)) is not None:
+        return _descriptor_set(given, schema.references)
+    package = Path(tools.submodule_search_locations[0])
+    with TemporaryDirectory(prefix="kac-protobuf-") as folder:
+        place = Path(folder)
+        sources, made = place / "sources", place / "descriptors"
+        texts = [(_relative(each.name), each.text) for each in schema.references]
+        for path, text in (*texts, (PurePosixPath(MAIN), schema.text)):
+            file = sources / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        arguments = (
+            f"-I{sources}",
+            f"-I{package / '_proto'}",
+            "--include_imports",
+            f"--descriptor_set_out={made}",
+            MAIN,
+        )
+        try:
+            done = subprocess.run(  # noqa: S603 our own interpreter; the schema is in files
+                [sys.executable, "-I", "-c", _LIMITED, str(package.parent), *arguments],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                timeout=SECONDS,
+                cwd=place,
+            )
+        except subprocess.TimeoutExpired:
+            raise NotDecoded(f"its schema is not compiled within {SECONDS} s") from None
+        if done.returncode:
+            why = _why(done.stderr).replace(f"{sources}/", "").removeprefix(f"{MAIN}:")
+            raise NotDecoded(f"its schema is not compiled: {why}")
+        if made.stat().st_size > LARGEST:
+            raise NotDecoded(f"its schema is compiled to more than {LARGEST >> 20} MiB")
+        return made.read_bytes()
+
+
+def _descriptor_in(text: str) -> Any:
+    """Return the FileDescriptorProto that a text has in base64, None for a text of Protobuf's language."""
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+    from google.protobuf.message import DecodeError
+
+    try:
+        return FileDescriptorProto.FromString(base64.b64decode(text, validate=True))
+    except (ValueError, DecodeError):
+        return None
+
+
+def _descriptor_set(main: Any, references: Sequence[SchemaText]) -> bytes:
+    """Return a schema's own descriptor after those that it stands on."""
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
+
+    found: dict[str, Any] = {}
+    for each in references:
+        file = _descriptor_in(each.text)
+        if file is None:
+            raise NotDecoded(f"its schema is a descriptor, and {each.name[:100]} is a text")
+        file.name = each.name
+        found[each.name] = file
+    main.name = MAIN
+    googles: dict[str, Any] = {}
+    for name in {name for file in (*found.values(), main) for name in file.dependency} - set(found):
+        if _GOOGLES.fullmatch(name) and find_spec(module := f"google.protobuf.{Path(name).stem}_pb2"):
+            googles[name] = FileDescriptorProto.FromString(import_module(module).DESCRIPTOR.serialized_pb)
+    files = (*googles.values(), *found.values(), main)
+    return bytes(FileDescriptorSet(file=files).SerializeToString())
+
+
+def _relative(name: str) -> PurePosixPath:
+    """Return the path of an imported file below its folder.
+
+    Raises:
+        NotDecoded: the name leads out of it.
+    """
+    path = PurePosixPath(name)
+    odd = path.is_absolute() or ".." in path.parts or not path.parts or len(path.parts) > 20 or len(name) > 300
+    if odd or not name.isprintable() or "\\" in name or name == MAIN or any(len(part) > 100 for part in path.parts):
+        raise NotDecoded(f"its schema imports {name[:100]!r}, which is no file's name")
+    return path
+
+
+def _why(errors: bytes) -> str:
+    """Return the first line that the compiler says of a place in a file, else its last line."""
+    lines = errors.decode("utf-8", "replace").strip().splitlines()
+    return next((each for each in lines if _AT_PLACE.search(each)), lines[-1] if lines else "it ended without a word")

@@ -1,0 +1,379 @@
+"""A schema registry with Confluent's API (Confluent's own, Karapace, Apicurio's ccompat): schemas by their id.
+
+It is asked on the client's loop, so by the same SSH host as the brokers, and never while something waits for an answer
+to be drawn. Each answer is bounded in bytes and time; no redirect is followed, so that a login goes to the configured
+host alone. An id never stands for another schema: what was found is kept, within bounds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+import ssl
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from io import BytesIO
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct, field
+
+from console.admin.link import Link
+from console.admin.settings import RegistrySettings
+from console.model.schemas import (
+    AVRO,
+    JSON_SCHEMA,
+    PROTOBUF,
+    NotDecoded,
+    Schema,
+    SchemaKey,
+    SchemaText,
+)
+
+SECONDS = 5.0
+"""For one answer, from the connection on."""
+ALL_SECONDS = 20.0
+"""For one schema with what it refers to, compiled."""
+LARGEST_ANSWER = 2 << 20
+"""Bytes of an answer."""
+MOST_REFERENCES, DEEPEST_REFERENCE = 100, 20
+MOST_TEXT = 8 << 20
+"""Characters of a schema with what it refers to."""
+MOST_KEPT, MOST_KEPT_BYTES = 1_000, 64 << 20
+"""Schemas that are kept, and about what they take."""
+WEIGHT = 8
+"""Bytes that a schema takes for each character of its text, about."""
+FAILED_SECONDS = 30.0
+"""After which a schema is asked for again that was not to be had."""
+AT_ONCE = 4
+"""Requests at one time."""
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+
+class _Reference(Struct, frozen=True):
+    name: str
+    subject: str
+    version: int
+
+
+class _Answer(Struct, frozen=True):
+    """A schema as the API has it (`GET /schemas/ids/ID`)."""
+
+    schema: str
+    schemaType: str | None = None  # noqa: N815 the API's own name; Avro where it is missing
+    references: list[_Reference] | None = None
+
+
+class _Subject(Struct, frozen=True):
+    subject: str
+    version: int
+
+
+class _Problem(Struct, frozen=True):
+    """What the API answers in place of a schema."""
+
+    message: str = ""
+
+
+class Missing(Struct, frozen=True):
+    """Why a schema is not to be had. until: by the monotonic clock, when it may be asked for again."""
+
+    why: str
+    until: float
+
+
+class SchemaRegistry:
+    """A registry, and what is kept of its answers. `look_up` is for the client's loop, `known` for any thread."""
+
+    def __init__(self, settings: RegistrySettings, clock: Callable[[], float] = time.monotonic) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._kept: OrderedDict[SchemaKey, Schema] = OrderedDict()
+        self._weight = 0
+        self._missing: dict[SchemaKey, Missing] = {}
+        self._asked: dict[SchemaKey, asyncio.Future[None]] = {}
+        self._slots: asyncio.Semaphore | None = None
+        self._tls: ssl.SSLContext | None = None
+
+    def known(self, key: SchemaKey) -> Schema | Missing | None:
+        """Return a schema or why there is none; None where it has to be asked for."""
+        found = self._kept.get(key)
+        if found is not None:
+            return found
+        missing = self._missing.get(key)
+        return missing if missing is not None and self._clock() < missing.until else None
+
+    async def look_up(self, keys: Iterable[SchemaKey]) -> None:
+        """Ask for the schemas that are not known, each once however many want it. What fails is kept as `Missing`."""
+        wanted = [key for key in keys if self.known(key) is None]
+        for key in wanted:
+            if key not in self._asked:
+                self._asked[key] = asyncio.ensure_future(self._ask(key))
+        if wanted:
+            # Another caller may want what this one gives up.
+            await asyncio.wait([self._asked[key] for key in wanted])
+
+    async def _ask(self, key: SchemaKey) -> None:
+        try:
+            async with asyncio.timeout(ALL_SECONDS):
+                self._keep(await self._schema(key))
+        except TimeoutError:
+            self._fail(key, f"no answer within {ALL_SECONDS:g} s")
+        except NotDecoded as problem:
+            self._fail(key, str(problem))
+        except Exception as error:  # a task that fails unseen would be asked for without end
+            log.exception("schema %s", key)
+            self._fail(key, f"{type(error).__name__} {error}"[:200])
+        finally:
+            del self._asked[key]
+
+    def _keep(self, schema: Schema) -> None:
+        self._missing.pop(schema.key, None)
+        self._kept[schema.key] = schema
+        self._weight += schema.weight
+        while len(self._kept) > MOST_KEPT or (self._weight > MOST_KEPT_BYTES and len(self._kept) > 1):
+            self._weight -= self._kept.popitem(last=False)[1].weight
+
+    def _fail(self, key: SchemaKey, why: str) -> None:
+        while len(self._missing) >= MOST_KEPT:
+            del self._missing[next(iter(self._missing))]
+        self._missing[key] = Missing(why, self._clock() + FAILED_SECONDS)
+
+    async def _schema(self, key: SchemaKey) -> Schema:
+        where = f"/schemas/guids/{_dashed(key.guid)}" if key.guid else f"/schemas/ids/{key.id}"
+        answer = await self._answer(where, _Answer)
+        gathering = _References(self._answer)
+        references = await gathering.of(answer)
+        text = SchemaText(kind_of(answer.schema, answer.schemaType), answer.schema, references=references)
+        subject, version = await self._subject(key)
+        decode = await asyncio.to_thread(decoder_of, text)
+        return Schema(key, text.kind, decode, subject, version, WEIGHT * text.size)
+
+    async def _subject(self, key: SchemaKey) -> tuple[str, int]:
+        """Return a subject that the schema is registered under, and its version there; ``""`` and 0 for none."""
+        if key.guid:
+            return "", 0
+        try:
+            named = await self._answer(f"/schemas/ids/{key.id}/versions", list[_Subject])
+        except NotDecoded:
+            return "", 0
+        return (named[0].subject, named[0].version) if named else ("", 0)
+
+    async def _answer(self, path: str, form: type[T]) -> T:
+        """Return a decoded answer.
+
+        Raises:
+            NotDecoded: there is none, or another one.
+        """
+        self._slots = self._slots or asyncio.Semaphore(AT_ONCE)
+        async with self._slots:
+            status, body = await self._get(path)
+        if status != 200:
+            raise NotDecoded(f"the registry answers {status}{_said(body)}")
+        try:
+            return msgspec.json.decode(body, type=form)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            raise NotDecoded(f"{self._settings} is no schema registry: its answer has another form") from None
+
+    async def _get(self, path: str) -> tuple[int, bytes]:
+        """Return status and body of one answer.
+
+        Raises:
+            NotDecoded: the registry is not reached, too slow, answers too much, or elsewhere.
+        """
+        try:
+            async with asyncio.timeout(SECONDS):
+                return await self._exchange(path)
+        except TimeoutError:
+            raise NotDecoded(f"the registry does not answer within {SECONDS:g} s") from None
+        except ssl.SSLError as error:
+            why = getattr(error, "verify_message", "") or (error.reason or "TLS fails").replace("_", " ").lower()
+            raise NotDecoded(f"the registry is not reached: {why}") from None
+        except OSError as error:
+            raise NotDecoded(f"the registry is not reached: {error.strerror or type(error).__name__}") from None
+
+    async def _exchange(self, path: str) -> tuple[int, bytes]:
+        from http.client import HTTPException, HTTPResponse
+
+        settings = self._settings
+        if settings.tls is not None and self._tls is None:
+            self._tls = await asyncio.to_thread(_tls_context, settings)
+        reader, writer = await asyncio.open_connection(settings.host, settings.port, ssl=self._tls)
+        try:
+            writer.write(self._request(path))
+            data = bytearray()
+            while chunk := await reader.read(64 << 10):
+                data += chunk
+                if len(data) > LARGEST_ANSWER:
+                    raise NotDecoded(f"the registry answers more than {LARGEST_ANSWER >> 20} MiB")
+        finally:
+            writer.close()
+        try:
+            response = HTTPResponse(_Received(bytes(data)))  # type: ignore[arg-type]
+            response.begin()
+            if 300 <= response.status < 400:
+                raise NotDecoded(f"the registry answers {response.status}: another address is not gone to; set url")
+            return response.status, response.read()
+        except (HTTPException, ValueError):
+            raise NotDecoded(f"{settings} is no schema registry: it does not answer as HTTP has it") from None
+
+    def _request(self, path: str) -> bytes:
+        settings = self._settings
+        login = ""
+        if settings.token is not None:
+            login = f"Authorization: Bearer {_header_safe(settings.token.reveal())}\r\n"
+        elif settings.password is not None:
+            pair = f"{settings.username}:{settings.password.reveal()}".encode()
+            login = f"Authorization: Basic {base64.b64encode(pair).decode()}\r\n"
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host.encode("idna").decode()
+        return (
+            f"GET {quote(settings.path)}{path} HTTP/1.1\r\nHost: {host}:{settings.port}\r\n{login}"
+            "Accept: application/vnd.schemaregistry.v1+json, application/json\r\nAccept-Encoding: identity\r\n"
+            "User-Agent: kac\r\nConnection: close\r\n\r\n"
+        ).encode("ascii")
+
+
+async def look_up(_link: Link, registry: SchemaRegistry, keys: Iterable[SchemaKey]) -> None:
+    """Ask a registry on the client's loop; see `SchemaRegistry.look_up`."""
+    await registry.look_up(keys)
+
+
+_OF_JSON_SCHEMA = ("object", "integer", "number")
+
+
+def kind_of(text: str, told: str | None) -> str:
+    """Return the kind of a schema: what the registry says, else what the text is.
+
+    By Confluent's API a kind that is left out is Avro; Apicurio leaves out others, too.
+    """
+    if told:
+        return told
+    try:
+        document = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return AVRO if text[:1] in ("{", "[", '"') else PROTOBUF
+    if isinstance(document, dict) and ("type" not in document or document["type"] in _OF_JSON_SCHEMA):
+        return JSON_SCHEMA
+    return AVRO
+
+
+def decoder_of(schema: SchemaText) -> Callable[[bytes, bytes | None], bytes]:
+    """Return what decodes payloads of a schema as JSON. Blocks: Protobuf's compiler runs.
+
+    Raises:
+        NotDecoded: it can't be used; what to install where a package is missing.
+    """
+    match schema.kind:
+        case "AVRO":
+            from console.wire.avro import avro_decoder
+
+            return avro_decoder(schema)
+        case "PROTOBUF":
+            from console.admin.protobuf_compiler import MAIN, compiled
+            from console.wire.protobuf import protobuf_decoder
+
+            return protobuf_decoder(compiled(schema), MAIN)
+        case "JSON":
+            return _as_it_is
+        case other:
+            raise NotDecoded(f"its schema is {other[:40]}: {AVRO}, {PROTOBUF} and {JSON_SCHEMA} are known")
+
+
+def _as_it_is(payload: bytes, _indexes: bytes | None) -> bytes:
+    try:
+        msgspec.json.decode(payload)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        raise NotDecoded("its schema is of JSON, and it is not JSON") from None
+    return payload
+
+
+class _References(Struct):
+    """What a schema refers to, read once each. ask: reads an answer. seen: name -> its text, in the order in which
+    they stand on each other."""
+
+    ask: Callable[..., Any]
+    seen: dict[str, SchemaText] = field(default_factory=dict)
+    size: int = 0
+    open: set[str] = field(default_factory=set)
+
+    async def of(self, answer: _Answer) -> tuple[SchemaText, ...]:
+        """Return what a schema refers to, each after those that it stands on.
+
+        Raises:
+            NotDecoded: they are too many, too large, too deep, in a circle, or not to be had.
+        """
+        await self._gather(answer, 0)
+        return tuple(self.seen.values())
+
+    async def _gather(self, answer: _Answer, depth: int) -> None:
+        self.size += len(answer.schema)
+        if self.size > MOST_TEXT:
+            raise NotDecoded(f"its schema and what it refers to have more than {MOST_TEXT >> 20} MiB")
+        for each in answer.references or ():
+            if each.name in self.seen:
+                continue
+            if each.name in self.open:
+                raise NotDecoded(f"what its schema refers to goes in a circle: {each.name[:100]}")
+            if depth >= DEEPEST_REFERENCE or len(self.seen) + len(self.open) >= MOST_REFERENCES:
+                raise NotDecoded(
+                    f"its schema refers to more than {MOST_REFERENCES} others, or {DEEPEST_REFERENCE} deep"
+                )
+            self.open.add(each.name)
+            path = f"/subjects/{quote(each.subject, safe='')}/versions/{each.version}"
+            try:
+                found = await self.ask(path, _Answer)
+            except NotDecoded as problem:
+                raise NotDecoded(f"what its schema refers to, {each.subject[:100]}: {problem}") from None
+            await self._gather(found, depth + 1)
+            self.open.discard(each.name)
+            self.seen[each.name] = SchemaText(kind_of(found.schema, found.schemaType), found.schema, each.name)
+
+
+class _Received(BytesIO):
+    """Bytes that were received, as http.client wants a socket."""
+
+    def makefile(self, *_: Any, **__: Any) -> BytesIO:
+        """Return what is read from."""
+        return self
+
+
+def _tls_context(settings: RegistrySettings) -> ssl.SSLContext:
+    from console.admin.errors import TlsFailed
+    from console.admin.settings import TlsSettings
+    from console.admin.tls import client_context
+
+    try:
+        return client_context(settings.tls or TlsSettings())
+    except TlsFailed as error:
+        raise NotDecoded(f"the registry is not reached: {error.failure.message}") from None
+
+
+def _header_safe(token: str) -> str:
+    """Return a token that can stand in a header.
+
+    Raises:
+        NotDecoded: it has other characters, which would end the header.
+    """
+    text = token.strip()
+    if not text.isascii() or not text.isprintable() or " " in text:
+        raise NotDecoded("the registry is not asked: its token has characters that no token has")
+    return text
+
+
+def _dashed(guid: str) -> str:
+    return "-".join((guid[:8], guid[8:12], guid[12:16], guid[16:20], guid[20:]))
+
+
+def _said(body: bytes) -> str:
+    """Return what an answer that is no schema says, made printable."""
+    try:
+        text = msgspec.json.decode(body, type=_Problem).message
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return ""
+    return f": {''.join(each for each in text if each.isprintable())[:200]}" if text else ""

@@ -1,0 +1,205 @@
+"""Avro: a payload by the schema that it was written with, as JSON. Pure.
+
+fastavro decodes, and believes what a payload claims: a block of 2**60 nulls takes no byte, and a list that holds itself
+a level of C's stack for each byte. So a payload is walked through first, with bounds on values and levels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from io import BytesIO
+from typing import Any
+
+import msgspec
+
+from console.model.schemas import NotDecoded, SchemaText
+
+MOST_VALUES = 250_000
+"""Values of a payload, each null too."""
+DEEPEST = 60
+"""Levels of a payload, and of a schema."""
+LARGEST_SCHEMA = 20_000
+"""Types and fields of a schema with what it refers to."""
+
+_MISSING = "Avro needs a package: pip install 'kafka-admin-console[schemas]'"
+
+
+def avro_decoder(schema: SchemaText) -> Callable[[bytes, bytes | None], bytes]:
+    """Return what decodes payloads of a schema.
+
+    Returns:
+        A function of a payload, and of indexes that Avro has no use for: JSON, in which bytes are base64, decimals and
+        NaN and infinities are texts.
+
+    Raises:
+        NotDecoded: it is no schema of Avro, too large, too deep, or the extra is missing.
+    """
+    try:
+        import fastavro.schema
+    except ImportError:
+        raise NotDecoded(_MISSING) from None
+    documents = [_document(each.text) for each in (*schema.references, schema)]
+    if sum(map(_size, documents)) > LARGEST_SCHEMA:
+        raise NotDecoded(f"its schema has more than {LARGEST_SCHEMA:,} types and fields")
+    named: dict[str, Any] = {}
+    try:
+        parsed = [fastavro.schema.parse_schema(each, named_schemas=named) for each in documents][-1]
+        bare_named: dict[str, Any] = {}
+        bare = [fastavro.schema.parse_schema(_bare(each), named_schemas=bare_named) for each in documents][-1]
+    except Exception as error:  # noqa: BLE001 what it raises depends on what is wrong
+        raise NotDecoded(f"it is no schema of Avro: {type(error).__name__} {error}") from None
+    return partial(_decoded, parsed, bare, bare_named)
+
+
+def _decoded(parsed: Any, bare: Any, named: Mapping[str, Any], payload: bytes, _indexes: bytes | None = None) -> bytes:
+    import fastavro
+
+    _Walk(payload, named).through(bare)
+    for schema in (parsed, bare):
+        try:
+            document = fastavro.schemaless_reader(BytesIO(payload), schema, None)
+            return msgspec.json.encode(_plain(document))
+        except Exception as error:  # noqa: BLE001 what it raises depends on what is wrong
+            # A date of the year 10,000 is a number, whatever its schema calls it.
+            problem = error
+    raise NotDecoded(f"{type(problem).__name__} {problem}")
+
+
+def _document(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise NotDecoded(f"it is no schema of Avro: {error}") from None
+
+
+def _size(document: Any, depth: int = 0) -> int:
+    """Return how many members and elements a schema has.
+
+    Raises:
+        NotDecoded: it is nested too deep.
+    """
+    if depth > 4 * DEEPEST:
+        raise NotDecoded(f"its schema is nested deeper than {DEEPEST} levels")
+    inner = document.values() if isinstance(document, dict) else document if isinstance(document, list) else ()
+    return 1 + sum(_size(each, depth + 1) for each in inner)
+
+
+def _bare(document: Any) -> Any:
+    """Return a schema without what its numbers and bytes stand for."""
+    if isinstance(document, dict):
+        return {name: _bare(each) for name, each in document.items() if name != "logicalType"}
+    return [_bare(each) for each in document] if isinstance(document, list) else document
+
+
+def _plain(value: Any) -> Any:
+    """Return a decoded value as JSON can have it."""
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+class _Walk:
+    """One payload that is walked through, without a value being made."""
+
+    def __init__(self, payload: bytes, named: Mapping[str, Any]) -> None:
+        self._payload = payload
+        self._named = named
+        self._at = 0
+        self._left = MOST_VALUES
+
+    def through(self, schema: Any) -> None:
+        """Check a payload from its first byte to its last.
+
+        Raises:
+            NotDecoded: the payload is cut short or has more than the schema describes, or is beyond a bound.
+        """
+        try:
+            self._value(schema, 0)
+        except (TypeError, KeyError, AttributeError):
+            raise NotDecoded("it is no schema of Avro: something in it is not what it should be") from None
+        if rest := len(self._payload) - self._at:
+            raise NotDecoded(f"{rest} bytes are left behind what its schema describes: it was written with another")
+
+    def _value(self, schema: Any, depth: int) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise NotDecoded(f"it claims more than {MOST_VALUES:,} values")
+        if depth > DEEPEST:
+            raise NotDecoded(f"it is nested deeper than {DEEPEST} levels")
+        if isinstance(schema, list):
+            self._value(self._choice(schema, "branch of a union"), depth + 1)
+            return
+        kind = schema["type"] if isinstance(schema, dict) else schema
+        match kind:
+            case "null":
+                return
+            case "boolean":
+                self._skip(1)
+            case "int" | "long":
+                self._number()
+            case "float":
+                self._skip(4)
+            case "double":
+                self._skip(8)
+            case "bytes" | "string":
+                self._skip(self._number())
+            case "fixed":
+                self._skip(schema["size"])
+            case "enum":
+                self._choice(schema["symbols"], "symbol of an enum")
+            case "array":
+                self._blocks((schema["items"],), depth)
+            case "map":
+                self._blocks(("string", schema["values"]), depth)
+            case "record" | "error":
+                for field in schema["fields"]:
+                    self._value(field["type"], depth + 1)
+            case str():
+                self._value(self._definition(kind), depth)
+            case _:
+                self._value(kind, depth + 1)
+
+    def _definition(self, name: str) -> Any:
+        found = self._named.get(name)
+        if found is None or found == name:
+            raise NotDecoded(f"its schema has no type {name[:100]}")
+        return found
+
+    def _blocks(self, parts: Iterable[Any], depth: int) -> None:
+        while count := self._number():
+            if count < 0:
+                self._number()  # how many bytes the block has
+            for _ in range(abs(count)):
+                for part in parts:
+                    self._value(part, depth + 1)
+
+    def _choice(self, of: list[Any], what: str) -> Any:
+        place = self._number()
+        if not 0 <= place < len(of):
+            raise NotDecoded(f"it names {what} {place}, of {len(of)}")
+        return of[place]
+
+    def _number(self) -> int:
+        number = shift = 0
+        while True:
+            if self._at >= len(self._payload):
+                raise NotDecoded("it is cut short")
+            byte = self._payload[self._at]
+            self._at += 1
+            number |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return (number >> 1) ^ -(number & 1)
+            shift += 7
+            if shift > 63:
+                raise NotDecoded("a number in it has more than 64 bits")
+
+    def _skip(self, size: int) -> None:
+        if not 0 <= size <= len(self._payload) - self._at:
+            raise NotDecoded("it is cut short")
+        self._at += size

@@ -1,0 +1,179 @@
+"""Protobuf: a message by the descriptors that its schema was compiled to, as JSON. Pure."""
+
+from __future__ import annotations
+
+import math
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from console.model.schemas import NotDecoded
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+MOST_VALUES = 250_000
+"""Values of a message, those with their default too."""
+DEEPEST = 60
+MOST_INDEXES = 32
+"""Numbers that lead to a message within messages."""
+MISSING = "Protobuf needs packages: pip install 'kafka-admin-console[schemas]'"
+_AS_TEXT = frozenset(
+    f"google.protobuf.{name}"
+    for name in (
+        *("Timestamp", "Duration", "FieldMask", "DoubleValue", "FloatValue", "Int64Value", "UInt64Value", "Int32Value"),
+        *("UInt32Value", "BoolValue", "StringValue", "BytesValue"),
+    )
+)
+"""Types with a form of their own in JSON, each of a bounded size."""
+
+
+def protobuf_decoder(descriptors: bytes, main: str) -> Callable[[bytes, bytes | None], bytes]:
+    """Return what decodes messages of a schema.
+
+    Args:
+        descriptors: a FileDescriptorSet, each file after those that it imports.
+        main: the name of the file that the schema itself is.
+
+    Returns:
+        A function of a payload, and of the indexes of its message where they do not stand before it: JSON with the
+        fields' own names, in which bytes are base64 and 64-bit numbers are numbers.
+
+    Raises:
+        NotDecoded: they describe nothing, or the extra is missing.
+    """
+    try:
+        from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+    except ImportError:
+        raise NotDecoded(MISSING) from None
+    try:
+        files = descriptor_pb2.FileDescriptorSet.FromString(descriptors).file
+        pool = descriptor_pool.DescriptorPool()
+        for file in files:
+            pool.Add(file)
+        (root,) = (file for file in files if file.name == main)
+    except Exception as error:  # noqa: BLE001 what it raises depends on what is wrong
+        raise NotDecoded(f"it is no schema of Protobuf: {error}") from None
+
+    def message_of(indexes: Sequence[int]) -> Any:
+        """Return the class of the message that indexes lead to, each within the one before."""
+        inner, names = list(root.message_type), [root.package] if root.package else []
+        for index in indexes:
+            if index >= len(inner):
+                raise NotDecoded(f"its schema has no message {'.'.join(map(str, indexes))}")
+            names.append(inner[index].name)
+            # As Java's serializer counts: messages of the text, without those that the compiler makes for maps.
+            inner = [each for each in inner[index].nested_type if not each.options.map_entry]
+        return message_factory.GetMessageClass(pool.FindMessageTypeByName(".".join(names)))
+
+    return partial(_decoded, message_of)
+
+
+def _decoded(message_of: Callable[[Sequence[int]], Any], payload: bytes, indexes: bytes | None = None) -> bytes:
+    path, rest = message_indexes(payload if indexes is None else indexes)
+    try:
+        message = message_of(path).FromString(rest if indexes is None else payload)
+    except NotDecoded:
+        raise
+    except Exception as error:  # noqa: BLE001 what it raises depends on what is wrong
+        raise NotDecoded(f"it is no such message: {error}") from None
+    return msgspec.json.encode(_Plain().message(message, 0))
+
+
+def message_indexes(data: bytes) -> tuple[tuple[int, ...], bytes]:
+    """Return the indexes at the beginning of some bytes, and what follows them.
+
+    Raises:
+        NotDecoded: there are none.
+    """
+    at = 0
+
+    def number() -> int:
+        nonlocal at
+        found = shift = 0
+        while at < len(data) and shift <= 28:
+            byte = data[at]
+            at += 1
+            found |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return (found >> 1) ^ -(found & 1)
+            shift += 7
+        raise NotDecoded("the indexes of its message are cut short")
+
+    count = number()
+    if not 0 <= count <= MOST_INDEXES:
+        raise NotDecoded(f"it names its message by {count} indexes")
+    found = tuple(number() for _ in range(count))
+    if any(each < 0 for each in found):
+        raise NotDecoded("an index of its message is below 0")
+    # One zero stands for the first message of the file.
+    return found or (0,), data[at:]
+
+
+class _Plain:
+    """One message that is turned into what JSON can have."""
+
+    def __init__(self) -> None:
+        self._left = MOST_VALUES
+
+    def message(self, message: Message, depth: int) -> Any:
+        """Return a message as a dict, with fields of no presence that have their default."""
+        if depth > DEEPEST:
+            raise NotDecoded(f"it is nested deeper than {DEEPEST} levels")
+        if message.DESCRIPTOR.full_name in _AS_TEXT:
+            return _own_form(message)
+        made: dict[str, Any] = {}
+        for field in message.DESCRIPTOR.fields:
+            self._count()
+            if field.has_presence and not message.HasField(field.name):
+                continue
+            made[field.name] = self._field(field, getattr(message, field.name), depth)
+        return made
+
+    def _count(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise NotDecoded(f"it has more than {MOST_VALUES:,} values")
+
+    def _field(self, field: Any, value: Any, depth: int) -> Any:
+        if not field.is_repeated:
+            return self._one(field, value, depth)
+        entry = field.message_type
+        if entry is not None and entry.GetOptions().map_entry:
+            of = entry.fields_by_name["value"]
+            return {_text(key): self._one(of, value[key], depth) for key in value}
+        return [self._one(field, each, depth) for each in value]
+
+    def _one(self, field: Any, value: Any, depth: int) -> Any:
+        self._count()
+        if field.message_type is not None:
+            return self.message(value, depth + 1)
+        if field.enum_type is not None:
+            known = field.enum_type.values_by_number.get(value)
+            return value if known is None else known.name
+        if isinstance(value, bytes):
+            return b64encode(value).decode()
+        if isinstance(value, float) and not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        return value
+
+
+def _text(key: Any) -> str:
+    return str(key).lower() if isinstance(key, bool) else str(key)
+
+
+def _own_form(message: Message) -> Any:
+    """Return a timestamp or another of Google's types as its own JSON; as what it holds where it has none."""
+    from google.protobuf import json_format
+
+    try:
+        return json_format.MessageToDict(message)
+    except Exception:  # noqa: BLE001 a time outside of the calendar, and the like
+        return {field.name: _plain_number(value) for field, value in message.ListFields()}
+
+
+def _plain_number(value: Any) -> Any:
+    return value if isinstance(value, int | str) else str(value)

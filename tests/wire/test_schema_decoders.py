@@ -1,0 +1,401 @@
+"""Payloads by their schemas, as JSON: against the packages that write them, and whatever a stranger may send."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from base64 import b64encode
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.admin.protobuf_compiler import MAIN, compiled
+from console.admin.schema_registry import decoder_of
+from console.model.schemas import KEY_HEADER, VALUE_HEADER, Framed, NotDecoded, SchemaKey, SchemaText, framed
+from console.wire.avro import avro_decoder
+from console.wire.protobuf import message_indexes, protobuf_decoder
+
+fastavro = pytest.importorskip("fastavro")
+pytest.importorskip("grpc_tools")
+
+ORDER = {
+    "type": "record",
+    "name": "shop.Order",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "note", "type": ["null", "string"]},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
+        {"name": "rates", "type": {"type": "map", "values": "double"}},
+        {"name": "state", "type": {"type": "enum", "name": "State", "symbols": ["NEW", "DONE"]}},
+        {"name": "sum", "type": {"type": "fixed", "name": "Sum", "size": 4}},
+        {"name": "lines", "type": {"type": "array", "items": "int"}},
+        {"name": "flag", "type": "boolean"},
+        {"name": "part", "type": "float"},
+        {"name": "parent", "type": ["null", "shop.Order"]},
+    ],
+}
+AN_ORDER: dict[str, Any] = {
+    "id": -7,
+    "note": "grün",
+    "at": datetime(2026, 1, 2, tzinfo=UTC),
+    "price": Decimal("12.50"),
+    "rates": {"a": float("nan"), "b": 1.5, "c": float("-inf")},
+    "state": "DONE",
+    "sum": b"\0\1\2\3",
+    "lines": [1, -2, 300_000],
+    "flag": True,
+    "part": 0.5,
+    "parent": None,
+}
+
+
+def avro(schema: Any, *references: Any) -> Any:
+    """What decodes payloads of a schema."""
+    texts = tuple(SchemaText("AVRO", json.dumps(each), each["name"]) for each in references)
+    return avro_decoder(SchemaText("AVRO", json.dumps(schema), references=texts))
+
+
+def long(number: int) -> bytes:
+    """A number as Avro and the indexes of Protobuf have it."""
+    left, made = (number << 1) ^ (number >> 63), bytearray()
+    while left > 0x7F:
+        made.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes((*made, left))
+
+
+def written(schema: Any, value: Any) -> bytes:
+    """A payload by fastavro."""
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)
+    return out.getvalue()
+
+
+def test_each_type_of_avro() -> None:
+    payload = written(ORDER, {**AN_ORDER, "parent": {**AN_ORDER, "note": None}})
+    found = json.loads(avro(ORDER)(payload, None))
+    parent = found.pop("parent")
+    assert found == {
+        "id": -7,
+        "note": "grün",
+        "at": "2026-01-02T00:00:00Z",
+        "price": "12.50",
+        "rates": {"a": "NaN", "b": 1.5, "c": "-Infinity"},
+        "state": "DONE",
+        "sum": "AAECAw==",
+        "lines": [1, -2, 300_000],
+        "flag": True,
+        "part": 0.5,
+    }
+    assert parent == {**found, "note": None, "parent": None}
+
+
+def test_a_time_outside_of_the_calendar_is_its_number() -> None:
+    assert avro({"type": "long", "logicalType": "timestamp-millis"})(long(2**60), None) == b"%d" % 2**60
+
+
+def test_schemas_that_refer_to_others() -> None:
+    money = {"type": "record", "name": "shop.Money", "fields": [{"name": "cents", "type": "int"}]}
+    bill = {"type": "record", "name": "Bill", "fields": [{"name": "sum", "type": "shop.Money"}]}
+    assert json.loads(avro(bill, money)(long(5), None)) == {"sum": {"cents": 5}}
+    with pytest.raises(NotDecoded, match=r"shop\.Money"):
+        avro(bill)
+
+
+SIMPLE = st.sampled_from(["null", "boolean", "int", "long", "float", "double", "bytes", "string"])
+SCHEMAS = st.recursive(
+    SIMPLE,
+    lambda inner: (
+        st.builds(lambda items: {"type": "array", "items": items}, inner)
+        | st.builds(lambda values: {"type": "map", "values": values}, inner)
+        | st.builds(lambda of: ["null", of] if isinstance(of, str) and of != "null" else of, inner)
+    ),
+    max_leaves=4,
+)
+
+
+@given(SCHEMAS, st.binary(max_size=60))
+def test_any_payload_is_decoded_or_refused(schema: Any, payload: bytes) -> None:
+    """What fastavro would take with bytes left, or would never come back from, is refused before it sees it."""
+    try:
+        made = avro(schema)(payload, None)
+    except NotDecoded:
+        return
+    json.loads(made)
+
+
+@pytest.mark.parametrize(
+    ("schema", "payload", "why"),
+    [
+        ({"type": "array", "items": "null"}, long(2**60) + b"\0", "more than 250,000 values"),
+        ({"type": "array", "items": "null"}, long(-(2**60)) + long(1) + b"\0", "more than 250,000 values"),
+        ({"type": "array", "items": "long"}, long(2**60) + b"\2\2", "cut short"),
+        ({"type": "map", "values": "null"}, long(2**60) + b"\2a", "cut short"),
+        (
+            {"type": "array", "items": {"type": "record", "name": "None", "fields": []}},
+            long(2**50),
+            "more than 250,000 values",
+        ),
+        ("string", long(2**40) + b"a", "cut short"),
+        ("string", long(-1), "cut short"),
+        ("bytes", b"\xff" * 20, "more than 64 bits"),
+        ("long", long(1) + b"rest", "4 bytes are left"),
+        (["null", "int"], long(2), "branch of a union 2, of 2"),
+        (["null", "int"], long(-1), "branch of a union -1, of 2"),
+        ({"type": "enum", "name": "E", "symbols": ["A"]}, long(1), "symbol of an enum 1, of 1"),
+        ("string", b"\2\xff", "UnicodeDecodeError"),
+        # fastavro alone ends the process here: a level of C's stack for each byte.
+        (
+            {"type": "record", "name": "N", "fields": [{"name": "next", "type": ["null", "N"]}]},
+            b"\2" * 500_000 + b"\0",
+            "nested deeper",
+        ),
+        ({"type": "record", "name": "R", "fields": [{"name": "x", "type": "R"}]}, b"", "nested deeper"),
+        ({"type": "fixed", "name": "F", "size": -5}, b"", "cut short"),
+        ({"type": "fixed", "name": "F", "size": "x"}, b"", "not what it should be"),
+    ],
+)
+def test_a_hostile_payload_of_avro(schema: Any, payload: bytes, why: str) -> None:
+    with pytest.raises(NotDecoded, match=why):
+        avro(schema)(payload, None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{}", "7", "null", '"nope"', '{"type":"record","name":"R","fields":7}', '{"type":"enum"}'),
+        "[" * 10_000 + "]" * 10_000,
+        '{"type":"array","items":' * 10_000 + '"int"' + "}" * 10_000,
+        '{"type":"array","items":' * 400 + '"int"' + "}" * 400,
+        json.dumps([{"type": "fixed", "name": f"F{n}", "size": 1} for n in range(20_000)]),
+        '{"type":"record","name":"R","fields":[{"name":"\x1b[2J","type":"int"}]}',
+    ],
+)
+def test_what_is_no_schema_of_avro(text: str) -> None:
+    with pytest.raises(NotDecoded) as caught:
+        avro_decoder(SchemaText("AVRO", text))
+    assert len(str(caught.value)) < 400
+
+
+# -- Protobuf ----------------------------------------------------------------------------------------------------------
+
+PROTO = """
+syntax = "proto3";
+package shop;
+import "google/protobuf/timestamp.proto";
+import "common/money.proto";
+message Outer { message Inner { int64 n = 1; } enum State { NEW = 0; DONE = 1; } }
+message Order {
+  int64 id = 1; string note = 2; optional string more = 3; map<string, double> rates = 4;
+  repeated Outer.Inner inner = 5; Outer.State state = 6; google.protobuf.Timestamp at = 7; bytes raw = 8;
+  oneof choice { int32 a = 9; string b = 10; } Order parent = 11; repeated int32 packed = 12; Money price = 13;
+  map<bool, Outer.State> flags = 14;
+}
+"""
+MONEY = SchemaText(
+    "PROTOBUF", 'syntax = "proto3"; package shop; message Money { int32 cents = 1; }', "common/money.proto"
+)
+IN_ORDER = long(1) + long(1)
+"""The indexes of the second message."""
+
+
+@pytest.fixture(scope="module")
+def descriptors() -> bytes:
+    """The file above, compiled."""
+    return compiled(SchemaText("PROTOBUF", PROTO, references=(MONEY,)))
+
+
+@pytest.fixture(scope="module")
+def order(descriptors: bytes) -> Any:
+    """The class of its second message, as others make it."""
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+    pool = descriptor_pool.DescriptorPool()
+    for file in descriptor_pb2.FileDescriptorSet.FromString(descriptors).file:
+        pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("shop.Order"))
+
+
+def test_each_type_of_protobuf(descriptors: bytes, order: Any) -> None:
+    decode = protobuf_decoder(descriptors, MAIN)
+    value = order(id=2**60, note="x\x1b", state=1, raw=b"\0\1", b="chosen", packed=[1, 2])
+    value.rates["a"] = float("inf")
+    value.at.FromJsonString("2026-01-02T00:00:00.5Z")
+    value.inner.add(n=3)
+    value.flags[True] = 7
+    value.parent.id = 5
+    value.price.cents = 1250
+    found = json.loads(decode(IN_ORDER + value.SerializeToString(), None))
+    assert found == {
+        "id": 2**60,
+        "note": "x\x1b",
+        "rates": {"a": "Infinity"},
+        "inner": [{"n": 3}],
+        "state": "DONE",
+        "at": "2026-01-02T00:00:00.500Z",
+        "raw": "AAE=",
+        "b": "chosen",
+        "packed": [1, 2],
+        "price": {"cents": 1250},
+        "flags": {"true": 7},
+        # What has no presence shows its default, as Kafka's own tools have it.
+        "parent": {"id": 5, "note": "", "rates": {}, "inner": [], "state": "NEW", "raw": "", "packed": [], "flags": {}},
+    }
+    # The indexes may stand in a header, and one zero is the first message.
+    assert decode(value.SerializeToString(), IN_ORDER) == decode(IN_ORDER + value.SerializeToString(), None)
+    assert decode(long(2) + long(0) + long(0) + b"\x08\x03", None) == b'{"n":3}'
+    assert decode(b"\0", None) == b"{}"
+
+
+def test_descriptors_in_base64_are_a_schema_too(descriptors: bytes, order: Any) -> None:
+    """Confluent's serializer for Python registers these."""
+    from google.protobuf import descriptor_pb2
+
+    files = {file.name: file for file in descriptor_pb2.FileDescriptorSet.FromString(descriptors).file}
+    text = {name: b64encode(file.SerializeToString()).decode() for name, file in files.items()}
+    money = SchemaText("PROTOBUF", text[MONEY.name], MONEY.name)
+    decode = decoder_of(SchemaText("PROTOBUF", text[MAIN], references=(money,)))
+    value = order(id=7)
+    value.price.cents = 5
+    found = json.loads(decode(IN_ORDER + value.SerializeToString(), None))
+    assert (found["id"], found["price"]) == (7, {"cents": 5})
+    with pytest.raises(NotDecoded, match="is a text"):
+        decoder_of(SchemaText("PROTOBUF", text[MAIN], references=(MONEY,)))
+    with pytest.raises(NotDecoded, match="no schema of Protobuf"):
+        decoder_of(SchemaText("PROTOBUF", text[MAIN]))
+
+
+def test_a_time_of_protobuf_outside_of_the_calendar(descriptors: bytes, order: Any) -> None:
+    value = order()
+    value.at.seconds = 2**62
+    found = json.loads(protobuf_decoder(descriptors, MAIN)(IN_ORDER + value.SerializeToString(), None))
+    assert found["at"] == {"seconds": 2**62}
+
+
+@pytest.mark.parametrize(
+    ("payload", "why"),
+    [
+        (b"", "cut short"),
+        (long(1) + long(2), "no message 2"),
+        (long(2) + long(1) + long(0), r"no message 1\.0"),
+        (long(1) + long(-2), "below 0"),
+        (long(1_000), "1000 indexes"),
+        (long(-3), "-3 indexes"),
+        (b"\xff" * 9, "cut short"),
+        (IN_ORDER + b"\x62\xff", "no such message"),
+        (IN_ORDER + b"\x12\x01\xff", "no such message"),
+        (IN_ORDER + b"\x2a\x00" * 400_000, "more than 250,000 values"),
+        (IN_ORDER + b"\x62" + b"\xc0\x84\x3d" + b"\1" * 1_000_000, "more than 250,000 values"),
+    ],
+)
+def test_a_hostile_message_of_protobuf(descriptors: bytes, payload: bytes, why: str) -> None:
+    with pytest.raises(NotDecoded, match=why):
+        protobuf_decoder(descriptors, MAIN)(payload, None)
+
+
+def nested(levels: int) -> bytes:
+    """An order with a parent with a parent, and so on."""
+    made = b""
+    for _ in range(levels):
+        size, left = bytearray(), len(made)
+        while left > 0x7F:
+            size.append(left & 0x7F | 0x80)
+            left >>= 7
+        made = b"\x5a" + bytes((*size, left)) + made
+    return IN_ORDER + made
+
+
+@pytest.mark.parametrize("levels", [61, 99, 5_000])
+def test_a_message_within_messages_without_end(descriptors: bytes, levels: int) -> None:
+    decode = protobuf_decoder(descriptors, MAIN)
+    assert decode(nested(50), None).count(b'"id"') == 51
+    with pytest.raises(NotDecoded, match=r"nested deeper|no such message"):
+        decode(nested(levels), None)
+
+
+@given(st.binary(max_size=40))
+def test_indexes_of_any_bytes(data: bytes) -> None:
+    try:
+        indexes, rest = message_indexes(data)
+    except NotDecoded:
+        return
+    assert data.endswith(rest)
+    assert all(index >= 0 for index in indexes)
+    assert indexes
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('syntax = "proto3"; message M {', "not compiled"),
+        ("message M {" * 10_000 + "}" * 10_000, "recursion limit"),
+        ('syntax = "proto3"; import "other.proto";', "other.proto"),
+        ('syntax = "proto3"; import "/etc/passwd";', "etc/passwd"),
+        ("\x00\x1b[2J", "not compiled"),
+    ],
+)
+def test_what_is_no_schema_of_protobuf(text: str, why: str) -> None:
+    with pytest.raises(NotDecoded, match=why) as caught:
+        decoder_of(SchemaText("PROTOBUF", text))
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("name", ["../out.proto", "/tmp/out.proto", "a/../../out.proto", "", MAIN, "a\nb", "x" * 400])
+def test_a_file_that_is_imported_stays_in_its_folder(name: str) -> None:
+    with pytest.raises(NotDecoded, match="no file's name"):
+        compiled(SchemaText("PROTOBUF", PROTO, references=(SchemaText("PROTOBUF", "", name),)))
+
+
+def test_a_schema_of_another_kind_is_named() -> None:
+    with pytest.raises(NotDecoded, match="its schema is XML"):
+        decoder_of(SchemaText("XML", ""))
+
+
+def test_a_value_by_a_schema_of_json_is_json() -> None:
+    decode = decoder_of(SchemaText("JSON", "{}"))
+    assert decode(b'{"a": 1.50}', None) == b'{"a": 1.50}'
+    with pytest.raises(NotDecoded, match="and it is not JSON"):
+        decode(b"\x00", None)
+
+
+@pytest.mark.parametrize("kind", ["AVRO", "PROTOBUF"])
+def test_without_the_extra_it_says_what_to_install(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("fastavro", "fastavro.schema", "grpc_tools", "google.protobuf"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(NotDecoded, match=r"pip install 'kafka-admin-console\[schemas\]'"):
+        decoder_of(SchemaText(kind, '"int"'))
+
+
+# -- what names a schema -----------------------------------------------------------------------------------------------
+
+GUID = bytes(range(16))
+
+
+@pytest.mark.parametrize(
+    ("data", "headers", "found"),
+    [
+        (b"\0\0\0\0\7abc", (), Framed(SchemaKey(7), b"abc")),
+        (b"\0\0\0\0\7", (), Framed(SchemaKey(7), b"")),
+        (b"abc", ((VALUE_HEADER, b"\1" + GUID),), Framed(SchemaKey(guid=GUID.hex()), b"abc", b"")),
+        (b"abc", ((VALUE_HEADER, b"\1" + GUID + b"\2\0"),), Framed(SchemaKey(guid=GUID.hex()), b"abc", b"\2\0")),
+        (b"abc", ((VALUE_HEADER, b"\0\0\0\0\7"),), Framed(SchemaKey(7), b"abc", b"")),
+        # A key's is not a value's; null has none; an id is above 0; a number is no schema.
+        (b"abc", ((KEY_HEADER, b"\1" + GUID),), None),
+        (b"abc", ((VALUE_HEADER, b"\1" + GUID[:9]),), None),
+        (b"abc", ((VALUE_HEADER, None),), None),
+        (None, ((VALUE_HEADER, b"\1" + GUID),), None),
+        (b"", (), None),
+        (b"\0\0\0\0\0\0\0\7", (), None),
+        (b"\0\xff\xff\xff\xff", (), None),
+        (b"\0\0\0\7", (), None),
+        (b'{"id": 1}', (), None),
+    ],
+)
+def test_what_names_a_schema(data: bytes | None, headers: Any, found: Framed | None) -> None:
+    assert framed(data, headers, VALUE_HEADER) == found
