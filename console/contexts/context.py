@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from console.admin.settings import ConnectionSettings, SshHost
+from console.admin.settings import ConnectionSettings, RegistrySettings, SshHost
 from console.model.config import ConfigPlace
 from console.model.record_masks import MaskPath
 from widgets.cells import clean
@@ -76,6 +76,7 @@ class Context(Struct, frozen=True):
     risks of its settings see `settings.exposures`). journal: whether changes are recorded. lake: path or URI of the
     lake with its history. records: whether contents of records are shown, one of `RECORDS`. throttles: replication
     throttles that are meant to stay, though no reassignment uses them. mask: fields of records that are not shown.
+    schemas: the registry of the schemas that records are written with.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Context(Struct, frozen=True):
     records: str = SHOWN
     throttles: frozenset[ConfigPlace] = frozenset()
     mask: tuple[MaskPath, ...] = ()
+    schemas: RegistrySettings | None = None
 
     @property
     def principal(self) -> str:

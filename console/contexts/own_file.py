@@ -15,6 +15,11 @@ via = "ssh:ops@bastion"               # all connections by way of this host
 records = "hidden"                    # contents of records: shown, hidden until asked for, or never
 mask = ["$.card", "$.**.email"]       # fields of records that are never shown
 throttles = ["broker <default> leader.replication.throttled.rate"]  # that are meant: nothing calls them left over
+
+[contexts.prod.schemas]               # the registry of the schemas that records are written with
+url = "https://registry:8081"
+username = "kac"
+password = "${env:REGISTRY_PASSWORD}"
 """
 
 from __future__ import annotations
@@ -27,7 +32,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from console.admin.settings import SshHost
+from console.admin.settings import RegistrySettings, SshHost
 from console.contexts.client_files import read_entries, read_file
 from console.contexts.config_providers import is_provider_key
 from console.contexts.console_settings import ConsoleSettings, read_settings, unknown_key
@@ -47,6 +52,7 @@ from console.contexts.context import (
 from console.contexts.java_client import JAVA_KEYS, TOKEN_COMMAND, java_connection
 from console.contexts.librdkafka import librdkafka_connection
 from console.contexts.properties import Entry, Values
+from console.contexts.registry import OWN_KEYS, SSL_KEYS, registry_settings
 from console.model.config import CLUSTER_DEFAULT, ConfigPlace, broker_resource, topic_resource
 from console.model.numbers import is_natural
 from console.model.record_masks import MaskPath, mask_path
@@ -113,7 +119,19 @@ COLORS = ("red", "green", "yellow", "blue", "magenta", "cyan", "white")
 
 _HEX_COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 _TOP = ("current_context", "contexts", "settings")
-_OWN_KEYS = ("properties", "color", "read_only", "confirm", "cluster_id", "lake", "records", "mask", "throttles", "via")
+_OWN_KEYS = (
+    "properties",
+    "color",
+    "read_only",
+    "confirm",
+    "cluster_id",
+    "lake",
+    "records",
+    "mask",
+    "schemas",
+    "throttles",
+    "via",
+)
 
 
 class OwnFile(Struct, frozen=True):
@@ -227,6 +245,7 @@ class _OwnFileReader:
         )
         settings = (librdkafka_connection if librdkafka else java_connection)(values)
         settings = replace(settings, via=self._via(name, own))
+        registry, concerns = self._schemas(name, own, entries)
         return Context(
             name,
             self._origin(),
@@ -235,12 +254,13 @@ class _OwnFileReader:
             read_only=self._flag(name, "read_only", own),
             confirm=self._flag(name, "confirm", own),
             cluster_id=self._text(name, "cluster_id", own),
-            warnings=(*warnings, *unknown, *values.warnings, *values.exposure()),
+            warnings=tuple(dict.fromkeys((*warnings, *unknown, *values.warnings, *values.exposure(), *concerns))),
             tool=OWN,
             lake=self._lake(name, own),
             records=self._records(name, own),
             throttles=self._throttles(name, own),
             mask=self._mask(name, own),
+            schemas=registry,
         )
 
     def _lake(self, name: str, table: Mapping[str, Any]) -> str | None:
@@ -274,6 +294,27 @@ class _OwnFileReader:
             return tuple(mask_path(each) for each in value)
         except ValueError as error:
             raise ContextError(f"{place}: mask: {error}") from None
+
+    def _schemas(
+        self, name: str, table: Mapping[str, Any], of_context: Mapping[str, Entry]
+    ) -> tuple[RegistrySettings | None, tuple[str, ...]]:
+        """Return the schema registry, and warnings. of_context: its properties, for the providers that they declare."""
+        tree = table.get("schemas")
+        if tree is None:
+            return None, ()
+        place = self._place("contexts", name, "schemas")
+        if not isinstance(tree, dict):
+            raise ContextError(f"{place}: schemas is a table, [contexts.{name}.schemas]")
+        entries = {key: entry for key, entry in of_context.items() if is_provider_key(key)}
+        for path, value in _leaves(tree):
+            key, place = ".".join(path), self._place("contexts", name, "schemas", *path)
+            if key not in (*OWN_KEYS, *SSL_KEYS):
+                raise ContextError(f"{place}: {unknown_key(key, (*OWN_KEYS, *sorted(SSL_KEYS)))}")
+            entries[key] = Entry(_property_text(key, value, place), place)
+        folder = self._path.absolute().parent
+        values = Values(entries, file=self._path, bases=(folder,), surroundings=self._surroundings)
+        settings = registry_settings(values)
+        return settings, (*values.warnings, *values.exposure())
 
     def _throttles(self, name: str, table: Mapping[str, Any]) -> frozenset[ConfigPlace]:
         """Return the own throttles of a context: ``broker ID KEY``, ``broker <default> KEY`` and ``topic NAME KEY``."""

@@ -61,10 +61,12 @@ def unlocked(context: Context, *, ask: bool, limit: float = COMMAND_SECONDS) -> 
     Raises:
         ContextError: one line with the location of the secret and without the secret.
     """
-    if not is_locked(context.settings):
+    parts = (context.settings, context.schemas)
+    if not any(part is not None and is_locked(part) for part in parts):
         return context
     fetched: dict[str, str] = {}
-    return replace(context, settings=_unlocked(context.settings, context.name, ask, limit, fetched))
+    settings, schemas = (part and _unlocked(part, context.name, ask, limit, fetched) for part in parts)
+    return replace(context, settings=settings, schemas=schemas)
 
 
 def _unlocked(settings: S, context: str, ask: bool, limit: float, fetched: dict[str, str]) -> S:

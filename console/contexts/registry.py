@@ -1,0 +1,71 @@
+"""The schema registry of a context: ``[contexts.NAME.schemas]``, with the keys ``ssl.*`` of Java's clients."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+from console.admin.settings import RegistrySettings, TlsSettings
+from console.contexts.java_client import JAVA_KEYS, tls_settings
+from console.contexts.properties import Values
+
+OWN_KEYS = ("url", "username", "password", "token")
+SSL_KEYS = frozenset(key for key in JAVA_KEYS if key.startswith("ssl."))
+_LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
+
+
+def registry_settings(values: Values) -> RegistrySettings:
+    """Return the settings of a registry.
+
+    Args:
+        values: its keys; they get a warning where a login is sent in the clear.
+
+    Raises:
+        ContextError: a value is missing or can't be; one line with file, line and key.
+    """
+    text = values.text("url")
+    if not text:
+        raise values.error("url", "it is missing: the address of the registry, as https://registry:8081")
+    try:
+        url = urlsplit(text)
+        port = url.port
+    except ValueError:
+        raise values.error("url", "it is no address such as https://registry:8081") from None
+    if url.scheme not in ("http", "https") or not url.hostname or not text.isprintable() or " " in text:
+        raise values.error("url", "it is no address such as https://registry:8081")
+    if "@" in url.netloc:
+        # It may be a password, so it is not repeated.
+        raise values.error("url", "it has a user or a password in it: they go into username and password")
+    if url.query or url.fragment:
+        raise values.error("url", "it ends with the path: neither ? nor # belongs to it")
+    username, password, token = values.untrimmed("username"), values.secret("password"), values.secret("token")
+    if token is not None and (username is not None or password is not None):
+        raise values.error("token", "it is given, and username or password too; remove one of them")
+    if (username is None) != (password is None):
+        missing = "password" if password is None else "username"
+        raise values.error(missing, "it is missing: a login by name has username and password")
+    if username and ":" in username:
+        raise values.error("username", "a login by Basic has no colon in its name")
+    tls: TlsSettings | None = None
+    if url.scheme == "https":
+        tls = tls_settings(values)
+        if not tls.verify_host:
+            values.warn(
+                "ssl.endpoint.identification.algorithm",
+                "is empty: the registry's host name is not checked, and anyone with a certificate can read the login",
+            )
+    else:
+        for key in values:
+            if key.startswith("ssl."):
+                values.warn(key, "has no effect with a url that is http")
+        if (token or password) and not _LOOPBACK.fullmatch(url.hostname):
+            values.warn("url", "is http: the login is sent in the clear; use https")
+    return RegistrySettings(
+        url.hostname,
+        port or (443 if tls else 80),
+        url.path.rstrip("/"),
+        tls,
+        username,
+        password,
+        token,
+    )
