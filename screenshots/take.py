@@ -17,6 +17,9 @@ from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
+from msgspec.structs import replace
+
 from console.admin import link
 from console.admin.client import AdminClient
 from console.cli.demo import context_of
@@ -31,6 +34,7 @@ from console.session.session import Session
 from console.tui import polling
 from console.tui.app import Console
 from tests.support.patience import PATIENCE
+from tests.support.registry_server import RegistryServer, registry
 from tests.support.sample_lake import make_lake
 
 HERE = Path(__file__).parent
@@ -55,7 +59,8 @@ NO_TICKS = 3600.0
 
 Step = tuple[str, ...]
 """Keys to press one after another; ``text:…`` types, ``see:…`` waits until the screen shows a text, ``other:TOPIC
-KEY=VALUE`` is what somebody else sets meanwhile, ``moving:TOPIC PARTITION`` a move to a broker that goes down."""
+KEY=VALUE`` is what somebody else sets meanwhile, ``orders:TOPIC PARTITION`` records by a schema, ``moving:TOPIC
+PARTITION`` a move to a broker that goes down."""
 
 WALKS: dict[str, dict[str, Step]] = {"incident": {
     "now": ("see:min ISR 2, 1 replica", "see:replication throttles"),
@@ -126,6 +131,10 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
     ),
     "records": ("j", "j", "v", "see:of group dispatch", "see:binary"),
 }, "quiet": {
+    "schemas": (
+        "see:watched since", "orders:checkout.orders 0", "colon",
+        "text:records topic checkout.orders partition 0 last 7", "enter", "see:EUR", "G", "see:Schema not found",
+    ),
     "moves": ("see:watched since", "moving:checkout.orders 0", "w", "see:is down: no byte can arrive", "see:Now!2"),
 }}  # fmt: skip
 """Scenario -> what is pressed, picture by picture."""
@@ -165,6 +174,23 @@ def somebody_sets(cluster: ThreadedCluster, text: str) -> None:
     topic, _, assignment = text.partition(" ")
     key, _, value = assignment.partition("=")
     cluster.call(lambda one: one.state.alter_config(topic_resource(topic), {key: value}))
+
+
+def somebody_orders(cluster: ThreadedCluster, schemas: RegistryServer, text: str) -> None:
+    """``TOPIC PARTITION``: orders by a schema of the registry, and a record whose schema it doesn't have."""
+    topic, _, number = text.partition(" ")
+    schema = '{"type":"record","name":"Order","fields":[{"name":"id","type":"long"},{"name":"sum","type":"string"}]}'
+    begins = b"\0" + schemas.register("orders-value", schema).to_bytes(4, "big")
+    orders = [
+        begins + bytes((2 * place,)) + b"\x12" + f"{place}9.90 EUR".rjust(9, "1").encode() for place in range(1, 7)
+    ]
+
+    async def write() -> None:
+        async with AIOKafkaProducer(bootstrap_servers=cluster.bootstrap) as producer:
+            for place, value in enumerate((*orders, b"\0\0\0\x01\x2c\x0e")):
+                await producer.send_and_wait(topic, value, f"order-{place + 1}".encode(), int(number))
+
+    asyncio.run(write())
 
 
 def somebody_moves(cluster: ThreadedCluster, text: str) -> None:
@@ -228,11 +254,19 @@ def moving(frames: dict[str, str]) -> str:
 
 
 async def walk(
-    scenario: str, steps_of: dict[str, Step], client: AdminClient, cluster: ThreadedCluster, suffix: str, title: str
+    scenario: str,
+    steps_of: dict[str, Step],
+    client: AdminClient,
+    cluster: ThreadedCluster,
+    schemas: RegistryServer,
+    suffix: str,
+    title: str,
 ) -> AsyncIterator[tuple[str, str]]:
     """Press every key of a scenario's walk; gives a picture's name and what is in it after each part. title: of all
     pictures, or ``""`` where each has its name as title."""
     context = context_of(scenario, cluster.bootstrap, 1)
+    if "schemas" in steps_of:
+        context = replace(context, schemas=schemas.settings)
     app = Console(Session(client, context), ConsoleSettings(theme="dark", refresh=NO_TICKS), contexts=Given([context]))
     async with app.run_test(size=SIZES[suffix]) as pilot:
         for name, steps in steps_of.items():
@@ -244,6 +278,8 @@ async def walk(
                     await pilot.press(*rest)
                 elif kind == "other":
                     await asyncio.to_thread(somebody_sets, cluster, rest)
+                elif kind == "orders":
+                    await asyncio.to_thread(somebody_orders, cluster, schemas, rest)
                 elif kind == "moving":
                     await asyncio.to_thread(somebody_moves, cluster, rest)
                 else:
@@ -281,22 +317,23 @@ def take(port: int = PORT) -> dict[str, str]:
         # A move needs a broker that has no replica yet.
         asked = ClusterSpec(port=port, cluster_id=CLUSTER_ID, brokers=4 if "moves" in WALKS[scenario] else 3)
         (spec,) = clusters_of(scenario, asked).values()
-        with TemporaryDirectory() as state, run_in_thread(spec) as cluster:
+        with TemporaryDirectory() as state, run_in_thread(spec) as cluster, registry() as schemas:
             _same_everywhere(state)
             make_lake(f"{state}/lake", CLUSTER_ID, _a_moment_ago(), prefix="checkout.", hostile=False)
             with AdminClient(context_of(scenario, cluster.bootstrap, 1).settings) as client:
-                taken |= asyncio.run(_collected(walk(scenario, WALKS[scenario], client, cluster, suffix, "kac")))
+                walked = walk(scenario, WALKS[scenario], client, cluster, schemas, suffix, "kac")
+                taken |= asyncio.run(_collected(walked))
     return taken | {"tour": tour(port)}
 
 
 def tour(port: int = PORT) -> str:
     """The picture that moves. Raises OSError where the port is taken."""
     (spec,) = clusters_of("quiet", ClusterSpec(port=port, cluster_id=CLUSTER_ID)).values()
-    with TemporaryDirectory() as state, run_in_thread(spec) as cluster:
+    with TemporaryDirectory() as state, run_in_thread(spec) as cluster, registry() as schemas:
         _same_everywhere(state)
         somebody_sets(cluster, ALARM)
         with AdminClient(context_of("quiet", cluster.bootstrap, 1).settings) as client:
-            return moving(asyncio.run(_collected(walk("quiet", TOUR, client, cluster, "", ""))))
+            return moving(asyncio.run(_collected(walk("quiet", TOUR, client, cluster, schemas, "", ""))))
 
 
 def _same_everywhere(state: str) -> None:

@@ -45,9 +45,24 @@ Header = tuple[bytes, bytes | None]
 """A record's header: its key and value as they were sent."""
 
 
+class Encoding(Struct, frozen=True):
+    """What a schema of a registry made of a key or a value.
+
+    form: ``avro``, ``protobuf`` or ``json``; ``""`` where it is not decoded. schema: its subject, version and id. why:
+    why it is not decoded. size: bytes as they were sent; sent: these bytes, None where they may not be shown.
+    """
+
+    form: str
+    schema: str
+    size: int
+    why: str = ""
+    sent: bytes | None = None
+
+
 class Record(Struct, frozen=True, repr_omit_defaults=True):
     """One record. timestamp: ms since 1970, `NO_TIMESTAMP` for none. key, value: None for null; a null value deletes
-    the key in a compacted topic. Its repr has no content, so that none gets into a log."""
+    the key in a compacted topic. key_encoding, value_encoding: where they name a schema; then they are JSON, if they
+    could be decoded. Its repr has no content, so that none gets into a log."""
 
     topic: str
     partition: int
@@ -57,6 +72,8 @@ class Record(Struct, frozen=True, repr_omit_defaults=True):
     value: bytes | None
     headers: tuple[Header, ...]
     batch: BatchFacts
+    key_encoding: Encoding | None = None
+    value_encoding: Encoding | None = None
 
     @property
     def sequence(self) -> int:

@@ -16,7 +16,7 @@ import msgspec
 
 from console.model.numbers import Data
 from console.model.record_filter import decoded_json
-from console.model.records import MOST_BYTES, MOST_SECONDS, Looked, Record, RecordsRead, Undecodable
+from console.model.records import MOST_BYTES, MOST_SECONDS, Encoding, Looked, Record, RecordsRead, Undecodable
 from console.present.columns import SHOWN, Column, Columns
 from console.present.names import plural
 from console.present.text import Cell, Line, cell_width, clean
@@ -53,6 +53,21 @@ def kind(data: bytes | None) -> str:
     return "text" if _is_text(data) else "binary"
 
 
+def part_kind(data: bytes | None, encoding: Encoding | None) -> str:
+    """Return what a key or a value is: ``avro``, ``proto`` or ``json`` where a schema says so, else what it looks
+    like.
+    """
+    if encoding is None or data is None:
+        return kind(data)
+    return _SHORT.get(encoding.form, encoding.form) or "binary"
+
+
+def as_sent(data: bytes, encoding: Encoding | None, form: str) -> bytes:
+    """Return the bytes that are shown in a form: in hex those that were sent, else what they were decoded to."""
+    return data if encoding is None or encoding.sent is None or form != HEX else encoding.sent
+
+
+_SHORT = {"protobuf": "proto"}
 _NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -214,7 +229,7 @@ def record_rows(read: RecordsRead, form: str = AUTO, *, masked: bool = False) ->
     Returns:
         Of one partition by offset; of several by time, with what can't be decoded first.
     """
-    kinds = [kind(record.value) for record in read.records]
+    kinds = [part_kind(record.value, record.value_encoding) for record in read.records]
     odd = _odd(kinds)
     rows = [RecordRow(record, form, masked, look in odd) for record, look in zip(read.records, kinds, strict=True)]
     damaged = [RecordRow(each, form, masked) for each in read.undecodable]
@@ -249,21 +264,45 @@ def time_text(timestamp: int) -> str:
         return str(timestamp)
 
 
-def _key_text(row: RecordRow) -> str:
-    if isinstance(row.item, Undecodable):
-        return ""
-    return masked_text(row.item.key) if row.masked else in_a_line(row.item.key, row.form)
+def key_text(row: RecordRow) -> str:
+    """Return a record's key in one line."""
+    return "" if isinstance(row.item, Undecodable) else _part_text(row.item.key, row.item.key_encoding, row)
 
 
-def _value_text(row: RecordRow) -> str:
+def value_text(row: RecordRow) -> str:
+    """Return a record's value in one line, or why there is none."""
     if isinstance(row.item, Undecodable):
         last = f" to {row.item.last}" if row.item.last > row.item.first else ""
         return f"can't be decoded{last}: {clean(row.item.why, IN_A_CELL)}"
-    return masked_text(row.item.value) if row.masked else in_a_line(row.item.value, row.form)
+    return _part_text(row.item.value, row.item.value_encoding, row)
+
+
+def _part_text(data: bytes | None, encoding: Encoding | None, row: RecordRow) -> str:
+    if row.masked:
+        return _size_text(data, encoding)
+    if data is None:
+        return "null"
+    text = in_a_line(as_sent(data, encoding, row.form), row.form)
+    # Which schema it lacks stands first: of the bytes there are more than fit.
+    return f"({encoding.schema.rpartition(', ')[2]}) {text}" if encoding is not None and encoding.why else text
+
+
+def _size_text(data: bytes | None, encoding: Encoding | None) -> str:
+    return masked_text(data) if encoding is None else f"•••• {plural(encoding.size, 'byte')}"
+
+
+def undecoded(row: RecordRow) -> str:
+    """Return why the value or the key of a record is not decoded by its schema, ``""`` if it is or has none."""
+    if isinstance(row.item, Undecodable):
+        return ""
+    for name, encoding in (("value", row.item.value_encoding), ("key", row.item.key_encoding)):
+        if encoding is not None and encoding.why:
+            return clean(f"{name}, schema {encoding.schema}: {encoding.why}", IN_A_CELL)
+    return ""
 
 
 def _value_cell(row: RecordRow) -> Cell:
-    text = _value_text(row)
+    text = value_text(row)
     if isinstance(row.item, Undecodable):
         return (text, "failed")
     if row.item.value is None:
@@ -272,7 +311,7 @@ def _value_cell(row: RecordRow) -> Cell:
 
 
 def _kind_text(row: RecordRow) -> str:
-    return "–" if isinstance(row.item, Undecodable) else kind(row.item.value)
+    return "–" if isinstance(row.item, Undecodable) else part_kind(row.item.value, row.item.value_encoding)
 
 
 def _kind_cell(row: RecordRow) -> Cell:
@@ -328,14 +367,14 @@ RECORDS: Columns[RecordRow] = Columns(
         "key",
         SHOWN,
         title="Key",
-        text=_key_text,
+        text=key_text,
         layout=ScreenColumn("key", "Key", min_width=8, max_width=24, priority=70),
     ),
     Column(
         "value",
         SHOWN,
         title="Value",
-        text=_value_text,
+        text=value_text,
         cell=_value_cell,
         layout=ScreenColumn("value", "Value", flex=1, min_width=16),
     ),
@@ -365,10 +404,18 @@ def record_lines(row: RecordRow, width: int) -> list[Line]:
         who = f"id {batch.producer_id}, epoch {batch.producer_epoch}, sequence {record.sequence}"
         fact("Producer", f"{who}, {sent}")
     room = max(width, 20)
-    for name, data in (("Key", record.key), ("Value", record.value)):
-        size = "null" if data is None else f"{plural(len(data), 'byte')}, {kind(data)}"
+    for name, data, encoding in (
+        ("Key", record.key, record.key_encoding),
+        ("Value", record.value, record.value_encoding),
+    ):
+        count = encoding.size if encoding is not None else len(data or b"")
+        size = "null" if data is None else f"{plural(count, 'byte')}, {part_kind(data, encoding)}"
         lines += [[], [(name, "header"), (f"  {size}", "muted")]]
-        shown = [masked_text(data)] if row.masked else in_lines(data, row.form, room - 2)
+        if encoding is not None:
+            lines.append([("  schema ", "muted"), (clean(encoding.schema, room), "")])
+            lines += [[(f"  {line}", "failed")] for line in _wrapped(encoding.why, room - 2) if line]
+        part = data if data is None else as_sent(data, encoding, row.form)
+        shown = [_size_text(data, encoding)] if row.masked else in_lines(part, row.form, room - 2)
         lines += [[(f"  {line}", "")] for line in shown]
         if name == "Key":
             lines += _header_lines(record, row, room)
@@ -450,8 +497,8 @@ def record_data(row: RecordRow) -> dict[str, Data]:
         "offset": record.offset,
         "timestamp": record.timestamp,
         "timestamp_type": "LogAppendTime" if batch.append_time else "CreateTime",
-        **_content("key", record.key, row),
-        **_content("value", record.value, row),
+        **_content("key", record.key, row, record.key_encoding),
+        **_content("value", record.value, row, record.value_encoding),
         "headers": [
             {"name": key.decode(errors="backslashreplace"), **_content("value", value, row)}
             for key, value in record.headers
@@ -469,9 +516,15 @@ def record_data(row: RecordRow) -> dict[str, Data]:
     return data
 
 
-def _content(name: str, data: bytes | None, row: RecordRow) -> dict[str, Data]:
+def _content(name: str, data: bytes | None, row: RecordRow, encoding: Encoding | None = None) -> dict[str, Data]:
     if data is None:
         return {name: None}
+    if encoding is not None:
+        made = _content(name, as_sent(data, encoding, row.form), _as_json(row, encoding)) if not row.masked else {}
+        why = {f"{name}_error": encoding.why} if encoding.why else {}
+        size = {f"{name}_bytes": encoding.size} if row.masked else {}
+        form = {f"{name}_encoding": encoding.form} if encoding.form else {}
+        return {**made, **size, **form, f"{name}_schema": encoding.schema, **why}
     if row.masked:
         return {f"{name}_bytes": len(data)}
     if row.form == HEX:
@@ -485,3 +538,8 @@ def _content(name: str, data: bytes | None, row: RecordRow) -> dict[str, Data]:
         return {name: data.decode()}
     except UnicodeDecodeError:
         return {f"{name}_base64": b64encode(data).decode()}
+
+
+def _as_json(row: RecordRow, encoding: Encoding) -> RecordRow:
+    """Return the row in the form of its data: what a schema decoded is JSON where no form is chosen."""
+    return row._replace(form=JSON) if encoding.form and row.form == AUTO else row

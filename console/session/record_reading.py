@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from console.contexts.context import HIDDEN, NEVER, Context
 from console.language.verbs.records import Records
 from console.model.failure import Failure
-from console.model.record_decoding import PlainDecoder, RecordDecoder
+from console.model.record_decoding import MOST_MADE, PlainDecoder, RecordDecoder
 from console.model.record_filter import RecordFilter
 from console.model.records import (
     First,
@@ -26,40 +27,88 @@ from console.model.records import (
 from console.plan.amounts import moment
 from console.session.snapshot_reader import Client, Refused
 
+if TYPE_CHECKING:
+    from console.admin.schema_registry import SchemaRegistry
 
-async def read_records(client: Client, context: Context, statement: Records, more: Start | None = None) -> RecordsRead:
-    """Return the records that a statement asks for, as they may be shown: what is masked is not found either.
 
-    Args:
-        more: where to read on, instead of the statement's own start.
+class RecordReader:
+    """Reads records of one cluster, and keeps what the schema registry told."""
 
-    Raises:
-        Refused: the context says never, or a broker refuses it.
-        AdminError: the cluster is lost.
-    """
-    from console.admin import records
-    from console.admin.errors import BrokerError
+    def __init__(self, client: Client, context: Context) -> None:
+        self._client = client
+        self._context = context
+        self._registry: SchemaRegistry | None = None
+        self._decoder: RecordDecoder = PlainDecoder(context.mask)
+        if context.schemas is not None:
+            from console.admin.readable_records import registry_decoder
+            from console.admin.schema_registry import SchemaRegistry
 
-    # Before any request: in such a context a topic's records are not even counted.
-    refuse_if_never(context)
-    wanted = RecordFilter(statement.text, statement.key, statement.json)
-    query = records_query(statement, datetime.now(UTC), more)
-    decoder = PlainDecoder(context.mask)
+            self._registry = SchemaRegistry(context.schemas)
+            self._decoder = registry_decoder(context.mask, self._registry)
 
-    def matches(record: Record) -> bool:
-        return wanted.matches(decoder.readable(record))
+    async def read(self, statement: Records, more: Start | None = None) -> RecordsRead:
+        """Return the records that a statement asks for, as they were sent: what may be shown of them says `readable`.
 
-    try:
-        read: RecordsRead = await client.run(records.read_records, query, matches if wanted else None)
-    except BrokerError as error:
-        # This topic or group can't be read; the cluster is there.
-        raise Refused(error.failure) from error
-    return await asyncio.to_thread(_readable, read, decoder) if context.mask else read
+        A filter sees what may be shown: what is masked is not found either.
+
+        Args:
+            more: where to read on, instead of the statement's own start.
+
+        Raises:
+            Refused: the context says never, or a broker refuses it.
+            AdminError: the cluster is lost.
+        """
+        from console.admin.errors import BrokerError
+        from console.admin.readable_records import find_records
+        from console.admin.records import read_records
+
+        # Before any request: in such a context a topic's records are not even counted.
+        refuse_if_never(self._context)
+        wanted = RecordFilter(statement.text, statement.key, statement.json)
+        query = records_query(statement, datetime.now(UTC), more)
+        try:
+            if wanted:
+                return await self._client.run(find_records, query, wanted, self._decoder, self._registry)
+            return await self._client.run(read_records, query, None)
+        except BrokerError as error:
+            # This topic or group can't be read; the cluster is there.
+            raise Refused(error.failure) from error
+
+    async def readable(self, read: RecordsRead) -> RecordsRead:
+        """Return what was read as it may be shown, by the schemas that are known now."""
+        if not self._context.mask and self._registry is None:
+            return read
+        return await asyncio.to_thread(_readable, read, self._decoder)
+
+    async def learn(self, read: RecordsRead) -> bool:
+        """Ask the registry for the schemas of what was read.
+
+        Returns:
+            Whether there were any to ask for, so that `readable` may tell more.
+        """
+        if self._registry is None:
+            return False
+        from console.admin.readable_records import MOST_ASKED
+        from console.admin.schema_registry import look_up
+
+        missing = dict.fromkeys(key for record in read.records for key in self._decoder.missing(record))
+        if missing:
+            await self._client.run(look_up, self._registry, list(missing)[:MOST_ASKED])
+        return bool(missing)
 
 
 def _readable(read: RecordsRead, decoder: RecordDecoder) -> RecordsRead:
-    """Return what was read with its records as they may be shown."""
-    return replace(read, records=tuple(map(decoder.readable, read.records)))
+    """Return what was read with its records as they may be shown, up to `MOST_MADE` bytes of them."""
+    made: list[Record] = []
+    size = 0
+    for record in read.records:
+        shown = decoder.readable(record)
+        size += sum(len(part or b"") for part in (shown.key, shown.value, *(value for _, value in shown.headers)))
+        made.append(shown)
+        if size > MOST_MADE:
+            note = f"the first {len(made):,} are shown: more than {MOST_MADE >> 20} MiB as text; ask for fewer"
+            return replace(read, records=tuple(made), notes=(*read.notes, note))
+    return replace(read, records=tuple(made))
 
 
 def refuse_if_never(context: Context) -> None:

@@ -218,9 +218,11 @@ class Runner(Struct):
             return
         if isinstance(statement, Records):
             from console.answers.records import records_result
-            from console.session.record_reading import is_masked, read_records
+            from console.session.record_reading import is_masked
 
-            read = await read_records(session.client, session.context, statement)
+            found = await session.records.read(statement)
+            await session.records.learn(found)
+            read = await session.records.readable(found)
             masked, fields = is_masked(session.context, statement), session.context.mask
             self.printer(records_result(statement, read, masked=masked, fields=fields))
             return

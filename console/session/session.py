@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from console.plan.staged import Staged
     from console.session.apply_run import ApplyRun
     from console.session.rate_reading import RateReader
+    from console.session.record_reading import RecordReader
 
 
 class Applied(Struct, frozen=True):
@@ -121,6 +122,13 @@ class Session(SnapshotReader):
         from console.session.rate_reading import RateReader
 
         return RateReader(self)
+
+    @cached_property
+    def records(self) -> RecordReader:
+        """Reads records, and keeps their schemas; made when it is first asked for."""
+        from console.session.record_reading import RecordReader
+
+        return RecordReader(self.client, self.context)
 
     # -- the plan --------------------------------------------------------------------------------------------------
 

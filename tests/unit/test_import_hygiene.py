@@ -43,6 +43,13 @@ def test_what_agents_are_served_with_is_loaded_for_them_alone() -> None:
         assert loaded_by(*argv).any_of("mcp", "mcp_types", "pydantic", "console.cli.mcp.serving", *CLIENT) == set()
 
 
+def test_what_decodes_by_schemas_is_loaded_where_a_context_has_a_registry() -> None:
+    """And where it has one, with the first schema: a list of contexts, a look at topics load nothing of it."""
+    decoding = ("fastavro", "google", "grpc_tools", "console.admin.schema_registry", "console.wire.avro")
+    for argv in (("--help",), ("contexts",), ("run", "-e", "help")):
+        assert loaded_by(*argv).any_of(*decoding) == set()
+
+
 def test_help_is_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     widest = {}
     for columns in (60, 120):

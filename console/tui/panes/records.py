@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -19,21 +20,25 @@ from console.present.records import (
     FORMS,
     RECORDS,
     RecordRow,
-    in_a_line,
+    as_sent,
     in_full,
+    key_text,
     record_lines,
     record_notes,
     record_rows,
     summary,
+    undecoded,
+    value_text,
 )
 from console.present.text import Cell, Line, clean
-from console.session.record_reading import is_masked, read_records
+from console.session.record_reading import is_masked
 from console.session.snapshot_reader import Refused
 from console.tui import keymap
 from console.tui.editing import Editing
 from console.tui.navigator import Navigator
 from console.tui.panes.view import TableView, bindings
 from console.tui.places import records_in
+from console.tui.reading import start
 from console.tui.text_lines import MessageLine
 from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
@@ -91,12 +96,21 @@ class RecordsView(TableView[RecordRow]):
         asked = (self.session, self.wanted, self._further)
         if asked == self._read_for:
             return
+        reader = self.session.records
         try:
-            found = await read_records(self.session.client, self.session.context, self.wanted, self._further)
+            found = await reader.read(self.wanted, self._further)
         except Refused as refused:
             self._take(asked, None, refused.failure)
             return
-        self._take(asked, found, None)
+        self._take(asked, await reader.readable(found), None)
+        # Beside the screen, which shows meanwhile what it can.
+        start(self, partial(self._learn, asked, found), group="schemas", name="schemas", exclusive=True)
+
+    async def _learn(self, asked: tuple[object, ...], found: RecordsRead) -> None:
+        """Ask for the schemas that the records name, and show what they make readable."""
+        reader = self.session.records
+        if await reader.learn(found):
+            self._take(asked, await reader.readable(found), None)
 
     def _take(self, asked: tuple[object, ...], found: RecordsRead | None, problem: Failure | None) -> None:
         if asked[1:] != (self.wanted, self._further):
@@ -135,8 +149,7 @@ class RecordsView(TableView[RecordRow]):
         """Return key and value as they are shown; of hidden ones only partition and offset."""
         if row.masked or isinstance(row.item, Undecodable):
             return f"{row.item.partition} {row.offset}"
-        contents = (in_a_line(part, row.form) for part in (row.item.key, row.item.value))
-        return f"{row.item.partition} {row.offset} {' '.join(contents)}"
+        return f"{row.item.partition} {row.offset} {key_text(row)} {value_text(row)}"
 
     def in_trouble(self, row: RecordRow) -> bool:
         """Return whether the record looks different from the others, or can't be decoded."""
@@ -187,11 +200,15 @@ class RecordsView(TableView[RecordRow]):
         row = self.row()
         if row is not None and isinstance(row.item, Undecodable):
             return [(clean(str(row.item), 400), "failed")]
+        why = undecoded(row) if row is not None and not row.masked else ""
         stands = row is not None and self.wanted.start == "group" and self._further is None and row is self.rows()[0]
         if stands:
             text = f"group {clean(self.wanted.at, 40)} stands here"
             odd = row is not None and row.odd
-            return [(text + ("; its value is unlike the others: x skips it" if odd else ""), "pending")]
+            more = "; its value is unlike the others: x skips it" if odd else f"; {why}" if why else ""
+            return [(text + more, "pending")]
+        if why:
+            return [(why, "failed")]
         if row is not None and row.odd:
             return [("its value looks unlike those of the others", "failed")]
         notes = record_notes(self._read)
@@ -210,7 +227,7 @@ class RecordsView(TableView[RecordRow]):
             return ""
         if isinstance(row.item, Undecodable) or row.masked or row.item.value is None:
             return f"{row.item.topic}-{row.item.partition} offset {row.offset}"
-        return in_full(row.item.value, row.form)
+        return in_full(as_sent(row.item.value, row.item.value_encoding, row.form), row.form)
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Show the whole record."""

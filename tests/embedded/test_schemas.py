@@ -1,0 +1,415 @@
+"""Records that were written with schemas of a registry: by others' serializers, and what a bad registry does."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import ssl
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
+from msgspec.structs import replace
+
+from console.admin.client import AdminClient
+from console.admin.link import Link
+from console.admin.schema_registry import AT_ONCE, LARGEST_ANSWER, MOST_KEPT, Missing, SchemaRegistry, kind_of, look_up
+from console.admin.settings import ConnectionSettings, RegistrySettings, Store, TlsSettings
+from console.answers.results import Printer
+from console.contexts.context import Context, parse_bootstrap
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.language.grammar import parse
+from console.model.record_masks import mask_path
+from console.model.schemas import SchemaKey
+from console.model.secret import Secret
+from console.session.script_runner import Runner
+from console.session.session import Session
+from tests.support.apicurio import apicurio, apicurio_folder
+from tests.support.certificates import Authority
+from tests.support.changing import make_topic
+from tests.support.older_brokers import like
+from tests.support.patience import PATIENCE
+from tests.support.real_clusters import or_skip
+from tests.support.registry_server import Bad, RegistryServer, registry
+
+pytest.importorskip("fastavro")
+pytest.importorskip("grpc_tools")
+
+ORDER = json.dumps(
+    {
+        "type": "record",
+        "name": "Order",
+        "namespace": "shop",
+        "fields": [
+            {"name": "id", "type": "long"},
+            {"name": "email", "type": "string"},
+            {"name": "price", "type": ["null", "double"], "default": None},
+        ],
+    }
+)
+PROTO = """
+syntax = "proto3";
+package shop;
+import "common/money.proto";
+message Unused { string x = 1; }
+message Payment { int64 id = 1; string email = 2; Money sum = 3; }
+"""
+MONEY = 'syntax = "proto3";\npackage shop;\nmessage Money { int64 cents = 1; string currency = 2; }\n'
+TOPIC = "orders"
+
+
+@pytest.fixture(scope="module")
+def schemas() -> Iterator[RegistryServer]:
+    with registry() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def cluster(schemas: RegistryServer) -> Iterator[ThreadedCluster]:
+    """A topic with a record of each sort."""
+    with run_in_thread(like("4.4", brokers=1)) as running:
+        asyncio.run(_fill(running, schemas.url, guids=True))
+        yield running
+
+
+def by_serializers(url: str, *, guids: bool) -> list[tuple[bytes | None, bytes | None, list[tuple[str, bytes]]]]:
+    """Key, value and headers of records, as Confluent's own serializers write them. guids: the registry has them."""
+    pytest.importorskip("confluent_kafka.schema_registry.avro")
+    from confluent_kafka.schema_registry import SchemaRegistryClient, header_schema_id_serializer
+    from confluent_kafka.schema_registry.avro import AvroSerializer
+    from confluent_kafka.schema_registry.json_schema import JSONSerializer
+    from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
+    from confluent_kafka.serialization import MessageField, SerializationContext
+
+    client = SchemaRegistryClient({"url": url})
+    made: list[tuple[bytes | None, bytes | None, list[tuple[str, bytes]]]] = []
+
+    def add(serializer: Any, value: Any, key: Any = None) -> None:
+        headers: list[tuple[str, bytes]] = []
+        shown = serializer(value, SerializationContext(TOPIC, MessageField.VALUE, headers))
+        key = None if key is None else serializer(key, SerializationContext(TOPIC, MessageField.KEY, []))
+        made.append((key, shown, headers))
+
+    avro = AvroSerializer(client, ORDER)
+    add(avro, {"id": 1, "email": "a@example.org", "price": 2.5}, {"id": 7, "email": "k@example.org", "price": None})
+    by_header = AvroSerializer(client, ORDER, conf={"schema.id.serializer": header_schema_id_serializer})
+    add(by_header if guids else avro, {"id": 2, "email": "b@example.org", "price": None})
+    message = payment_class()
+    add(ProtobufSerializer(message, client), message(id=3, email="c@example.org", sum={"cents": 5, "currency": "EUR"}))
+    shape = json.dumps({"title": "T", "type": "object", "properties": {"id": {"type": "integer"}}})
+    add(JSONSerializer(shape, client), {"id": 4, "email": "d@example.org"})
+    return made
+
+
+def payment_class() -> Any:
+    """The class of a message, made by Google's compiler."""
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+    from console.admin.protobuf_compiler import compiled
+    from console.model.schemas import SchemaText
+
+    money = SchemaText("PROTOBUF", MONEY, "common/money.proto")
+    pool = descriptor_pool.DescriptorPool()
+    for file in descriptor_pb2.FileDescriptorSet.FromString(
+        compiled(SchemaText("PROTOBUF", PROTO, references=(money,)))
+    ).file:
+        pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("shop.Payment"))
+
+
+async def _fill(running: ThreadedCluster, url: str, *, guids: bool) -> None:
+    link = Link(ConnectionSettings(parse_bootstrap(running.bootstrap)))
+    await make_topic(link, TOPIC, partitions=1, retention_ms="-1")
+    await link.close()
+    written = by_serializers(url, guids=guids)
+    written.append((None, b"\0\0\0\x03\xe7\x01", []))  # of a schema that nobody has registered
+    written.append((None, b"\0" + struct.pack(">i", 1) + b"\x02", []))  # cut short
+    written.append((b"plain", b'{"id": 7, "email": "e@example.org"}', []))
+    written.append((b"gone", None, []))
+    producer = AIOKafkaProducer(bootstrap_servers=running.bootstrap)
+    await producer.start()
+    for key, value, headers in written:
+        await producer.send_and_wait(TOPIC, value, key, 0, headers=headers)
+    await producer.stop()
+
+
+async def run(running: ThreadedCluster, text: str, output: str = "json", **changes: Any) -> str:
+    """What a script prints."""
+    client = AdminClient(ConnectionSettings(parse_bootstrap(running.bootstrap)))
+    client.start()
+    out = io.StringIO()
+    try:
+        session = Session(client, Context("test", "tests", client.settings, **changes), "run")
+        runner = Runner(session, text, Printer(output, out))
+        await runner.carry_out(parse(text))
+        assert runner.exit_code() == 0
+    finally:
+        client.close()
+    return out.getvalue()
+
+
+async def found(running: ThreadedCluster, text: str, **changes: Any) -> list[dict[str, Any]]:
+    return list(json.loads(await run(running, f"records topic {TOPIC} {text}", **changes))["records"])
+
+
+async def test_what_others_serializers_write_is_read(cluster: ThreadedCluster, schemas: RegistryServer) -> None:
+    avro, by_guid, proto, shaped, unknown, short, plain, tombstone = await found(
+        cluster, "first 20", schemas=schemas.settings
+    )
+    assert avro["value_json"] == {"id": 1, "email": "a@example.org", "price": 2.5}
+    assert (avro["value_encoding"], avro["value_schema"]) == ("avro", "orders-value version 1, id 1")
+    assert avro["key_json"] == {"id": 7, "email": "k@example.org", "price": None}
+    assert by_guid["value_json"] == {"id": 2, "email": "b@example.org", "price": None}
+    assert by_guid["value_schema"].startswith("guid ")
+    assert proto["value_json"] == {"id": 3, "email": "c@example.org", "sum": {"cents": 5, "currency": "EUR"}}
+    assert proto["value_encoding"] == "protobuf"
+    assert (shaped["value_json"], shaped["value_encoding"]) == ({"id": 4, "email": "d@example.org"}, "json")
+    assert unknown["value_error"] == "the registry answers 404: Schema not found"
+    assert (unknown["value_schema"], unknown["value_base64"]) == ("id 999", "AAAAA+cB")
+    assert short["value_error"] == "it is cut short"
+    assert (plain["key"], plain["value"]) == ("plain", '{"id": 7, "email": "e@example.org"}')
+    assert (tombstone["value"], "value_error" in tombstone) == (None, False)
+
+
+async def test_hex_is_what_was_sent_and_text_says_why(cluster: ThreadedCluster, schemas: RegistryServer) -> None:
+    avro, *_ = await found(cluster, "first 1 as hex", schemas=schemas.settings)
+    assert avro["value_hex"].startswith("0000000001")
+    text = await run(cluster, f"records topic {TOPIC} first 8", "text", schemas=schemas.settings)
+    assert '{"id":1,"email":"a@example.org","price":2.5}' in text
+    assert "(id 999) 00 00 00 03 e7 01" in text
+    without = await found(cluster, "first 1")
+    assert "value_schema" not in without[0]
+
+
+async def test_filters_see_what_is_decoded(cluster: ThreadedCluster, schemas: RegistryServer) -> None:
+    async def offsets(text: str, **changes: Any) -> list[int]:
+        return [each["offset"] for each in await found(cluster, text, schemas=schemas.settings, **changes)]
+
+    assert await offsets("first 20 json $.price>2") == [0]
+    assert await offsets("first 20 json $.sum.currency=EUR") == [2]
+    assert await offsets("first 20 json $.id>=2") == [1, 2, 3, 6]
+    assert await offsets("first 20 text b@example.org") == [1]
+    mask = (mask_path("$.email"),)
+    assert await offsets("first 20 text example.org", mask=mask) == []
+    assert await offsets("first 20 json $.id>=2", mask=mask) == [1, 2, 3, 6]
+
+
+async def test_masked_fields_of_what_is_decoded(cluster: ThreadedCluster, schemas: RegistryServer) -> None:
+    mask = (mask_path("$.**.email"),)
+    for output in ("json", "text", "csv"):
+        for form in ("", " as hex", " as text"):
+            for known in (schemas.settings, None):
+                text = f"records topic {TOPIC} first 20{form}"
+                out = await run(cluster, text, output, schemas=known, mask=mask)
+                assert "example.org" not in out
+                assert b"example.org".hex() not in out.replace(" ", "")
+    hidden, *_ = await found(cluster, "first 20", mask=mask)
+    assert hidden["value"].startswith("•••• ")
+
+
+@pytest.mark.slow
+async def test_what_others_serializers_write_by_apicurio() -> None:
+    with or_skip():
+        folder = apicurio_folder()
+    with apicurio(folder) as url, run_in_thread(like("4.4", brokers=1)) as cluster:
+        await asyncio.to_thread(asyncio.run, _fill(cluster, url, guids=False))
+        parts = urlsplit(url)
+        settings = RegistrySettings(parts.hostname or "", parts.port or 0, parts.path)
+        avro, second, proto, shaped, unknown, short, *_ = await found(cluster, "first 20", schemas=settings)
+        assert avro["value_json"] == {"id": 1, "email": "a@example.org", "price": 2.5}
+        assert avro["key_json"] == {"id": 7, "email": "k@example.org", "price": None}
+        assert avro["value_schema"].startswith(f"{TOPIC}-")
+        assert second["value_json"]["id"] == 2
+        assert proto["value_json"] == {"id": 3, "email": "c@example.org", "sum": {"cents": 5, "currency": "EUR"}}
+        assert shaped["value_json"] == {"id": 4, "email": "d@example.org"}
+        assert "the registry answers 404: No content with id/hash" in unknown["value_error"]
+        assert short["value_error"] == "it is cut short"
+
+
+# -- registries --------------------------------------------------------------------------------------------------------
+
+
+async def asked(settings: RegistrySettings, *numbers: int) -> list[Any]:
+    """What a registry that is asked for some ids is known to have then."""
+    client = SchemaRegistry(settings)
+    keys = [SchemaKey(number) for number in numbers]
+    await client.look_up(keys)
+    return [client.known(key) for key in keys]
+
+
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        (Bad(500, body=b'{"error_code": 50001, "message": "\\u001b[2J down"}'), "answers 500: [2J down"),
+        (Bad(404), "answers 404"),
+        (Bad(401, body=b"<html>"), "answers 401"),
+        (Bad(body=b"<html>"), "is no schema registry"),
+        (Bad(body=b'{"schema": 7}'), "is no schema registry"),
+        (Bad(body=b"[" * 100_000), "is no schema registry"),
+        (Bad(size=100 << 20), "more than 2 MiB"),
+        (Bad(302, {"Location": "http://127.0.0.1:1/stolen"}), "answers 302: another address is not gone to"),
+        (Bad(307, {"Location": "/elsewhere"}), "answers 307"),
+        (Bad(body=b'{"schema": "message M {", "schemaType": "PROTOBUF"}'), "not compiled"),
+        (Bad(body=b'{"schema": "\\"int\\"", "schemaType": "XML\\u001b"}'), "its schema is XML"),
+        (
+            Bad(body=b'{"schema": "\\"int\\"", "references": [{"name": "a", "subject": "gone", "version": 1}]}'),
+            "what its schema refers to, gone: the registry answers 404",
+        ),
+    ],
+)
+async def test_a_bad_registry_is_named(bad: Bad, why: str) -> None:
+    with registry() as running:
+        running.bad["/schemas/ids/1"] = bad
+        (missing,) = await asked(replace(running.settings, token=Secret("sesame")), 1)
+        assert isinstance(missing, Missing)
+        assert why in missing.why
+        assert missing.why.isprintable()
+        assert "sesame" not in missing.why
+        at = ("/schemas/ids/1", "/schemas/ids/1/versions", "/subjects/gone/versions/1")
+        assert {each.path for each in running.asked} <= set(at)
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "kind"),
+    [
+        (ORDER, None, "AVRO"),
+        ('"int"', None, "AVRO"),
+        ('["null", "int"]', None, "AVRO"),
+        ('{"type": "array", "items": "int"}', None, "AVRO"),
+        ('{"type": "object"}', None, "JSON"),
+        ('{"$ref": "#/x"}', None, "JSON"),
+        (PROTO, None, "PROTOBUF"),
+        ("ChJjb21tb24=", None, "PROTOBUF"),
+        ("[" * 5_000, None, "AVRO"),
+        (ORDER, "PROTOBUF", "PROTOBUF"),
+        (ORDER, "", "AVRO"),
+    ],
+)
+def test_the_kind_of_a_schema_that_is_not_told(text: str, told: str | None, kind: str) -> None:
+    assert kind_of(text, told) == kind
+
+
+async def test_references_in_a_circle_and_without_end() -> None:
+    with registry() as running:
+        around = [{"name": "a", "subject": "a", "version": 1}]
+        running.register("a", '"int"', references=around)
+        many = [{"name": f"s{n}", "subject": f"s{n}", "version": 1} for n in range(101)]
+        for each in many:
+            running.register(str(each["subject"]), f'"int" {each["name"]}')
+        number = running.register("many", '"int"', references=many)
+        circle, endless = await asked(running.settings, 1, number)
+        assert "in a circle" in circle.why
+        assert "more than 100 others" in endless.why
+
+
+async def test_logins_go_to_the_registry_alone() -> None:
+    with registry() as elsewhere, registry() as running:
+        running.bad["/schemas/ids/1"] = Bad(301, {"Location": f"{elsewhere.url}/schemas/ids/1"})
+        with_name = replace(running.settings, username="kac", password=Secret("open sesame"))
+        await asked(with_name, 1)
+        await asked(replace(running.settings, token=Secret("abc.def")), 1)
+        assert [each.login for each in running.asked] == ["Basic a2FjOm9wZW4gc2VzYW1l", "Bearer abc.def"]
+        assert elsewhere.asked == []
+        (refused,) = await asked(replace(running.settings, token=Secret("a\r\nX: y")), 1)
+        assert "characters that no token has" in refused.why
+        assert "X:" not in refused.why
+
+
+async def test_tls_with_a_certificate_of_our_own(cluster: ThreadedCluster, tmp_path: Path) -> None:
+    authority, stranger = Authority(tmp_path / "ca"), Authority(tmp_path / "other")
+    server, own = authority.issue("registry", "127.0.0.1"), authority.issue("kac")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority.pem))
+    context.load_cert_chain(str(server.pem))
+    context.verify_mode = ssl.CERT_REQUIRED
+    trusted = TlsSettings(trust=Store("PEM", authority.pem), key_store=Store("PEM", own.pem))
+    with registry(context) as running, AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap))) as client:
+        running.register("s", '"int"')
+
+        async def answer(tls: TlsSettings) -> Any:
+            """By the client's own loop, as it connects to brokers."""
+            of = SchemaRegistry(replace(running.settings, tls=tls))
+            await client.run(look_up, of, [SchemaKey(1)])
+            return of.known(SchemaKey(1))
+
+        assert str(await answer(trusted)) == "s version 1, id 1"
+        wrong = await answer(replace(trusted, trust=Store("PEM", stranger.pem)))
+        assert "the registry is not reached: " in wrong.why
+        assert "certificate" in wrong.why
+        missing = await answer(replace(trusted, trust=Store("PEM", tmp_path / "gone.pem")))
+        assert "no such file" in missing.why
+        assert isinstance(await answer(replace(trusted, key_store=None)), Missing)
+    assert [each.path for each in running.asked] == ["/schemas/ids/1", "/schemas/ids/1/versions"]
+
+
+async def test_a_silent_registry_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("console.admin.schema_registry.SECONDS", 0.1)
+    with registry() as running:
+        running.bad["/schemas/ids/1"] = Bad(silent=True)
+        (missing,) = await asked(running.settings, 1)
+        assert "does not answer within 0.1 s" in missing.why
+    (gone,) = await asked(running.settings, 1)
+    assert "is not reached" in gone.why
+
+
+async def test_a_schema_is_asked_for_once_and_kept() -> None:
+    with registry() as running:
+        for number in range(3):
+            running.register(f"s{number}", json.dumps({"type": "fixed", "name": f"F{number}", "size": 1}))
+        client = SchemaRegistry(running.settings)
+        keys = [SchemaKey(number) for number in (1, 2, 3, 9)]
+        await asyncio.gather(*(client.look_up(keys) for _ in range(AT_ONCE + 2)))
+        paths = [each.path for each in running.asked]
+        assert sorted(paths) == sorted(set(paths))
+        await client.look_up(keys)
+        assert len(running.asked) == len(paths)
+
+
+async def test_what_failed_is_asked_for_again_after_a_while_and_little_is_kept() -> None:
+    with registry() as running:
+        now = 0.0
+        client = SchemaRegistry(running.settings, clock=lambda: now)
+        await client.look_up([SchemaKey(1)])
+        running.register("s", '"int"')
+        await client.look_up([SchemaKey(1)])
+        assert isinstance(client.known(SchemaKey(1)), Missing)
+        now = 31.0
+        assert client.known(SchemaKey(1)) is None
+        await client.look_up([SchemaKey(1)])
+        assert str(client.known(SchemaKey(1))) == "s version 1, id 1"
+        assert MOST_KEPT >= 100
+        assert LARGEST_ANSWER <= 4 << 20
+
+
+async def test_little_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("console.admin.schema_registry.MOST_KEPT", 2)
+    with registry() as running:
+        for number in range(4):
+            running.register("s", json.dumps({"type": "fixed", "name": f"F{number}", "size": 1}))
+        client = SchemaRegistry(running.settings)
+        for number in range(1, 8):
+            await client.look_up([SchemaKey(number)])
+        known = [number for number in range(1, 8) if client.known(SchemaKey(number)) is not None]
+        assert known == [3, 4, 6, 7], "two schemas, and two that are missing"
+
+
+async def test_no_look_waits_for_a_registry(cluster: ThreadedCluster) -> None:
+    with registry() as running:
+        running.bad["/schemas/ids/1"] = Bad(silent=True)
+        client = AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap)))
+        client.start()
+        try:
+            session = Session(client, Context("test", "tests", client.settings, schemas=running.settings))
+            (statement,) = parse(f"records topic {TOPIC} first 1")
+            async with asyncio.timeout(PATIENCE):
+                read = await session.records.read(statement)  # type: ignore[arg-type]
+                (record,) = (await session.records.readable(read)).records
+            assert record.value_encoding is not None
+            assert record.value_encoding.why == "its schema is asked for"
+            assert running.asked == []
+        finally:
+            client.close()
