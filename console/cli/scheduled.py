@@ -66,20 +66,21 @@ def run_due(options: argparse.Namespace) -> int:
     tell = Printer(options.output)
 
     async def work(session: Session) -> int:
-        await reconcile_open(session)
+        journal = await session.journal()
+        await reconcile_open(session.client, session.context, session.snapshot, journal)
         session.former_told = True
         if options.forget is not None:
-            kept = await forget(await session.journal(), options.forget)
+            kept = await forget(journal, options.forget)
             complain(f"{kept} edits of change {options.forget} are to stay")
             return DONE if kept else FAILED
         if options.apply:
             now = datetime.now(UTC)
-            if all(due.until > now for due in (await read_open(await session.journal())).expiring()):
+            if all(due.until > now for due in (await read_open(journal)).expiring()):
                 complain("nothing is due")
                 return DONE
             accept = [name for name in options.accept.split(",") if name]
             return DONE if await take_back(session, tell, Terminal(), accept) else FAILED
-        past = await read_open(await session.journal())
+        past = await read_open(journal)
         for line in (*past.problems, *ahead_lines(past.changes.values(), datetime.now(UTC))):
             complain(line)
         tell(due_table(past.expiring(), datetime.now(UTC)))

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -33,7 +33,7 @@ from console.session.applying import send_plan
 from console.session.former_changes import former_lines
 from console.session.plan_facts import read_for_risks
 from console.session.retention_reading import read_deletions
-from console.session.session import Session
+from console.session.session import Session, Work
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -219,7 +219,7 @@ async def apply_flow(
     run = await _confirm(front, run, replace(question, deletions=deletions))
     while True:
         # Each attempt checks, compares and sends the plan as it is then; `again` drops what the last attempt brought.
-        run = await _send(session, front, run, listens=asks.signals)
+        run = await _sent(send_plan(session, run), session.work, front, listens=asks.signals)
         report = run.report
         assert report is not None
         if report.risks:  # what came up since they were asked about
@@ -248,10 +248,12 @@ def _show_former(front: FrontEnd, former: Iterable[str], snapshot: Snapshot) -> 
         front.tell("this server gives no cluster id: nothing shows that it is the one that was read before")
 
 
-async def _send(session: Session, front: FrontEnd, run: ApplyRun, *, listens: bool) -> ApplyRun:
-    """Send the plan; a signal ends that.
+async def _sent(sending: Coroutine[Any, Any, ApplyRun], work: Work, front: FrontEnd, *, listens: bool) -> ApplyRun:
+    """Return the run once the plan was sent; a signal ends that.
 
     Args:
+        sending: sends the plan.
+        work: stops it.
         listens: whether signals are handled here, not by the front end.
 
     Returns:
@@ -263,8 +265,8 @@ async def _send(session: Session, front: FrontEnd, run: ApplyRun, *, listens: bo
         Refused, AdminError: as `send_plan` raises them.
     """
     # A task of its own: the second signal cancels the sending, while this coroutine lives on to report.
-    task = asyncio.ensure_future(send_plan(session, run))
-    signals = _Signals(session, front, task)
+    task = asyncio.ensure_future(sending)
+    signals = _Signals(work, front, task)
     try:
         with _listening(signals.came) if listens else nullcontext():
             run = await task
@@ -416,8 +418,8 @@ class _Signals:
     """Signals during an apply. The first one stops it, and the request on its way is awaited; the second one gives that
     up."""
 
-    def __init__(self, session: Session, front: FrontEnd, task: asyncio.Task[ApplyRun]) -> None:
-        self._session = session
+    def __init__(self, work: Work, front: FrontEnd, task: asyncio.Task[ApplyRun]) -> None:
+        self._work = work
         self._front = front
         self._task = task
         self.ended: Ended | None = None
@@ -425,14 +427,14 @@ class _Signals:
 
     def came(self, number: int) -> None:
         if self.ended is not None:
-            self.unfinished = unfinished_text(self._session.in_flight, self._session.committed)
-            self.ended = Ended(1 if self._session.in_flight is not None else 128 + number)
+            self.unfinished = unfinished_text(self._work.in_flight, self._work.committed)
+            self.ended = Ended(1 if self._work.in_flight is not None else 128 + number)
             # Last: it clears `in_flight`, which decides the text and the exit code.
             self._task.cancel()
             return
         # The exit code of a shell for a process that a signal ended.
         self.ended = Ended(128 + number)
-        if told := stopping_text(self._session.stop()):
+        if told := stopping_text(self._work.stop()):
             with suppress(OSError):  # the terminal may be gone
                 self._front.tell(told)
 

@@ -49,7 +49,7 @@ from console.session.describe_again import describe_again
 from console.session.plan_facts import read_for_risks
 from console.session.read_again import read_again
 from console.session.request_facts import read_facts
-from console.session.session import Applied, Session
+from console.session.session import Applied, Session, Work
 from console.session.snapshot_reader import Client, Refused
 
 if TYPE_CHECKING:
@@ -86,9 +86,9 @@ async def check_plan(session: Session) -> ApplyReport:
         AdminError: the cluster is lost.
     """
     session.refuse_to_work()
-    work = asyncio.ensure_future(_check(session, ApplyRun()))
-    session.works_on(work)
-    return ApplyReport((await work).checked, sent=False)
+    task = asyncio.ensure_future(_take_steps(session, ApplyRun(), sends=False))
+    session.work.begin(task)
+    return ApplyReport((await task).checked, sent=False)
 
 
 async def send_plan(session: Session, run: ApplyRun) -> ApplyRun:
@@ -113,26 +113,28 @@ async def send_plan(session: Session, run: ApplyRun) -> ApplyRun:
         Interrupted: it was cancelled; the report says what was sent.
     """
     session.refuse_to_work()
-    work = asyncio.ensure_future(_send_plan(session, run.again()))
-    session.works_on(work)
+    task = asyncio.ensure_future(_take_steps(session, run.again()))
+    session.work.begin(task)
     try:
         # Without the shield a cancelled caller would drop the request on its way, and with it the knowledge of its
         # outcome.
-        return await asyncio.shield(work)
+        return await asyncio.shield(task)
     except asyncio.CancelledError:
-        if work.cancelled() or session.stopping:
+        if task.cancelled() or session.work.stopping:
             raise
         # Stopped, not cancelled: what was sent is answered, recorded and reported first.
-        session.stop()
-        ended = await asyncio.shield(work)
+        session.work.stop()
+        ended = await asyncio.shield(task)
         assert ended.report is not None
         raise Interrupted(ended.report) from None
 
 
-async def _send_plan(session: Session, run: ApplyRun) -> ApplyRun:
-    """Take the steps one after another, until one ends the attempt with its report."""
-    run = await _check(session, run)
-    if run.report is not None:
+async def _take_steps(session: Session, run: ApplyRun, *, sends: bool = True) -> ApplyRun:
+    """Take the steps one after another, until one ends the attempt with its report. sends: not only the check."""
+    await session.read_cluster()  # what another cluster would say of the plan says nothing
+    run = await _check(session.client, session.plan, session.snapshot, run)
+    session.replan(record_check(session.plan, [(each.step, each.outcomes) for each in run.checked]))
+    if run.report is not None or not sends:
         return run
     valid = _valid(session.plan)
     known = await read_for_risks(session, valid)
@@ -147,12 +149,12 @@ async def _send_plan(session: Session, run: ApplyRun) -> ApplyRun:
         await read_again(session, [conflict.staged.edit for conflict in run.report.conflicts])
         return run
     run = await _compile(session.client, session.snapshot, replace(run, plan=Plan(_valid(plan))))
-    # Before the next await: from here on `Session.stop` lets the work end instead of cancelling it, with a report.
-    session.committed = True
+    # Before the next await: from here on `Work.stop` lets the work end instead of cancelling it, with a report.
+    session.work.committed = True
     if session.context.journal:
         intent = _intent(run, session.context, this_process(session.front_end), session.operation)
         run = await _record(await session.journal(), intent, run)
-    run = await _send_requests(session, run)
+    run = await _send_requests(session.client, session.context, session.snapshot, session.work, session.progress, run)
     answered = [(result.step, result.outcomes) for result in run.results]
     outcomes = record_check(run.plan, answered)
     session.applied = _applied(run.before, outcomes, run.change)
@@ -169,19 +171,19 @@ def _edits(staged: Iterable[Staged]) -> list[Edit]:
 # -- what has to hold before anything is sent --------------------------------------------------------------------------
 
 
-async def _check(session: Session, run: ApplyRun) -> ApplyRun:
+async def _check(client: Client, plan: Plan, snapshot: Snapshot, run: ApplyRun) -> ApplyRun:
     """Let the brokers validate the requests, as far as these have a validate-only form.
+
+    Args:
+        snapshot: the cluster that the plan was staged on.
 
     Returns:
         The run with `checked`; ended where a request is refused, unless only the valid edits are wanted.
 
     Raises:
-        Refused: another cluster answers.
         AdminError: the cluster is lost.
     """
-    await session.read_cluster()  # what another cluster would say of the plan says nothing
-    run = replace(run, checked=await checked(session.client, session.plan, session.snapshot))
-    session.replan(record_check(session.plan, [(each.step, each.outcomes) for each in run.checked]))
+    run = replace(run, checked=await checked(client, plan, snapshot))
     report = ApplyReport(run.checked, sent=False)
     return run if report.ok or run.options.valid_only else run.ended(report)
 
@@ -319,25 +321,36 @@ def _ended(outcome: Outcome) -> Ended:
 # -- the requests: each is recorded, and what it touches described once more, before it goes out -----------------------
 
 
-async def _send_requests(session: Session, run: ApplyRun) -> ApplyRun:
-    """Send all requests in their order, until the session is stopped.
+_Tell = Callable[[str, int, int], None]
+"""Reports how far work is: what it is, units that are done, all of them (0: unknown)."""
+
+
+async def _send_requests(
+    client: Client, context: Context, known: Snapshot, work: Work, progress: _Tell, run: ApplyRun
+) -> ApplyRun:
+    """Send all requests in their order, until the work is stopped.
 
     Never raises for what a cluster or a disk does: the outcomes report it.
+
+    Args:
+        known: the cluster as the session knows it.
 
     Returns:
         The run with a result for each request.
     """
     for place in range(len(run.requests)):
-        session.progress("apply", place, len(run.requests))
-        run = await _send_next(session, run)
+        progress("apply", place, len(run.requests))
+        run = await _send_next(client, context, known, work, progress, run)
         result = run.results[place]
         run = await _noted(run, partial(_answered, place, result))
         log.info("%s: %s", type(result.step.request).__name__, tally(result.outcomes))
-    session.progress("apply", len(run.requests), len(run.requests))
+    progress("apply", len(run.requests), len(run.requests))
     return run
 
 
-async def _send_next(session: Session, run: ApplyRun) -> ApplyRun:
+async def _send_next(
+    client: Client, context: Context, known: Snapshot, work: Work, progress: _Tell, run: ApplyRun
+) -> ApplyRun:
     """Send the pending request, unless something prevents it.
 
     Recording it and sending the requests before it took time, so what it touches is described once more. Inherited
@@ -355,7 +368,7 @@ async def _send_next(session: Session, run: ApplyRun) -> ApplyRun:
         return run.kept_back(SKIPPED)
     if run.overtaken and not force:
         return run.kept_back(STOPPED)
-    if session.stopping:
+    if work.stopping:
         return run.kept_back(INTERRUPTED)
     # Written before it is sent: a process that dies right after leaves an unknown outcome, not a change without a
     # trace.
@@ -363,7 +376,7 @@ async def _send_next(session: Session, run: ApplyRun) -> ApplyRun:
     if run.unrecorded is not None:
         return run.kept_back(run.unrecorded)
     try:
-        fresh = await describe_again(session.client, session.context, session.snapshot, _edits(step.staged))
+        fresh = await describe_again(client, context, known, _edits(step.staged))
     except (AdminError, Refused) as error:
         return run.kept_back(error.failure)
     # What is overtaken here stops the requests after it as well, unless the operator overwrites.
@@ -371,18 +384,18 @@ async def _send_next(session: Session, run: ApplyRun) -> ApplyRun:
     run = replace(run, overtaken=(*run.overtaken, *found))
     if found and not force:
         return run.kept_back(CONFLICT)
-    if session.stopping:
+    if work.stopping:
         return run.kept_back(INTERRUPTED)
     # Up to here a stop keeps the request back; from here it waits for the answer.
-    session.in_flight = InFlight(run.change, api_name(step.request, run.facts), len(step.staged), _now())
+    work.in_flight = InFlight(run.change, api_name(step.request, run.facts), len(step.staged), _now())
     try:
-        outcomes = await _send(session.client, session.progress, step)
+        outcomes = await _send(client, progress, step)
     finally:
-        session.in_flight = None
+        work.in_flight = None
     return replace(run.with_result(outcomes), sent=run.sent + 1)
 
 
-async def _send(client: Client, progress: Callable[[str, int, int], None], step: Step) -> tuple[Outcome, ...]:
+async def _send(client: Client, progress: _Tell, step: Step) -> tuple[Outcome, ...]:
     """Send a request. Never raises for what a cluster does.
 
     Returns:

@@ -174,12 +174,10 @@ class Found(Struct, frozen=True):
     edits: Mapping[int, Status]
 
 
-async def reconcile_open(session: Session) -> tuple[Found, ...]:
+async def reconcile_open(client: Client, context: Context, known: Snapshot, journal: JournalFile) -> tuple[Found, ...]:
     """Search the cluster for what former changes left unknown: it may still be on its way. Raises as `read_open` does,
     AdminError."""
-    journal = await session.journal()
-    past = await read_open(journal)
-    return await reconcile_unfinished(session.client, session.context, session.snapshot, journal, past)
+    return await reconcile_unfinished(client, context, known, journal, await read_open(journal))
 
 
 async def reconcile_unfinished(

@@ -93,8 +93,8 @@ async def decide(session: Session, number: int, status: Status, why: str) -> int
 
     session.refuse_if_read_only()
     # An operator need not decide what the cluster can answer; what it answers now is no longer unknown.
-    await reconcile_open(session)
     journal = await session.journal()
+    await reconcile_open(session.client, session.context, session.snapshot, journal)
     change = (await read_around(journal, number)).changes[number]
     places = (*change.in_state(State.UNKNOWN), *change.decided)
     if not places:
@@ -221,8 +221,9 @@ def _base(left: Was, now: Was) -> Was:
 
 async def stage_revert(session: Session, number: int) -> RevertReport:
     """Stage the reversal of a change. Raises Refused for an unknown number, AdminError."""
-    await reconcile_open(session)
-    past = await read_around(await session.journal(), number)
+    journal = await session.journal()
+    await reconcile_open(session.client, session.context, session.snapshot, journal)
+    past = await read_around(journal, number)
     return await stage_opposites(session, past, opposites(past.changes[number]))
 
 

@@ -249,7 +249,8 @@ async def _work_on(
     from console.admin.errors import AdminError
 
     began = session.clock.monotonic()
-    await reconcile_open(session)  # what a process that died had sent may still be on its way
+    # What a process that died had sent may still be on its way.
+    await reconcile_open(session.client, session.context, session.snapshot, work.journal)
     await work.renew()
     run = OperationRun(await work.read(number), began, began, pace.first)
     while run.operation.ended is None:
@@ -318,7 +319,7 @@ async def _send(
     bad = [each for result in reports[-1].results for each in result.outcomes if not each.ok]
     # Before the next poll: a step must not be planned on a change that may still arrive.
     if any(each.status is Status.UNKNOWN for each in bad):
-        await reconcile_open(session)
+        await reconcile_open(session.client, session.context, session.snapshot, work.journal)
     if reports[-1].conflicts:
         refused += ("another client changed what the step changes; it is planned again",)
     if not bad and not refused:

@@ -67,7 +67,13 @@ async def read_deletions(session: Session) -> dict[Slot, Deletion]:
             await session.read_configs(_inheriting(session.snapshot))
         cuts = await asyncio.to_thread(retention_cuts, staged, session.snapshot)
         if not _is_known(session.retention, cuts, trims):
-            await _read_topics(session, cuts, trims[:MOST])
+            if unread := [cut.topic for cut in cuts if cut.topic not in session.snapshot.topics]:
+                await session.read_topics(unread)
+            if trimmed := sorted({edit.topic for edit in trims[:MOST]}):
+                await session.read_topics(trimmed)
+                logs = [(edit.topic, edit.partition) for edit in trims[:MOST]]
+                resources = [topic_resource(name) for name in trimmed]
+                await asyncio.gather(session.read_log_ranges(logs), session.read_configs(resources))
             found = await _deletions(session.client, session.snapshot, cuts) if cuts else {}
             records = await _freed(session.client, session.snapshot, trims) if trims else {}
             session.retention = RetentionReading(staged, found, time.monotonic(), records)
@@ -96,20 +102,6 @@ def _inheriting(snapshot: Snapshot) -> list[ConfigResource]:
         if left <= 0:
             break
     return missing
-
-
-async def _read_topics(session: Session, cuts: Sequence[RetentionCut], trims: Sequence[TrimLog]) -> None:
-    """Read the topics of cuts, if they are unknown; and of deletions of records the topics, their configs and the logs'
-    offsets."""
-    unread = [cut.topic for cut in cuts if cut.topic not in session.snapshot.topics]
-    if unread:
-        await session.read_topics(unread)
-    if names := sorted({edit.topic for edit in trims}):
-        await session.read_topics(names)
-        await asyncio.gather(
-            session.read_log_ranges([(edit.topic, edit.partition) for edit in trims]),
-            session.read_configs([topic_resource(name) for name in names]),
-        )
 
 
 async def _freed(client: Client, snapshot: Snapshot, trims: Sequence[TrimLog]) -> dict[TrimLog, Deletion]:

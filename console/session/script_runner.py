@@ -338,10 +338,11 @@ class Runner(Struct):
         from console.session.former_changes import reconcile_open
         from console.session.journal_changes import read_history_table
 
-        await reconcile_open(self.session)
+        session = self.session
+        journal = await session.journal()
+        await reconcile_open(session.client, session.context, session.snapshot, journal)
         # A program filters by itself; a table is for an operator, who reads the last changes.
         everything = self.printer.output == "json"
-        journal = await self.session.journal()
         self.printer(await read_history_table(journal, statement.entity, statement.filter, all_=everything))
 
 

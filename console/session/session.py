@@ -67,13 +67,74 @@ class RetentionReading(Struct, frozen=True):
     records: Mapping[TrimLog, Deletion] = field(default_factory=dict)
 
 
+class Work:
+    """The check or the apply that is under way; a session has one at a time.
+
+    in_flight: the request that has no answer yet. stopping: nothing more is sent. committed: the change is being
+    recorded and sent, so that a stop waits for an answer.
+    """
+
+    def __init__(self) -> None:
+        self.in_flight: InFlight | None = None
+        self.stopping = False
+        self.committed = False
+        self._task: asyncio.Task[ApplyRun] | None = None
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether the plan is being checked or applied."""
+        return self._task is not None
+
+    def begin(self, task: asyncio.Task[ApplyRun]) -> None:
+        """Take a check or an apply as what is under way, until it is over.
+
+        It is over before a caller that awaits the task goes on.
+
+        Args:
+            task: nothing else may be under way.
+        """
+        self._task = task
+        # Callbacks run in the order in which they were added, so this one is before those of a task that awaits it.
+        task.add_done_callback(self._is_over)
+
+    def _is_over(self, _task: asyncio.Task[ApplyRun]) -> None:
+        self._task, self.in_flight = None, None
+        self.stopping = self.committed = False
+
+    def stop(self) -> InFlight | None:
+        """Send nothing more of the plan. An apply that is not in the journal yet is cancelled, any other ends with the
+        answer that it waits for.
+
+        Returns:
+            The request that has no answer yet, None if there is none.
+        """
+        flying = self.in_flight
+        if self._task is not None:
+            self.stopping = True
+            # Nothing was sent and nothing recorded, so there is nothing to report.
+            if not self.committed:
+                self._task.cancel()
+        return flying
+
+    async def wait(self) -> None:
+        """Wait until nothing is checked or applied."""
+        while self._task is not None:
+            await asyncio.wait({self._task})
+            await asyncio.sleep(0)  # who waited for it first writes down that it is over
+
+    def give_up(self) -> None:
+        """Cancel a check or an apply without waiting for the request on its way. Its outcome stays unknown until the
+        journal's next reader asks the cluster."""
+        if self._task is not None:
+            self._task.cancel()
+
+
 class Session(SnapshotReader):
     """One operator's work on one cluster.
 
     front_end: the front end through which changes come, for the journal: console, run, shell, … applied: what the last
-    apply changed. retention, risk_reading: what was read for the plan (see `plan_facts`). in_flight: the request that
-    has no answer yet. stopping: nothing more is sent. committed: the change is being recorded and sent, so that a stop
-    waits for an answer. former_told: the operator has seen what former changes left open. recorder: keeps what brokers
+    apply changed. retention, risk_reading: what was read for the plan (see `plan_facts`). work: the check or the apply
+    that is under way. former_told: the operator has seen what former changes left open. recorder: keeps what brokers
     answer, None where nothing is kept. operation: the number of the operation whose steps are applied, None for other
     changes.
     """
@@ -87,13 +148,10 @@ class Session(SnapshotReader):
         self.applied: Applied | None = None
         self.retention: RetentionReading | None = None
         self.risk_reading: RiskReading | None = None
-        self.in_flight: InFlight | None = None
-        self.stopping = False
-        self.committed = False
+        self.work = Work()
         self.former_told = False
         self.recorder: Recorder | None = None
         self.operation: int | None = None
-        self._work: asyncio.Task[ApplyRun] | None = None
 
     async def journal(self) -> JournalFile:
         """Return this host's journal of the cluster. The brokers are asked for the cluster's id first if it is not
@@ -231,11 +289,6 @@ class Session(SnapshotReader):
 
     # -- checking and applying -------------------------------------------------------------------------------------
 
-    @property
-    def applying(self) -> bool:
-        """Whether the plan is being checked or applied."""
-        return self._work is not None
-
     def refuse_to_work(self) -> None:
         """Raise Refused where the plan can't be checked or applied.
 
@@ -243,51 +296,8 @@ class Session(SnapshotReader):
             Refused: nothing may be changed in this session, or the plan is being checked or applied already.
         """
         self.refuse_if_read_only()
-        if self._work is not None:
+        if self.work.is_under_way:
             raise Refused(Failure("BUSY", "the plan is being checked or applied", "Wait for it to end."))
-
-    def works_on(self, work: asyncio.Task[ApplyRun]) -> None:
-        """Mark the session as busy until a check or an apply is over; it is free again before a caller that awaits the
-        task goes on.
-
-        Args:
-            work: the task; a session has one at a time.
-        """
-        self._work = work
-        # Callbacks run in the order in which they were added, so this one is before those of a task that awaits the
-        # work.
-        work.add_done_callback(self._is_over)
-
-    def _is_over(self, _work: asyncio.Task[ApplyRun]) -> None:
-        self._work, self.in_flight = None, None
-        self.stopping = self.committed = False
-
-    def stop(self) -> InFlight | None:
-        """Send nothing more of the plan. An apply that is not in the journal yet is cancelled, any other ends with the
-        answer that it waits for.
-
-        Returns:
-            The request that has no answer yet, None if there is none.
-        """
-        flying = self.in_flight
-        if self._work is not None:
-            self.stopping = True
-            # Nothing was sent and nothing recorded, so there is nothing to report.
-            if not self.committed:
-                self._work.cancel()
-        return flying
-
-    async def settled(self) -> None:
-        """Wait until nothing is checked or applied."""
-        while self._work is not None:
-            await asyncio.wait({self._work})
-            await asyncio.sleep(0)  # who waited for it first writes down that it is over
-
-    def give_up(self) -> None:
-        """Cancel a check or an apply without waiting for the request on its way. Its outcome stays unknown until the
-        journal's next reader asks the cluster."""
-        if self._work is not None:
-            self._work.cancel()
 
     def progress(self, what: str, done: int, total: int) -> None:
         """Notify listeners that long work goes on.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app
@@ -26,12 +26,12 @@ from console.language.completion import Completer as LanguageCompleter
 from console.language.completion import completion_needs
 from console.language.lexer import CommandLexer
 from console.language.secret_values import redact
+from console.language.snapshot_parts import Needs
 from console.language.statements import Where
 from console.language.tokenizer import UNCLOSED, scan
 from console.model.secret import Secret
+from console.model.snapshot import Snapshot
 from console.session.command_history import CommandHistory
-from console.session.reading import read_needs
-from console.session.session import Session
 from console.session.snapshot_reader import Refused
 from console.terminal import drawn_on, harmless
 
@@ -41,18 +41,31 @@ log = logging.getLogger(__name__)
 
 
 class ShellCompleter(Completer):
-    """Completes what the grammar expects at the cursor. session: the one in use. What is not known yet is read first; a
-    key that is typed meanwhile cancels the read.
+    """Completes what the grammar expects at the cursor. What is not known yet is read first; a key that is typed
+    meanwhile cancels the read.
     """
 
-    def __init__(self, session: Callable[[], Session], contexts: Sequence[str]) -> None:
-        self._session = session
+    def __init__(
+        self,
+        snapshot: Callable[[], Snapshot],
+        read: Callable[[Needs], Awaitable[object]],
+        contexts: Sequence[str],
+    ) -> None:
+        """Create it.
+
+        Args:
+            snapshot: returns the cluster as it is known now.
+            read: reads what is missing. Raises AdminError and Refused.
+            contexts: their names.
+        """
+        self._snapshot = snapshot
+        self._read = read
         self._language = LanguageCompleter(Where.SHELL, contexts)
         self.helps: dict[str, str] = {}
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002
         """Yield completions from what is known now."""
-        found = self._language.complete(document.text, document.cursor_position, self._session().snapshot)
+        found = self._language.complete(document.text, document.cursor_position, self._snapshot())
         self.helps = {each.text: each.help for each in found}
         for each in found:
             start = min(each.start - document.cursor_position, 0)
@@ -62,19 +75,18 @@ class ShellCompleter(Completer):
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
         """Yield completions after reading what is missing for them."""
-        await self._read(document.text)
+        await self._read_missing(document.text)
         for completion in self.get_completions(document, complete_event):
             yield completion
 
-    async def _read(self, text: str) -> None:
+    async def _read_missing(self, text: str) -> None:
         from console.admin.errors import AdminError
 
-        session = self._session()
-        wanted = completion_needs(text, Where.SHELL, session.snapshot)
+        wanted = completion_needs(text, Where.SHELL, self._snapshot())
         if not wanted:
             return
         try:
-            await read_needs(session, wanted, sparing=True)
+            await self._read(wanted)
         except (AdminError, Refused) as error:
             log.info("reading for a completion: %s", error.failure)
 

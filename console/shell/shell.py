@@ -42,6 +42,7 @@ from console.terminal import complain, harmless, put, stdout
 if TYPE_CHECKING:
     from console.contexts import Context
     from console.contexts.configured import Choice
+    from console.language.snapshot_parts import Needs
     from console.language.statements import Statement
 
 
@@ -169,7 +170,8 @@ class Shell:
         self._connect = connect
         self._contexts = contexts
         self.session = connect(context)
-        self._line = make_line(ShellCompleter(lambda: self.session, contexts.names()), self.toolbar)
+        completer = ShellCompleter(lambda: self.session.snapshot, self._read_for_completion, contexts.names())
+        self._line = make_line(completer, self.toolbar)
         self._outstanding: FormerChanges = NOTHING
         self._at_work: asyncio.Task[None] | None = None
         self._failed = False
@@ -193,9 +195,9 @@ class Shell:
         finally:
             for number in (signal.SIGTERM, signal.SIGHUP):
                 loop.remove_signal_handler(number)
-        if self.session.in_flight is not None:
+        if self.session.work.in_flight is not None:
             with suppress(OSError):
-                complain(self.session.in_flight.unknown)
+                complain(self.session.work.in_flight.unknown)
             return FAILED
         return code
 
@@ -203,7 +205,7 @@ class Shell:
         """Handle SIGTERM, or SIGHUP as after a lost connection: wait for the request in flight, unless the signal comes
         again.
         """
-        if self._ended or not self.session.applying:
+        if self._ended or not self.session.work.is_under_way:
             self._ended = number
             running.cancel()
             return
@@ -264,7 +266,7 @@ class Shell:
         try:
             await self._at_work
         except asyncio.CancelledError:
-            complain(GAVE_UP if self.session.applying else READING_ENDED)
+            complain(GAVE_UP if self.session.work.is_under_way else READING_ENDED)
             runner.failed += 1
         except (KeyboardInterrupt, EOFError):  # at a question
             complain("nothing was done")
@@ -285,14 +287,14 @@ class Shell:
 
         if self._at_work is None:
             return
-        if self.session.applying and not self.session.stopping:
-            if told := stopping_text(self.session.stop(), "Ctrl-C once more"):
+        if self.session.work.is_under_way and not self.session.work.stopping:
+            if told := stopping_text(self.session.work.stop(), "Ctrl-C once more"):
                 with suppress(OSError):
                     complain(told)
             return
-        if self.session.applying:
+        if self.session.work.is_under_way:
             with suppress(OSError):
-                complain(unfinished_text(self.session.in_flight, self.session.committed))
+                complain(unfinished_text(self.session.work.in_flight, self.session.work.committed))
         self._at_work.cancel()
 
     async def _may_leave(self) -> bool:
@@ -309,9 +311,9 @@ class Shell:
             self._failed = True
             complain(str(error))
             return
-        if self.session.in_flight is not None:
+        if self.session.work.in_flight is not None:
             self._failed = True
-            complain(f"{self.session.in_flight.waiting(datetime.now(UTC))}: stay until it is")
+            complain(f"{self.session.work.in_flight.waiting(datetime.now(UTC))}: stay until it is")
             return
         if not await self._may_leave():
             return
@@ -321,6 +323,11 @@ class Shell:
 
     def _prompt(self) -> str:
         return f"{clean(self.session.context.name, 40)}> "
+
+    async def _read_for_completion(self, need: Needs) -> None:
+        from console.session.reading import read_needs
+
+        await read_needs(self.session, need, sparing=True)
 
     def toolbar(self) -> StyleAndTextTuples:
         """Return the context, whether it may be changed, what is staged and what is due."""

@@ -192,7 +192,7 @@ class Console(KeysInOrder["Context"]):
     async def on_unmount(self) -> None:
         """Wait for a change that is on its way, unless it was given up, and close the lake."""
         await self.operating.leave()
-        await self.session.settled()
+        await self.session.work.wait()
         self.lake.close()
 
     def _ended(self, number: int) -> None:
@@ -332,7 +332,9 @@ class Console(KeysInOrder["Context"]):
         """Write the record that is in memory into a new file."""
         from console.tui.keep_record import keep_record
 
-        await keep_record(self.session, self.message_line.say)
+        session = self.session
+        cluster_id = session.snapshot.cluster.cluster_id or ""
+        await keep_record(session.recorder, session.context.name, cluster_id, self.message_line.say)
 
     def do_work(self) -> None:
         """Work on the operation that is open."""

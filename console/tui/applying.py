@@ -105,7 +105,7 @@ class Applying:
         from console.tui.screens import Confirm
 
         app = self._app
-        if self.busy or self._session.applying:
+        if self.busy or self._session.work.is_under_way:
             self._message.say("the plan is being checked or applied", "muted")
             return
         plan, context = self._session.plan, self._session.context
@@ -232,7 +232,7 @@ class Applying:
         from console.tui.screens import Confirm
 
         app = self._app
-        if self.busy or self._session.applying:
+        if self.busy or self._session.work.is_under_way:
             start(app, partial(self._wait_and_go, chosen, question, going), group="leave", name="leave", exclusive=True)
             return
         count = len(self._session.plan)
@@ -256,7 +256,7 @@ class Applying:
         from console.tui.screens import Waiting
 
         app = self._app
-        screen = self._waiting = Waiting(self._session, going)
+        screen = self._waiting = Waiting(self._session.work, going)
         settled = asyncio.ensure_future(self._settled())
         settled.add_done_callback(lambda _: self._end_waiting(True))
         leaves = await app.push_screen_wait(screen)
@@ -275,7 +275,7 @@ class Applying:
 
     async def _settled(self) -> None:
         """Wait until the apply is over and shown."""
-        await self._session.settled()
+        await self._session.work.wait()
         if self._flow is not None:
             with suppress(WorkerError):
                 await self._flow.wait()
@@ -290,11 +290,11 @@ class Applying:
 
         app = self._app
         # `Text`, because Textual prints a plain string as markup, which names and failures may look like.
-        words = unfinished_text(self._session.in_flight, self._session.committed)
-        if self._session.in_flight is not None:
-            self._session.give_up()
+        words = unfinished_text(self._session.work.in_flight, self._session.work.committed)
+        if self._session.work.in_flight is not None:
+            self._session.work.give_up()
             app.exit(return_code=1, message=Text(f"kac: {words}"))
-        elif self.busy or self._session.applying:
+        elif self.busy or self._session.work.is_under_way:
             self._stop()
             app.exit(return_code=code or 1, message=Text(f"kac: {words}"))
         else:
@@ -303,8 +303,8 @@ class Applying:
 
     def _stop(self) -> None:
         """Send nothing more."""
-        if self._session.applying:
-            self._session.stop()
+        if self._session.work.is_under_way:
+            self._session.work.stop()
         elif self._flow is not None:
             self._flow.cancel()
 
@@ -317,8 +317,8 @@ class Applying:
         if self._ended and number == signal.SIGHUP:
             return
         again, self._ended = self._ended, True
-        if again or not (self.busy or self._session.applying):
-            if self.busy or self._session.applying:
+        if again or not (self.busy or self._session.work.is_under_way):
+            if self.busy or self._session.work.is_under_way:
                 self._go(None, 128 + number)
             else:
                 self._app.exit(return_code=128 + number)

@@ -189,7 +189,8 @@ class Executor:
             case UseTheme(name=name):
                 self._themes.choose(name)
             case Record(file=file):
-                await keep_record(session, self._message.say, file)
+                cluster_id = session.snapshot.cluster.cluster_id or ""
+                await keep_record(session.recorder, session.context.name, cluster_id, self._message.say, file)
             case AtTime(time=time):
                 self._go_to_time(time)
             case Help(word=word):

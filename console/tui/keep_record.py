@@ -9,19 +9,21 @@ from console.present.text import clean
 from console.session.kept_record import write_record
 
 if TYPE_CHECKING:
-    from console.session.session import Session
+    from console.flight.recorder import Recorder
 
 
-async def keep_record(session: Session, say: Callable[[str, str], None], path: str = "") -> None:
+async def keep_record(
+    recorder: Recorder | None, context: str, cluster_id: str, say: Callable[[str, str], None], path: str = ""
+) -> None:
     """Write the record that is in memory into a file, and say where it is or why it could not be written.
 
     Args:
+        recorder: has it; None where nothing is kept.
+        context: its name.
         say: puts a text and its meaning on the message line.
         path: of the file, ``""`` for a new one in the state folder.
     """
     try:
-        cluster_id = session.snapshot.cluster.cluster_id or ""
-        line = await write_record(session.recorder, session.context.name, cluster_id, path)
-        say(clean(line, 400), "")
+        say(clean(await write_record(recorder, context, cluster_id, path), 400), "")
     except OSError as error:
         say(clean(f"no record was written: {error.filename}: {error.strerror}", 400), "failed")

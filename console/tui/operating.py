@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from textual.app import App
 
     from console.contexts import Context
+    from console.model.snapshot import Snapshot
     from console.operations.forecast import Forecast
     from console.operations.goals import Goal
     from console.operations.operation import Progress
@@ -68,7 +69,8 @@ class Operating:
         from console.answers.moves import forecast_lines
         from console.operations.goals import Restore
         from console.operations.proposal import UnknownPlace
-        from console.session.operating import begin, refuse_a_second, way_back
+        from console.session.operating import NEEDS, begin, refuse_a_second, way_back
+        from console.session.reading import read_needs
         from console.tui.screens import Confirm
 
         session = self._own_session()
@@ -76,7 +78,7 @@ class Operating:
         if isinstance(goal, Restore):
             goal = await way_back(await session.journal(), goal.operation)
         try:
-            proposal, said = await self._planned(session, goal, throttle)
+            proposal, said = await self._planned(await read_needs(session, NEEDS), goal, throttle)
         except UnknownPlace as error:
             self._message.say(clean(str(error), 400), "failed")
             return
@@ -95,18 +97,14 @@ class Operating:
         number = await begin(session, goal, throttle)
         self._work(number, f"operation {number} begins: {goal}; w shows it")
 
-    async def _planned(self, session: Session, goal: Goal, throttle: int | None) -> tuple[Proposal, Forecast]:
+    async def _planned(self, snapshot: Snapshot, goal: Goal, throttle: int | None) -> tuple[Proposal, Forecast]:
         """Return what a goal does to the cluster as it is now, and how long that takes. Raises UnknownPlace."""
         from console.operations.forecast import forecast
         from console.operations.placement import placement_of
         from console.operations.planner import propose
-        from console.session.operating import NEEDS
-        from console.session.reading import read_needs
-
-        await read_needs(session, NEEDS)
 
         def planned() -> tuple[Proposal, Forecast]:
-            placement = placement_of(session.snapshot)
+            placement = placement_of(snapshot)
             proposal = propose(goal, placement)
             return proposal, forecast(proposal, placement, throttle)
 
@@ -235,12 +233,12 @@ class Operating:
         task, session = self._task, self._session
         if task is None or session is None:
             return
-        session.stop()
-        with_answer = asyncio.ensure_future(session.settled())
+        session.work.stop()
+        with_answer = asyncio.ensure_future(session.work.wait())
         await asyncio.wait({with_answer}, timeout=LAST_ANSWER)
         if not with_answer.done():
             with_answer.cancel()
-            session.give_up()
+            session.work.give_up()
         task.cancel()
         await asyncio.wait({task})
 

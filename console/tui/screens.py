@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
 from console.present.text import Line, Span, clean, fit, plain
-from console.session.session import Session
+from console.session.session import Work
 from console.tui.text_lines import TextLines, wrap
 from widgets.cells import cell_width
 from widgets.command_bar import BarMode, CommandBar
@@ -270,14 +270,15 @@ class Waiting(ModalScreen[bool | None]):
         Binding("escape", "stay", "Stay", show=False),
     ]
 
-    def __init__(self, session: Session, going: str) -> None:
+    def __init__(self, work: Work, going: str) -> None:
         """Create it.
 
         Args:
+            work: the apply that is under way.
             going: what happens once the answer has come, as text (``leaves``).
         """
         super().__init__()
-        self._session = session
+        self._work = work
         self._going = going
         self._text = TextLines(classes="question")
 
@@ -295,10 +296,10 @@ class Waiting(ModalScreen[bool | None]):
         self._write()
 
     def _write(self) -> None:
-        flying = self._session.in_flight
+        flying = self._work.in_flight
         if flying is not None:
             what, without = flying.waiting(datetime.now(UTC)), "without the answer: the outcome is unknown then"
-        elif self._session.committed:
+        elif self._work.committed:
             what, without = "what was sent is answered; what it touched is described again", "at once"
         else:
             what, without = "the plan is read and checked; nothing was sent yet", "and sends nothing"

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from console.session.muted_causes import MutedCauses
     from console.session.session import Session
     from console.session.snapshot_reader import Refused
-    from console.session.triage_looks import Looker
     from console.triage.diagnosis import Verdict
     from console.triage.observations import Observations
+    from console.triage.symptoms import Look
     from console.tui.reading import Contact, Reading
     from console.tui.tour import Tour
 
@@ -41,9 +41,8 @@ class Watch:
     causes have a time.
 
     observations, verdict: of the last poll, None before the first. lost: why no broker answers now, None while one
-    does.
-    muted: cause (`cause_id`) -> until when it is not counted, UTC. seen: the causes of the verdict -> when each was
-    first seen, UTC. tour: what is shown below the causes in a demo, None for nothing.
+    does. muted: cause (`cause_id`) -> until when it is not counted, UTC. seen: the causes of the verdict -> when each
+    was first seen, UTC. tour: what is shown below the causes in a demo, None for nothing.
     """
 
     def __init__(
@@ -123,7 +122,7 @@ class Watch:
                     continue
                 self._is_asked = False
                 try:
-                    await self._look(looker)
+                    await self._take(await looker.look())
                 except (AdminError, Refused) as error:
                     self._has_lost(error)
                 await looker.rest()
@@ -137,13 +136,12 @@ class Watch:
         self._first.set()
         self._redraw()
 
-    async def _look(self, looker: Looker) -> None:
-        """Poll the cluster, and diagnose it unless the last diagnosis was too recent. Raises AdminError and Refused."""
+    async def _take(self, look: Look) -> None:
+        """Diagnose what was seen, unless the last diagnosis was too recent."""
         from console.present.triage import cause_id, cause_rows
         from console.triage.diagnosis import diagnose
         from console.triage.observations import after, begin
 
-        look = await looker.look()
         if self.lost is not None:
             self.lost = None
             self._reading.now()

@@ -257,7 +257,8 @@ async def test_kills_in_the_middle_of_applies(
                 session = session_of(client)
                 before = await read_history(session)
                 seen["left unfinished"] += bool(before.unfinished())
-                await reconcile_open(session)
+                journal = await session.journal()
+                await reconcile_open(client, session.context, session.snapshot, journal)
                 after = await read_history(session)
                 assert after.problems == ()
                 listing = await configs.describe_configs(link, [topic])
@@ -278,7 +279,7 @@ async def test_kills_in_the_middle_of_applies(
                     assert state in (State.APPLIED, State.UNKNOWN, State.NOT_SENT), (state, runs.output)
                     # What did not show yet when the next start looked is unknown, until a look shows it.
                     if state is State.UNKNOWN and there[entry.staged.edit.key]:
-                        await reconcile_open(session)
+                        await reconcile_open(client, session.context, session.snapshot, journal)
                         state = (await read_history(session)).changes[change.number].state(place)
                     assert (state is State.APPLIED) == there[entry.staged.edit.key], (state, there, runs.output)
                     seen[state.value] += 1

@@ -508,7 +508,7 @@ async def test_ctrl_c_twice_in_the_shell_gives_up_waiting(
         running = asyncio.ensure_future(shell.run())
         assert await asyncio.to_thread(gate.arrived.wait, 60)
         os.kill(os.getpid(), signal.SIGINT)
-        await until(lambda: shell.session.stopping)
+        await until(lambda: shell.session.work.stopping)
         os.kill(os.getpid(), signal.SIGINT)
         types(":ctx here")
         keys.send_text("\x04")
@@ -708,7 +708,7 @@ async def test_a_signal_waits_and_asks_nothing(cluster: ThreadedCluster, gate: G
         await keys_at_once(it.pilot, "y")
         assert await asyncio.to_thread(gate.arrived.wait, 60)
         os.kill(os.getpid(), signal.SIGHUP)
-        await it.until(lambda: it.app.session.stopping)
+        await it.until(lambda: it.app.session.work.stopping)
         gate.opened.set()
         await it.until(lambda: not it.app.is_running)
     assert own(cluster, RETENTION) == DAY

@@ -197,7 +197,7 @@ async def test_ctrl_c_does_not_end_a_change(
 
 
 async def test_completion_reads_what_it_lacks(prompt: Prompt) -> None:
-    completer = ShellCompleter(lambda: prompt.shell.session, ["here"])
+    completer = ShellCompleter(lambda: prompt.shell.session.snapshot, prompt.shell._read_for_completion, ["here"])
 
     async def complete(text: str) -> list[str]:
         found = completer.get_completions_async(Document(text), CompleteEvent())
