@@ -102,6 +102,54 @@ def resource_text(acl: Acl) -> str:
     return f"{word} {name}…" if acl.pattern_type == PREFIXED else f"{word} {name}"
 
 
+_STAGED: Column[AclRow] = Column(
+    "staged",
+    SCREEN,
+    cell=lambda row: (row.staged, "danger" if row.staged == "-" else "pending") if row.staged else "",
+    layout=ScreenColumn("staged", width=2, gutter=True),
+)
+_REST: tuple[Column[AclRow], ...] = (
+    Column("resource_type", LISTED, lambda row: row.acl.resource_type.name, "word", title="Resource"),
+    Column("resource_name", LISTED, lambda row: row.acl.resource_name, title="Name"),
+    Column(
+        "pattern_type",
+        EVERYWHERE,
+        lambda row: row.acl.pattern_type.name,
+        "word",
+        title="Pattern",
+        cell=lambda row: row.acl.pattern_type.name.lower(),
+        text=lambda row: row.acl.pattern_type.name,
+        layout=ScreenColumn("pattern", "Pattern", width=8, priority=40),
+    ),
+    Column(
+        "permission",
+        EVERYWHERE,
+        lambda row: row.acl.permission.name,
+        "word",
+        title="Permission",
+        cell=lambda row: ("deny", "danger") if row.acl.permission == DENY else row.acl.permission.name.lower(),
+        text=lambda row: row.acl.permission.name,
+        layout=ScreenColumn("permission", "Perm", width=5, priority=90),
+    ),
+    Column(
+        "operation",
+        EVERYWHERE,
+        lambda row: row.acl.operation.name,
+        "word",
+        title="Operation",
+        layout=ScreenColumn("operation", "Operation", min_width=9, max_width=18, priority=85),
+    ),
+    Column(
+        "host",
+        EVERYWHERE,
+        lambda row: row.acl.host,
+        title="Host",
+        cell=lambda row: clean(row.acl.host),
+        layout=ScreenColumn("host", "Host", min_width=4, max_width=18, priority=50),
+    ),
+)
+
+
 def _columns(by: By) -> Columns[AclRow]:
     """Return the columns in the order of a grouping, with the words that a row shares with the one above muted."""
 
@@ -122,55 +170,8 @@ def _columns(by: By) -> Columns[AclRow]:
         cell=lambda row: (resource_text(row.acl), grouped("resource", row)),
         layout=ScreenColumn("resource", "Resource", flex=1, min_width=14, max_width=60, priority=95),
     )
-    staged: Column[AclRow] = Column(
-        "staged",
-        SCREEN,
-        cell=lambda row: (row.staged, "danger" if row.staged == "-" else "pending") if row.staged else "",
-        layout=ScreenColumn("staged", width=2, gutter=True),
-    )
-    return Columns(
-        staged,
-        *((principal, resource) if by == "principal" else (resource, principal)),
-        Column("resource_type", LISTED, lambda row: row.acl.resource_type.name, "word", title="Resource"),
-        Column("resource_name", LISTED, lambda row: row.acl.resource_name, title="Name"),
-        Column(
-            "pattern_type",
-            EVERYWHERE,
-            lambda row: row.acl.pattern_type.name,
-            "word",
-            title="Pattern",
-            cell=lambda row: row.acl.pattern_type.name.lower(),
-            text=lambda row: row.acl.pattern_type.name,
-            layout=ScreenColumn("pattern", "Pattern", width=8, priority=40),
-        ),
-        Column(
-            "permission",
-            EVERYWHERE,
-            lambda row: row.acl.permission.name,
-            "word",
-            title="Permission",
-            cell=lambda row: ("deny", "danger") if row.acl.permission == DENY else row.acl.permission.name.lower(),
-            text=lambda row: row.acl.permission.name,
-            layout=ScreenColumn("permission", "Perm", width=5, priority=90),
-        ),
-        Column(
-            "operation",
-            EVERYWHERE,
-            lambda row: row.acl.operation.name,
-            "word",
-            title="Operation",
-            layout=ScreenColumn("operation", "Operation", min_width=9, max_width=18, priority=85),
-        ),
-        Column(
-            "host",
-            EVERYWHERE,
-            lambda row: row.acl.host,
-            title="Host",
-            cell=lambda row: clean(row.acl.host),
-            layout=ScreenColumn("host", "Host", min_width=4, max_width=18, priority=50),
-        ),
-        orders={"data": _DATA_ORDER},
-    )
+    first = (principal, resource) if by == "principal" else (resource, principal)
+    return Columns(_STAGED, *first, *_REST, orders={"data": _DATA_ORDER})
 
 
 _DATA_ORDER = ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission")

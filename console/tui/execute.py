@@ -140,7 +140,6 @@ class Executor:
             The edits of the statement, to be staged with their neighbours as one step of undo; None if those of
             `before` were staged, because the statement is about the plan or another view.
         """
-        session = self._session
         if isinstance(statement, EditStatement):
             if statement.holds_ms is not None:
                 self._stage(before)
@@ -148,6 +147,12 @@ class Executor:
                 return None
             return await self._edits(statement)
         self._stage(before)
+        await self._carry_out(statement)
+        return None
+
+    async def _carry_out(self, statement: Statement) -> None:
+        """Carry out a statement that stages no edits of its own: about the plan, what is shown, or kac itself."""
+        session = self._session
         match statement:
             case QueryStatement():
                 selected = self._selected()[0]
@@ -197,7 +202,6 @@ class Executor:
                 self._help(word)
             case Quit():
                 self._applying.ask_and_quit()
-        return None
 
     async def _edits(self, statement: EditStatement) -> list[Edit]:
         session = self._session
