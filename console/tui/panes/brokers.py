@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Mapping
-from typing import Any
+from collections.abc import Hashable, Mapping
 
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.numbers import commas
 from console.present.brokers import BROKERS, BrokerLoad, BrokerRow, broker_loads, broker_rows, quorum_line
 from console.present.names import DEFAULT
-from console.present.text import Cell, Line
+from console.present.text import Line
 from console.tui import keymap
 from console.tui.editing import Editing
 from console.tui.navigator import Navigator
@@ -29,6 +28,7 @@ class BrokersView(TableView[BrokerRow]):
     NEEDS = "cluster"
     ENTER = "configs"
     BINDINGS = bindings(keymap.BROKERS)
+    NOUN = BROKERS
     COLUMNS = BROKERS.layout
     EMPTY = "no brokers"
 
@@ -97,14 +97,6 @@ class BrokersView(TableView[BrokerRow]):
         """Return whether the broker has a symptom, or a config of the row is one."""
         found = self.trouble.found
         return (row.broker is not None and row.broker.id in found.brokers) or row.resource in found.configs
-
-    def cells(self, row: BrokerRow) -> list[Cell]:
-        """Return the cells of a row."""
-        return BROKERS.cells(row)
-
-    def sort_key(self, column: str) -> Callable[[BrokerRow], Any]:
-        """Return the column's key."""
-        return BROKERS.sort_key(column)
 
     def status(self) -> Line:
         """Return the quorum's leader and health."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
-from typing import Any
 
 from console.language.quoting import quote_beside_equals
 from console.model.changes import FeatureTarget
 from console.present.failures import failure_text
 from console.present.features import FEATURES, FeatureRow, feature_lines, feature_rows, unasked
-from console.present.text import Cell, Line, clean
+from console.present.text import Line, clean
 from console.tui import keymap
 from console.tui.editing import Editing
 from console.tui.panes.view import TableView, bindings
@@ -27,6 +26,7 @@ class FeaturesView(TableView[FeatureRow]):
     NEEDS = "features"
     MARKS = False
     BINDINGS = bindings(keymap.FEATURES)
+    NOUN = FEATURES
     COLUMNS = FEATURES.layout
     EMPTY = "this server reports no features"
 
@@ -54,14 +54,6 @@ class FeaturesView(TableView[FeatureRow]):
     def words(self, row: FeatureRow) -> str:
         """Return the name."""
         return row.name
-
-    def cells(self, row: FeatureRow) -> list[Cell]:
-        """Return the cells of a row."""
-        return FEATURES.cells(row)
-
-    def sort_key(self, column: str) -> Callable[[FeatureRow], Any]:
-        """Return the column's key."""
-        return FEATURES.sort_key(column)
 
     def status(self) -> Line:
         """Return how many nodes were asked, and which did not answer."""

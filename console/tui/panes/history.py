@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from console.answers.history_results import journal_texts, local
 from console.answers.lake_tables import LakeFilter
@@ -18,7 +18,7 @@ from console.present.columns import clock
 from console.present.events import concerns
 from console.present.failures import failure_text, how_to_settle
 from console.present.lake_rows import change_lines
-from console.present.text import Cell, Line, clean
+from console.present.text import Line, clean
 from console.present.timeline import PAST, PastRow, change_row, event_row, journal_row
 from console.session.event_feed import event_lines, way_back
 from console.session.lake_staging import UNKNOWN, NoEdit, Wish, edit_text, undo
@@ -50,6 +50,7 @@ class HistoryView(LakeView[PastRow]):
     TABLE = "history"
     ENTER = "undo"
     BINDINGS = bindings(keymap.HISTORY)
+    NOUN = PAST
     COLUMNS = PAST.layout
     EMPTY = "nothing changed"
     NEWEST_FIRST = True
@@ -160,14 +161,6 @@ class HistoryView(LakeView[PastRow]):
     def words(self, row: PastRow) -> str:
         """Return the text of the line."""
         return " ".join((row.when, row.what, row.old, row.new, row.who))
-
-    def cells(self, row: PastRow) -> list[Cell]:
-        """Return the cells of a row."""
-        return PAST.cells(row)
-
-    def sort_key(self, column: str) -> Callable[[PastRow], Any]:
-        """Return the column's key. No column has one to press."""
-        return PAST.sort_key(column)
 
     def crumbs(self) -> Line:
         """Return whose history it is, and its source."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from console.language.quoting import quote
 from console.model.config import ConfigResource, broker_resource, topic_resource
@@ -15,7 +15,7 @@ from console.plan.kinds.moves import CancelMove
 from console.plan.kinds.replica_dirs import MoveReplicaDir
 from console.plan.stale_throttles import LOG_DIRS_RATE, RATES
 from console.present.moves import MOVES, MoveRow, Replica, detail_lines, limit_text, move_rows, summary
-from console.present.text import Cell, Line
+from console.present.text import Line
 from console.triage.moves import ENOUGH, Copy, copies_after, dir_copies_after, raised_throttle
 from console.tui import keymap
 from console.tui.editing import Editing
@@ -44,6 +44,7 @@ class MovesView(DetailsView[MoveRow]):
     NEEDS = "reassignments"
     MARKS = False
     BINDINGS = bindings(keymap.MOVES)
+    NOUN = MOVES
     COLUMNS = MOVES.layout
     EMPTY = "no partition moves: n begins a drain, a replacement, a balance"
 
@@ -137,14 +138,6 @@ class MovesView(DetailsView[MoveRow]):
     def in_trouble(self, row: MoveRow) -> bool:
         """Return whether it is stuck."""
         return row.stuck
-
-    def cells(self, row: MoveRow) -> list[Cell]:
-        """Return the cells of a row."""
-        return MOVES.cells(row)
-
-    def sort_key(self, column: str) -> Callable[[MoveRow], Any]:
-        """Return the column's key."""
-        return MOVES.sort_key(column)
 
     def crumbs(self) -> Line:
         """Return the number of moves."""

@@ -14,7 +14,7 @@ from textual.events import Key
 from console.model.config import ConfigResource, topic_resource
 from console.present.columns import clock
 from console.present.failures import wrapped
-from console.present.text import Cell, Line, clean
+from console.present.text import Line, clean
 from console.present.triage import (
     CAUSES,
     MUTED_FOR,
@@ -59,6 +59,7 @@ class NowView(DetailsView[CauseRow]):
     ENTER = "evidence"
     MARKS = False
     BINDINGS = bindings(keymap.NOW)
+    NOUN = CAUSES
     COLUMNS = CAUSES.layout
 
     def __init__(
@@ -155,10 +156,6 @@ class NowView(DetailsView[CauseRow]):
         from console.triage.cause import Severity
 
         return row.muted is None and row.claim.severity is not Severity.INFO
-
-    def cells(self, row: CauseRow) -> list[Cell]:
-        """Return the cells of a row."""
-        return CAUSES.cells(row)
 
     def nothing_yet(self) -> str:
         """Return what is being read, or why it can't be."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import Any
+from collections.abc import Hashable
 
 from console.present.brokers import quorum_line
 from console.present.header import no_quorum_text
 from console.present.quorum import QUORUM, QuorumRow, quorum_rows
-from console.present.text import Cell, Line
+from console.present.text import Line
 from console.tui import keymap
 from console.tui.editing import Editing
 from console.tui.panes.view import TableView, bindings
@@ -24,6 +23,7 @@ class QuorumView(TableView[QuorumRow]):
     NEEDS = "quorum"
     MARKS = False
     BINDINGS = bindings(keymap.QUORUM)
+    NOUN = QUORUM
     COLUMNS = QUORUM.layout
 
     def __init__(self, cluster: ShownCluster, editing: Editing, message: MessageLine) -> None:
@@ -59,14 +59,6 @@ class QuorumView(TableView[QuorumRow]):
     def in_trouble(self, row: QuorumRow) -> bool:
         """Return whether it is a voter that lags."""
         return row.role != "observer" and row.replica.id in self.trouble.found.brokers
-
-    def cells(self, row: QuorumRow) -> list[Cell]:
-        """Return the cells of a row."""
-        return QUORUM.cells(row)
-
-    def sort_key(self, column: str) -> Callable[[QuorumRow], Any]:
-        """Return the column's key."""
-        return QUORUM.sort_key(column)
 
     def status(self) -> Line:
         """Return the leader and its epoch."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable
-from typing import Any
+from collections.abc import Hashable
 
 from console.model.config import ConfigResource, topic_resource
 from console.model.coordinators import TRANSACTIONS as STATE_TOPIC
@@ -13,7 +12,7 @@ from console.model.transactions import Standing
 from console.plan.edits import EndTransaction
 from console.present.columns import clock
 from console.present.names import plural
-from console.present.text import Cell, Line, clean
+from console.present.text import Line, clean
 from console.present.transactions import TRANSACTIONS, TransactionRow, detail_lines, transaction_rows
 from console.tui import keymap
 from console.tui.editing import Editing
@@ -37,6 +36,7 @@ class TransactionsView(TableView[TransactionRow]):
     ENTER = "all about it"
     MARKS = False
     BINDINGS = bindings(keymap.TRANSACTIONS)
+    NOUN = TRANSACTIONS
     COLUMNS = TRANSACTIONS.layout
     EMPTY = "no transaction is open"
 
@@ -111,14 +111,6 @@ class TransactionsView(TableView[TransactionRow]):
     def in_trouble(self, row: TransactionRow) -> bool:
         """Return whether the transaction hangs."""
         return row.hangs
-
-    def cells(self, row: TransactionRow) -> list[Cell]:
-        """Return the cells of a row."""
-        return TRANSACTIONS.cells(row)
-
-    def sort_key(self, column: str) -> Callable[[TransactionRow], Any]:
-        """Return the column's key."""
-        return TRANSACTIONS.sort_key(column)
 
     def crumbs(self) -> Line:
         """Return the title and the topic."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from console.answers.lake_tables import LakeFilter
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues
@@ -13,7 +13,7 @@ from console.pipeline.reader import Usage, Window, hottest, minutes
 from console.plan.edits import Edit
 from console.present.lake import level_text, pair_text
 from console.present.lake_rows import USAGE, plot, quotas_now, usage_lines
-from console.present.text import Cell, Line
+from console.present.text import Line
 from console.session.lake_staging import UNKNOWN, Wish, edit_text, suggested
 from console.tui import keymap
 from console.tui.panes.lake_view import LakeAnswer, LakeView
@@ -41,6 +41,7 @@ class UsageView(LakeView[Usage]):
     TABLE = "quota_usage"
     ENTER = "set suggested"
     BINDINGS = bindings(keymap.USAGE)
+    NOUN = USAGE
     COLUMNS = USAGE.layout
     EMPTY = "nothing was used in this window"
     ADDS = "no lake: `kac lake update` with request logs adds who uses how much of it"
@@ -96,14 +97,6 @@ class UsageView(LakeView[Usage]):
     def in_trouble(self, row: Usage) -> bool:
         """Return whether it was throttled, or is at `AT_LIMIT` of its quota."""
         return row.throttle_ms > 0 or (row.utilisation is not None and row.utilisation >= AT_LIMIT)
-
-    def cells(self, row: Usage) -> list[Cell]:
-        """Return the cells of a row."""
-        return USAGE.cells(row)
-
-    def sort_key(self, column: str) -> Callable[[Usage], Any]:
-        """Return the column's key."""
-        return USAGE.sort_key(column)
 
     def crumbs(self) -> Line:
         """Return the title, and that usage is an estimate."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from console.model.quota import QuotaEntity
     from console.model.snapshot import ReadFailure, Snapshot
     from console.plan.plan import Plan
+    from console.present.columns import Columns
     from console.session.session import Session
     from console.tui.panes.only_trouble import OnlyTrouble
     from console.tui.reading import Swept
@@ -305,6 +306,8 @@ class TableView(View, Generic[Row]):
     """
 
     COLUMNS: ClassVar[Sequence[Column]] = ()
+    NOUN: ClassVar[Columns[Any]]
+    """Whose columns are shown, where the rows are the noun's own; other views have `cells`, and `sort_key`."""
     EMPTY: ClassVar[str] = "nothing here"
     MARKS: ClassVar[bool] = True
     """Whether several rows can be meant at once."""
@@ -347,7 +350,7 @@ class TableView(View, Generic[Row]):
 
     def cells(self, row: Row) -> Sequence[Cell]:
         """Return the cells of a row, one for each of `COLUMNS`."""
-        raise NotImplementedError
+        return self.NOUN.cells(row)
 
     def sort_key(self, column: str) -> Callable[[Row], Any]:
         """Return the function that gives a row's sort key.
@@ -355,7 +358,7 @@ class TableView(View, Generic[Row]):
         Args:
             column: the id of a column that has a `sort_key`.
         """
-        raise NotImplementedError
+        return self.NOUN.sort_key(column)
 
     def draw(self) -> None:
         """Sort and filter the rows, and give them to the table, which paints the lines that differ."""
