@@ -7,7 +7,7 @@ import inspect
 import logging
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -108,7 +108,7 @@ class Console(KeysInOrder["Context"]):
         self.journal = Journal(
             self, self.reading, self.message_line, lambda: self.view.update(), lambda: self.frame.write_header()
         )
-        self.editing = Editing(self.cluster, self.message_line, self.begin_command)
+        self.editing = Editing(self.cluster, self.message_line, lambda text: self.bar.command(text))
         self.body = Container(id="body")
         first = pane(PANE_NAMES.index(settings.start_pane) + 1)
         if session.context.settings.controllers:
@@ -246,7 +246,7 @@ class Console(KeysInOrder["Context"]):
         return not self.view.known() and self.reading.contact.is_current and not self.reading.live.resting
 
     async def action_do(self, action: str) -> None:
-        """Carry out a key: by the method ``do_ID`` of the view, the navigator, the plan or the app; or say why not.
+        """Carry out a key: by the method ``do_ID`` of what it is about; or say why not.
 
         Args:
             action: the id of a key in `keymap`. One that the current view does not have does nothing.
@@ -261,12 +261,16 @@ class Console(KeysInOrder["Context"]):
             await self.navigator.goto(pane(keymap.PANE_KEYS.index(action) + 1))
             return
         name = f"do_{action.replace('-', '_')}"
-        carry_out = next(
-            getattr(who, name) for who in (self.view, self.navigator, self.editing, self) if hasattr(who, name)
-        )
+        carry_out = next(getattr(who, name) for who in self._receivers() if hasattr(who, name))
         if inspect.isawaitable(done := carry_out()):
             await done
         self.frame.write_footer()
+
+    def _receivers(self) -> Iterator[object]:
+        """Yield what has methods for keys; the last ones are made only for a key that no other has."""
+        yield from (self.view, self.navigator, self.editing, self.bar, self)
+        yield self.applying
+        yield self.operating
 
     def do_refresh(self) -> None:
         """Read now, and clear the marks of what changed."""
@@ -312,22 +316,6 @@ class Console(KeysInOrder["Context"]):
             TextScreen(f"keys: {self.place.view}", lambda _width: help_lines(keys, state, self.keys.of, sorts))
         )
 
-    def do_palette(self) -> None:
-        """Find an action by its name."""
-        self.bar.palette()
-
-    def do_command(self) -> None:
-        """Open the command bar for a command."""
-        self.begin_command("")
-
-    def do_find(self) -> None:
-        """Open the command bar to search all panes for a text."""
-        self.begin_command("find ")
-
-    def begin_command(self, text: str) -> None:
-        """Open the command bar with the beginning of a command."""
-        self.bar.command(text)
-
     async def do_save_record(self) -> None:
         """Write the record that is in memory into a new file."""
         from console.tui.keep_record import keep_record
@@ -335,14 +323,6 @@ class Console(KeysInOrder["Context"]):
         session = self.session
         cluster_id = session.snapshot.cluster.cluster_id or ""
         await keep_record(session.recorder, session.context.name, cluster_id, self.message_line.say)
-
-    def do_work(self) -> None:
-        """Work on the operation that is open."""
-        self.operating.do_work()
-
-    def do_filter(self) -> None:
-        """Open the command bar for a filter, which is applied while it is typed."""
-        self.bar.filter(self.view.filter_text)
 
     @cached_property
     def operating(self) -> Operating:
@@ -391,23 +371,13 @@ class Console(KeysInOrder["Context"]):
         )
         return await executor.run(statements)
 
-    async def do_check(self) -> None:
-        """Let the brokers validate the plan."""
-        self.applying.check()
-
-    def do_apply(self) -> None:
-        """Ask, then apply the plan."""
-        self.applying.ask_and_apply()
-
-    def do_quit(self) -> None:
-        """Quit; ask first if edits are staged."""
-        self.applying.ask_and_quit()
-
     async def action_quit(self) -> None:
         """Quit by Textual's own key, which works on any screen."""
-        self.applying.ask_and_quit()
+        self.applying.do_quit()
 
-    action_help_quit = do_quit  # Ctrl-C
+    def action_help_quit(self) -> None:
+        """Quit by Ctrl-C."""
+        self.applying.do_quit()
 
     @on(SessionChanged)
     def _session_told(self, message: SessionChanged) -> None:

@@ -87,13 +87,13 @@ class Applying:
         self._flow: Worker[None] | None = None
         self._waiting: Waiting | None = None
 
-    def check(self) -> None:
+    def do_check(self) -> None:
         """Let the brokers validate the plan; the outcomes are shown on its rows."""
         self._message.say("checking…", "muted")
         self._cluster.reading.held = True
         start(self._app, partial(self._work, self._check, "checked"), group="change", name="check")
 
-    def ask_and_apply(self, valid_only: bool = False, force: bool = False) -> None:
+    def do_apply(self, valid_only: bool = False, force: bool = False) -> None:
         """Ask, then apply the plan.
 
         The question is shown at once, so that keys typed ahead answer it; risks and deletions are read meanwhile.
@@ -211,7 +211,7 @@ class Applying:
 
     # -- leaving -------------------------------------------------------------------------------------------------------
 
-    def ask_and_quit(self) -> None:
+    def do_quit(self) -> None:
         """Quit. Ask first if edits are staged, which are not kept, or if an operation is worked on, which then
         waits.
         """

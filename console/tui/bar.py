@@ -143,10 +143,18 @@ class Bar:
         if text:
             start(self._app, partial(self._read_for, text), group=TYPING, name=TYPING, exclusive=True)
 
-    def filter(self, text: str) -> None:
-        """Open the line for a filter. Esc restores `text`, the current one."""
-        self._filter_before = text
-        self._open(FILTER, text)
+    def do_command(self) -> None:
+        """Open the line for a command."""
+        self.command("")
+
+    def do_find(self) -> None:
+        """Open the line to search all panes for a text."""
+        self.command("find ")
+
+    def do_filter(self) -> None:
+        """Open the line for a filter, which is applied while it is typed. Esc restores the current one."""
+        self._filter_before = self._navigator.view.filter_text
+        self._open(FILTER, self._filter_before)
 
     async def ask_secret(self, prompt: str) -> Secret | None:
         """Ask for a secret without showing it. Return None if the operator cancels."""
@@ -172,7 +180,7 @@ class Bar:
             return palette_candidates(self._keys.here(), text, self._keys.reason)
         return self._language.complete(text, cursor)
 
-    def palette(self) -> None:
+    def do_palette(self) -> None:
         """Open the line to find an action by its name."""
         self._open(PALETTE)
 

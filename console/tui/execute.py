@@ -166,10 +166,10 @@ class Executor:
             case ShowPlan():
                 await self._navigator.goto(pane_named(keymap.PLAN))
             case Check():
-                self._applying.check()
+                self._applying.do_check()
             case Apply(valid_only=valid_only, force=force):
                 if session.plan:
-                    self._applying.ask_and_apply(valid_only, force)
+                    self._applying.do_apply(valid_only, force)
                 else:
                     self._message.say("nothing is staged", "muted")
             case Discard(entity=entity, key=key):
@@ -201,7 +201,7 @@ class Executor:
             case Help(word=word):
                 self._help(word)
             case Quit():
-                self._applying.ask_and_quit()
+                self._applying.do_quit()
 
     async def _edits(self, statement: EditStatement) -> list[Edit]:
         session = self._session
