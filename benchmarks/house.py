@@ -33,6 +33,8 @@ MOST_TOUCHED = {"type of resource": 6, "verb": 3, "column": 1, "cause": 1, "kind
 MOST_CODE = 75_000
 """Lines of the product without blanks, comments and docstrings."""
 OFTEN, MANY_METHODS, LONG = 3, 25, 60
+SERIES = (Path("console/tui/panes"), Path("console/plan/kinds"))
+"""Folders with a file for each noun."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -194,10 +196,17 @@ def comments(module: Module) -> int:
     )
 
 
-def repeated(found: Iterable[Module]) -> dict[str, int]:
-    """Return the names of modules that stand three times or more, and how often."""
-    stems = Counter(module.path.stem for module in found if module.path.stem != "__init__")
-    return {name: count for name, count in stems.most_common() if count >= OFTEN}
+def repeated(found: Iterable[Module]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the names of modules that stand three times or more, and how often: those of nouns, and the others.
+
+    A noun has a file of its name in each room (`SERIES` has one of each): that is how one finds it.
+    """
+    paths = [module.path for module in found if module.path.stem != "__init__"]
+    nouns = {path.stem for path in paths if path.parent in SERIES}
+    often = {name: n for name, n in Counter(path.stem for path in paths).most_common() if n >= OFTEN}
+    return {name: n for name, n in often.items() if name in nouns}, {
+        name: n for name, n in often.items() if name not in nouns
+    }
 
 
 def sections(found: Iterable[Module]) -> Mapping[str, int]:
@@ -241,7 +250,10 @@ def main() -> int:
     report_ratio("lines of product with code", sum(map(lines_of_code, product)), MOST_CODE)
     report_ratio("Protocols", len(protocols(product)), MOST_PROTOCOLS)
     report_ratio("functions that take a Session", len(with_session(product)), MOST_WITH_SESSION)
-    report("names of modules that stand three times", names=repeated(product))
+    of_nouns, others = repeated(product)
+    report("names of modules that stand three times", count=len(of_nouns) + len(others))
+    report("of these names of nouns", names=of_nouns)
+    report("of these other names", names=others)
     for room in sorted({module.path.parts[1] for module in product if module.path.parts[0] == "console"}):
         inside = [module for module in product if module.path.parts[:2] == ("console", room)]
         if room.endswith(".py"):

@@ -32,7 +32,7 @@ START, PAGE, MEMORY = 0.3, 0.5, 150
 def lines(changes: int, unfinished: int | None) -> Iterator[bytes]:
     """The lines of a journal: each change sets a key of one of a thousand topics. unfinished: a change whose answer was
     never written."""
-    from console.journal.records import Answered, Ended, Entry, Intent, intent_line, note_line
+    from console.journal.entries import Answered, Ended, Entry, Intent, intent_line, note_line
     from console.model.changes import Status
     from console.model.codes import ConfigSource, ConfigType
     from console.model.config import ConfigEntry, topic_resource

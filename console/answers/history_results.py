@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from console.answers.plan_results import conflict_table, failure_columns, side_data, with_source
 from console.answers.results import Row, Table, row_of, titles
+from console.journal.entries import Entry
 from console.journal.history import Change, Decision, Due, History, State
-from console.journal.records import Entry
 from console.language.statements import Entity
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet
 from console.model.failure import Failure

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from console.cli.opening import FAILED, USAGE, add_theme, open_log_file
 from console.cli.screen import no_screen
-from console.embedded import command
-from console.embedded.command import add_options as add_cluster_options
-from console.embedded.command import argv_of, cluster_specs, parsed_faults
+from console.embedded import cluster_command
+from console.embedded.cluster_command import add_options as add_cluster_options
+from console.embedded.cluster_command import argv_of, cluster_specs, parsed_faults
 from console.terminal import complain
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def run_demo(options: argparse.Namespace) -> int:
     """
     from console.cli.screen import show
     from console.contexts.configured import Given
-    from console.embedded.command import ClusterProcessFailed
+    from console.embedded.cluster_command import ClusterProcessFailed
     from console.embedded.state_file import StateFileError
     from console.log_file import state_directory
 
@@ -85,7 +85,7 @@ def _running(
 ) -> Iterator[dict[str, str]]:
     """Run the clusters while the block lasts. Yields cluster's name -> its bootstrap addresses."""
     if options.scenario in OWN_PROCESS:
-        from console.embedded.command import run_in_process
+        from console.embedded.cluster_command import run_in_process
 
         # While the other process starts, this one imports what the screen needs.
         Thread(target=import_module, args=("console.tui.app",), daemon=True).start()
@@ -124,7 +124,7 @@ def context_of(name: str, bootstrap: str, of: int) -> Context:
 def cluster_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac cluster``."""
     parser.set_defaults(run=run_cluster)
-    command.add_options(parser)
+    cluster_command.add_options(parser)
 
 
 def run_cluster(options: argparse.Namespace) -> int:
@@ -133,4 +133,4 @@ def run_cluster(options: argparse.Namespace) -> int:
     Returns:
         The exit code: 0 ended by a signal, 1 could not start, 2 invalid options.
     """
-    return command.run_cluster(options)
+    return cluster_command.run_cluster(options)

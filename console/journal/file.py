@@ -21,8 +21,8 @@ from zlib import crc32
 
 from msgspec import Struct
 
+from console.journal.entries import Intent, Note, Numbered, intent_line, note_line, record
 from console.journal.open_changes import OpenChanges, Touches, slots_of
-from console.journal.records import Intent, Note, Numbered, intent_line, note_line, record
 from console.journal.segments import (
     SEGMENT_BYTES,
     JournalError,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from console.journal.records import Answered, Closed, Decided, Ended, Entry, Intent, Note, Numbered, Settled
+from console.journal.entries import Answered, Closed, Decided, Ended, Entry, Intent, Note, Numbered, Settled
 from console.model.changes import Status
 from console.model.failure import Failure
 from console.model.journal_lines import FINAL, UNKNOWN, Mended, OperationLine, Origin, Sending, Told, Who, final_status

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from console.journal.records import Note, Numbered, still_runs
+from console.journal.entries import Note, Numbered, still_runs
 from console.model.journal_lines import (
     Json,
     OperationLine,

@@ -33,8 +33,8 @@ from console.embedded.scenarios.seed import DAY, MIB
 from console.embedded.spec import ClusterSpec, clusters_of
 from console.embedded.state import ClusterState
 from console.embedded.tables import ABSENT, BrokerNode, Change, ScramCredential, ScramKey, Topic
+from console.journal.entries import Answered, Ended, Entry, Intent, intent_line, note_line
 from console.journal.file import journal_path
-from console.journal.records import Answered, Ended, Entry, Intent, intent_line, note_line
 from console.model.acl import Acl
 from console.model.authorizer import ALLOW, LITERAL
 from console.model.changes import ChangeRequest, NewTopic, ScramUser, Status

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from console.journal.records import Answered, Ended, Entry, Intent, Note, this_operator, this_process
+from console.journal.entries import Answered, Ended, Entry, Intent, Note, this_operator, this_process
 from console.journal.segments import JournalError
 from console.language.sensitive import looks_sensitive
 from console.model.changes import AlterConfigs, ChangeRequest, Outcome, Status

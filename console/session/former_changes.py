@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from console.contexts import Context
+    from console.journal.entries import Note, Numbered, Settled
     from console.journal.file import Contents, JournalFile
     from console.journal.history import Change, Due, History
-    from console.journal.records import Note, Numbered, Settled
     from console.model.journal_lines import Told
     from console.model.snapshot import Snapshot
     from console.operations.operation import Operation
@@ -128,8 +128,8 @@ async def _open_operations(
     """Return the open operations, each with whether no process works on it."""
     if not any(isinstance(each, OperationLine) for each in records):
         return ()
+    from console.journal.entries import this_process
     from console.journal.operations import Lease, operations
-    from console.journal.records import this_process
 
     # The lease decides, not whether a process runs: it ends where one hangs, and holds across hosts that share the
     # folder.
@@ -147,8 +147,8 @@ async def read_open(journal: JournalFile) -> History:
 
 def history_of(contents: Contents) -> History:
     """Return the changes of a part of a journal."""
+    from console.journal.entries import still_runs
     from console.journal.history import history
-    from console.journal.records import still_runs
 
     return history(contents.records, contents.problems, still_runs)
 
@@ -189,8 +189,8 @@ async def reconcile_unfinished(
     waited for, at most `IN_FLIGHT` seconds in all. Raises AdminError if the cluster is lost.
     """
     from console.admin.link import delays
+    from console.journal.entries import Settled
     from console.journal.history import State
-    from console.journal.records import Settled
     from console.session.describe_again import describe_again
 
     open_ = past.unfinished()

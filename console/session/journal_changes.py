@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec import Struct, structs
 
+from console.journal.entries import Closed, Decided, still_runs, this_operator
 from console.journal.file import JournalFile
 from console.journal.history import Change, Due, History, State, latest_changes
-from console.journal.records import Closed, Decided, still_runs, this_operator
 from console.model.changes import Status
 from console.model.failure import Failure
 from console.model.journal_lines import Mended

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from console.journal.entries import this_operator, this_process
 from console.journal.operations import (
     Asked,
     Begun,
@@ -26,7 +27,6 @@ from console.journal.operations import (
     operation_line,
     operations,
 )
-from console.journal.records import this_operator, this_process
 from console.journal.segments import JournalError
 from console.language.snapshot_parts import Needs
 from console.model.changes import Status

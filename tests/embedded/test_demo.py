@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from console.cli.demo import context_of
 from console.contexts.configured import Given
 from console.contexts.context import ContextError
-from console.embedded.command import add_options, argv_of
+from console.embedded.cluster_command import add_options, argv_of
 from console.embedded.spec import RELEASE_NAMES, SCENARIO_NAMES
 from tests.support.patience import PATIENCE
 from tests.support.terminal import Terminal

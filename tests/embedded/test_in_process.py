@@ -12,7 +12,7 @@ import time
 import pytest
 
 from console.embedded.brokers import run_in_thread
-from console.embedded.command import ClusterProcessFailed, run_in_process
+from console.embedded.cluster_command import ClusterProcessFailed, run_in_process
 from console.embedded.spec import ClusterSpec
 from tests.support.patience import PATIENCE
 
@@ -54,7 +54,7 @@ def test_what_prevents_the_start_is_raised() -> None:
 
 
 STARTER = """
-from console.embedded.command import run_in_process
+from console.embedded.cluster_command import run_in_process
 with run_in_process(["--brokers", "1"]) as bootstrap:
     print(bootstrap, flush=True)
     input()

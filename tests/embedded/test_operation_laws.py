@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from console.admin import changes
 from console.embedded.replicas import start_move
 from console.embedded.spec import ClusterSpec
+from console.journal.entries import this_process
 from console.journal.file import JournalFile
 from console.journal.operations import Lease
-from console.journal.records import this_process
 from console.model.config import broker_resource, topic_resource
 from console.model.journal_lines import Origin
 from console.operations.goals import Balance, Drain, DrainDir, Goal, MoveIntoDir, MoveTopic, Replace, Replicate

@@ -129,7 +129,7 @@ def test_a_fleet_has_files_and_ports_apart(tmp_path: Path) -> None:
 
 RUN = """
 import argparse
-from console.embedded.command import add_options, run_cluster
+from console.embedded.cluster_command import add_options, run_cluster
 parser = argparse.ArgumentParser()
 add_options(parser)
 raise SystemExit(run_cluster(parser.parse_args()))

@@ -18,9 +18,9 @@ from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
+from console.journal.entries import Answered, Ended, Entry, Intent, this_process
 from console.journal.file import JournalFile
 from console.journal.history import State
-from console.journal.records import Answered, Ended, Entry, Intent, this_process
 from console.model.changes import Status
 from console.model.config import topic_resource
 from console.model.journal_lines import Origin, Request, Sending, Who

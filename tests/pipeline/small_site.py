@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from console.journal.records import Answered, Ended, Entry, Intent, intent_line, note_line
+from console.journal.entries import Answered, Ended, Entry, Intent, intent_line, note_line
 from console.model.changes import Status
 from console.model.config import topic_resource
 from console.model.journal_lines import Origin, Request, Sending, Who

@@ -22,7 +22,7 @@ from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_th
 from console.embedded.faults import Delay, Fault
 from console.embedded.scenarios.seed import add_topic, allow, quota, scram_user
 from console.embedded.spec import ClusterSpec, SaslSpec
-from console.journal.records import Answered, Ended, Entry, Intent, intent_line, note_line
+from console.journal.entries import Answered, Ended, Entry, Intent, intent_line, note_line
 from console.model.changes import ScramUser, Status
 from console.model.codes import ScramMechanism
 from console.model.config import broker_resource, topic_resource

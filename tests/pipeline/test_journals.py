@@ -13,9 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.journal.file import JournalFile
-from console.journal.history import history
-from console.journal.records import (
+from console.journal.entries import (
     Answered,
     Closed,
     Decided,
@@ -28,6 +26,8 @@ from console.journal.records import (
     intent_line,
     note_line,
 )
+from console.journal.file import JournalFile
+from console.journal.history import history
 from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser, Status
 from console.model.cluster import Broker, LogRange, Partition, ScramCredential, Topic

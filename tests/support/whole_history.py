@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from console.journal.entries import still_runs
 from console.journal.history import History, history
-from console.journal.records import still_runs
 from console.session.session import Session
 
 

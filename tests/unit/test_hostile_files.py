@@ -47,9 +47,9 @@ from console.flight.frames import (
     framed,
     squeezed,
 )
+from console.journal.entries import Numbered, intent_line, this_process
 from console.journal.file import JournalFile, journal_path
 from console.journal.operations import BELIEVED, LEASE, Holder, Lease, is_held
-from console.journal.records import Numbered, intent_line, this_process
 from console.journal.segments import JournalError, segment_folder
 from console.model.journal_lines import LONGEST_LINE, VERSION, BadLine, Mended, Origin, line_of, read_line, time_text
 from console.model.numbers import LAST_MS, json_of

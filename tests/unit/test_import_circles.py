@@ -112,7 +112,7 @@ def test_a_circle_is_found_and_what_only_points_down_is_none() -> None:
 
 
 def test_every_import_is_seen(imports: Imports) -> None:
-    assert "console.embedded.spec" in imports["console.embedded.command"]  # at the top
+    assert "console.embedded.spec" in imports["console.embedded.cluster_command"]  # at the top
     assert "console.tui.panes.topics" in imports["console.tui.panes"]  # by a name made at run time
     assert len(imports) > 300
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from console.journal import file as journal_file
+from console.journal.entries import Answered, Closed, Ended, Entry, Intent, Numbered, note_line, record
 from console.journal.file import Contents, JournalFile, journal_path
-from console.journal.records import Answered, Closed, Ended, Entry, Intent, Numbered, note_line, record
 from console.journal.segments import JournalError
 from console.model.changes import Status
 from console.model.config import topic_resource

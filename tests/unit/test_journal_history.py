@@ -10,9 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.journal import open_changes
-from console.journal.history import Change, History, State, history, latest_changes
-from console.journal.open_changes import OpenChanges
-from console.journal.records import (
+from console.journal.entries import (
     Answered,
     Closed,
     Decided,
@@ -28,6 +26,8 @@ from console.journal.records import (
     this_operator,
     this_process,
 )
+from console.journal.history import Change, History, State, history, latest_changes
+from console.journal.open_changes import OpenChanges
 from console.model.changes import NewTopic, Status
 from console.model.config import topic_resource
 from console.model.failure import Failure

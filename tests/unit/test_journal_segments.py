@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from console import safe_files
 from console.journal import file as journal_file
 from console.journal import segments as journal_segments
+from console.journal.entries import Answered, Ended, Note, Numbered, intent_line, note_line
 from console.journal.file import JournalFile, journal_path
 from console.journal.history import history, latest_changes
-from console.journal.records import Answered, Ended, Note, Numbered, intent_line, note_line
 from console.journal.segments import (
     BLOCK,
     JournalError,

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from console.journal import file as files
+from console.journal.entries import this_process
 from console.journal.file import JournalFile
 from console.journal.operations import Asked, Begun, Lease, Over, begun_json, operation_line, operations
-from console.journal.records import this_process
 from console.model.journal_lines import OperationLine, Origin, Who
 from console.operations.goals import (
     Balance,

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.answers.data_forms import csv_cell, csv_text, yaml_text
-from console.embedded.command import Indented
+from console.embedded.cluster_command import Indented
 from console.log_file import WithoutSecrets
 from console.model.numbers import json_text
 from console.pipeline.spark_session import WITH_KAC
@@ -66,7 +66,7 @@ def bypasses(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 HANDLED = {
-    ("console/embedded/command.py", "logging.basicConfig"),  # with a handler whose formatter is ours
+    ("console/embedded/cluster_command.py", "logging.basicConfig"),  # with a handler whose formatter is ours
     ("console/terminal.py", "sys.stdout"),  # sets the streams up, and writes nothing
     ("console/terminal.py", "sys.stderr"),
     ("console/contexts/configured.py", "sys.stderr"),  # asks whether it is a terminal

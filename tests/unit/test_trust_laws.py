@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from msgspec import structs
 from msgspec.structs import replace
 
-from console.journal.records import Entry, Intent, Numbered, intent_line, record
+from console.journal.entries import Entry, Intent, Numbered, intent_line, record
 from console.model.changes import Status
 from console.model.codes import BROKER_LOGGER
 from console.model.config import ConfigEntry, topic_resource

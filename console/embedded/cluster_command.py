@@ -205,7 +205,7 @@ def _complain(text: str, code: int) -> int:
 
 START_TIMEOUT, STOP_TIMEOUT = 30.0, 10.0
 """Seconds."""
-_CHILD = "from console.embedded.command import child; raise SystemExit(child())"
+_CHILD = "from console.embedded.cluster_command import child; raise SystemExit(child())"
 
 
 class ClusterProcessFailed(Exception):
