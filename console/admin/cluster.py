@@ -16,7 +16,6 @@ from console.admin.delivery import Answer, deliver
 from console.admin.errors import AdminError, BadAnswer, BrokerError, NothingListens, failure, names_no_broker
 from console.admin.gc_pause import gc_paused
 from console.admin.link import CONTROLLER, Link, broker, controllers_of_cluster, metadata_of_no_topic, until_settled
-from console.admin.topics import topic_id_text
 from console.model.changes import BrokerTarget, Outcome, Status, UnregisterBroker
 from console.model.cluster import (
     Broker,
@@ -33,6 +32,7 @@ from console.model.cluster import (
 )
 from console.model.codes import AclOperation
 from console.model.failure import Failure
+from console.model.identity import uuid_text
 
 _SHOWS_FENCED = 2
 """The version of DescribeCluster that describes fenced brokers (KIP-1073)."""
@@ -262,7 +262,7 @@ def quorum(response: Any) -> Quorum:
 
 def _directory_id(uuid: UUID | None) -> str:
     """Return an id as Kafka prints it; ``""`` for a directory that the quorum does not know."""
-    return "" if uuid is None or not uuid.int else topic_id_text(uuid)
+    return "" if uuid is None or not uuid.int else uuid_text(uuid)
 
 
 # Log directories (KIP-113, KIP-827).

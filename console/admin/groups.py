@@ -32,7 +32,7 @@ from console.admin.errors import (
 from console.admin.halving import Halving
 from console.admin.link import Link, Route, broker, until_settled
 from console.admin.partitions import LATEST, Place, by_topic, offsets_of
-from console.admin.topics import describe_topics, topic_id_of, topics_by_id
+from console.admin.topics import describe_topics, topics_by_id
 from console.model.changes import (
     AlterShareGroupOffsets,
     CommitOffsets,
@@ -60,6 +60,7 @@ from console.model.cluster import (
 )
 from console.model.coordinators import OFFSETS
 from console.model.failure import Failure
+from console.model.identity import uuid_of
 from console.model.snapshot import TopicPartition
 from console.model.topic_readers import TopicReaders
 from console.wire.assignments import consumer_assignment
@@ -1135,11 +1136,11 @@ async def _offsets_of(
 async def _topic_ids(link: Link, request: CommitOffsets) -> dict[str, UUID | None]:
     """Return topic -> its id, by which OffsetCommit names it since version 10 (KIP-848); None where brokers have none.
     Topics that do not exist are missing."""
-    known: dict[str, UUID | None] = {name: topic_id_of(text) for name, text in request.topic_ids.items()}
+    known: dict[str, UUID | None] = {name: uuid_of(text) for name, text in request.topic_ids.items()}
     unknown = list(dict.fromkeys(target.topic for target in request.offsets if target.topic not in known))
     listing = await describe_topics(link, unknown)
     for name, topic in listing.topics.items():
-        known[name] = topic_id_of(topic.topic_id) if topic.topic_id is not None else None
+        known[name] = uuid_of(topic.topic_id) if topic.topic_id is not None else None
     return known
 
 

@@ -19,9 +19,10 @@ from console.admin.errors import AdminError, BrokerError, failure
 from console.admin.groups import group_position
 from console.admin.link import Link, broker, delays
 from console.admin.partitions import EARLIEST, LATEST, Place, list_offsets
-from console.admin.topics import describe_topics, topic_id_of
+from console.admin.topics import describe_topics
 from console.model.cluster import Topic
 from console.model.failure import Failure
+from console.model.identity import uuid_of
 from console.model.records import (
     MOST_BYTES,
     MOST_LOOKED_AT,
@@ -294,7 +295,7 @@ class _Reading:
                 for scan in order
             )
             by_id = kio.FetchRequest.__version__ >= _BY_TOPIC_ID
-            named = {"topic_id": topic_id_of(self._topic.topic_id or "")} if by_id else {"topic": self._topic.name}
+            named = {"topic_id": uuid_of(self._topic.topic_id or "")} if by_id else {"topic": self._topic.name}
             return for_version(
                 kio.FetchRequest,
                 replica_id=-1,

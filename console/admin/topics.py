@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -29,6 +28,7 @@ from console.admin.link import ANY, CONTROLLER, Link, Route, delays
 from console.model.changes import CreatePartitions, CreateTopics, DeleteTopics, NewTopic, Outcome, Status, TopicTarget
 from console.model.cluster import Partition, Topic, TopicListing
 from console.model.failure import Failure
+from console.model.identity import uuid_text
 from console.model.secret import Secret
 
 Progress = Callable[[int, int], None]
@@ -123,7 +123,7 @@ def topic_listing(response: Any) -> TopicListing:
     once = shared.setdefault
     for topic in response.topics:
         if topic.error_code and not topic.partitions:
-            failures[topic.name or topic_id_text(topic.topic_id)] = failure(topic.error_code)
+            failures[topic.name or uuid_text(topic.topic_id)] = failure(topic.error_code)
             continue
         partitions = []
         for p in topic.partitions:
@@ -144,20 +144,9 @@ def topic_listing(response: Any) -> TopicListing:
         topic_id = getattr(topic, "topic_id", None)
         all_ = tuple(partitions)
         topics[topic.name] = Topic(
-            topic.name, once(all_, all_), topic.is_internal, topic_id_text(topic_id) if topic_id else None
+            topic.name, once(all_, all_), topic.is_internal, uuid_text(topic_id) if topic_id else None
         )
     return TopicListing(topics, failures)
-
-
-def topic_id_text(topic_id: UUID) -> str:
-    """Return a topic id as Kafka's own tools print it (org.apache.kafka.common.Uuid): 22 characters of URL-safe
-    base64."""
-    return urlsafe_b64encode(topic_id.bytes)[:22].decode()
-
-
-def topic_id_of(text: str) -> UUID:
-    """Return the id again. Raises ValueError."""
-    return UUID(bytes=urlsafe_b64decode(text + "=="))
 
 
 class LeaderWait(Struct, frozen=True):
@@ -427,7 +416,7 @@ class _ThrottledCall:
         )
         for result in results:
             if not result.error_code and (topic_id := getattr(result, "topic_id", None)):
-                self.topic_ids[result.name] = topic_id_text(topic_id)
+                self.topic_ids[result.name] = uuid_text(topic_id)
         return {
             TopicTarget(result.name): (result.error_code, getattr(result, "error_message", None)) for result in results
         }

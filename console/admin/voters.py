@@ -14,9 +14,10 @@ from console.admin.cluster import describe_quorum
 from console.admin.delivery import Answer, deliver
 from console.admin.errors import NotSendable
 from console.admin.link import CONTROLLER, Link
-from console.admin.topics import ANSWER_SECONDS, topic_id_of
+from console.admin.topics import ANSWER_SECONDS
 from console.model.changes import AddVoter, Outcome, RemoveVoter, Status, VoterTarget
 from console.model.failure import Failure
+from console.model.identity import uuid_of
 from console.wire.schemas import for_version
 
 _NEEDED = "3.9"
@@ -91,7 +92,7 @@ async def _changed(
 def _uuid(directory_id: str) -> UUID:
     """Return the id of a directory. Raises NotSendable."""
     try:
-        return topic_id_of(directory_id)
+        return uuid_of(directory_id)
     except ValueError:
         problem = Failure(
             "NOT_SENDABLE", f"{directory_id!r} is no directory id", "Nothing was sent; correct the value."

@@ -10,6 +10,7 @@ from kio.schema.errors import ErrorCode
 from console.embedded.context import RequestContext
 from console.embedded.refusals import Refusal, cluster_refused
 from console.embedded.state import ClusterState
+from console.model.identity import uuid_text
 from console.model.quorum import KRAFT_VERSION
 
 _DIRECTORIES = UUID("2f3b6f0e-6a0f-4d4e-9a6f-7c2b1d5e8a90")
@@ -32,9 +33,7 @@ def voters(state: ClusterState) -> list[int]:
 
 def replica_key(node: int, directory: UUID) -> str:
     """Return a voter as Kafka writes it into messages."""
-    from console.admin.topics import topic_id_text
-
-    return f"ReplicaKey(id={node}, directoryId={topic_id_text(directory)})"
+    return f"ReplicaKey(id={node}, directoryId={uuid_text(directory)})"
 
 
 def voter_set(state: ClusterState) -> str:

@@ -1,6 +1,9 @@
-"""Which cluster answers: ids as clusters have them. Pure."""
+"""Ids as clusters have them: which cluster answers, and the text of Kafka's own UUIDs. Pure."""
 
 from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from uuid import UUID
 
 from console.model.failure import Failure
 
@@ -35,3 +38,14 @@ def not_the_one_before(before: str | None, cluster_id: str | None) -> Failure | 
 
 def _who(cluster_id: str | None) -> str:
     return cluster_id or "a server without an id"
+
+
+def uuid_text(uuid: UUID) -> str:
+    """Return the id of a topic or a log directory as Kafka's own tools print it (org.apache.kafka.common.Uuid): 22
+    characters of URL-safe base64."""
+    return urlsafe_b64encode(uuid.bytes)[:22].decode()
+
+
+def uuid_of(text: str) -> UUID:
+    """Return the id again. Raises ValueError."""
+    return UUID(bytes=urlsafe_b64decode(text + "=="))

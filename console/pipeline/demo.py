@@ -23,7 +23,6 @@ from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.errors import AdminError
 from console.admin.settings import ConnectionSettings
-from console.admin.topics import topic_id_text
 from console.answers.data_forms import yaml_text
 from console.contexts import Context
 from console.embedded.brokers import EmbeddedCluster
@@ -48,6 +47,7 @@ from console.model.config import (
     topic_resource,
 )
 from console.model.failure import Failure
+from console.model.identity import uuid_text
 from console.model.journal_lines import Origin, Sending, Who
 from console.model.journal_lines import Request as JournalRequest
 from console.model.numbers import json_text
@@ -196,7 +196,7 @@ async def record(name: str, spec: ClusterSpec, end: datetime, folder: Path, pass
                 passed(f"{name}: {at:%H:%M}")
         for client in (each for each in CLIENTS if each.cluster == name):
             topic = cluster.state.topics[client.topic]
-            day.requests.traffic(client, end - timedelta(hours=HOURS), end, topic_id_text(topic.id))
+            day.requests.traffic(client, end - timedelta(hours=HOURS), end, uuid_text(topic.id))
         cluster_id = cluster.state.cluster_id
     log = day.metadata.save(folder / name, cluster_id) if day.metadata is not None else None
     files = day.requests.save(folder / name)
@@ -472,7 +472,7 @@ def _json(value: Any) -> Any:
         case timedelta():
             return round(value.total_seconds() * 1000)
         case UUID():
-            return topic_id_text(value)
+            return uuid_text(value)
         case bytes():
             return b64encode(value).decode()
         case _:

@@ -16,7 +16,8 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type:
 from console.admin.groups import find_coordinators, group_position
 from console.admin.link import Link, broker, until_settled
 from console.admin.settings import ConnectionSettings
-from console.admin.topics import describe_topics, topic_id_of
+from console.admin.topics import describe_topics
+from console.model.identity import uuid_of
 from console.wire.schemas import for_version
 from tests.broker.test_read_groups import joining
 from tests.support.changing import make_topic
@@ -254,7 +255,7 @@ async def commit_as_member(link: Link, group: str, coordinator: int, epoch: int)
             committed_metadata="",
         )
         topic = for_version(
-            kio.OffsetCommitRequestTopic, name=group, topic_id=topic_id_of(topic_id), partitions=(partition,)
+            kio.OffsetCommitRequestTopic, name=group, topic_id=uuid_of(topic_id), partitions=(partition,)
         )
         return for_version(
             kio.OffsetCommitRequest,

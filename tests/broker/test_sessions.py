@@ -24,7 +24,7 @@ from console.admin.jwt import unsecured_token
 from console.admin.link import Link
 from console.admin.scram import alter_scram
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
-from console.admin.topics import describe_topics, topic_id_of
+from console.admin.topics import describe_topics
 from console.model.changes import (
     AlterConfigs,
     AlterScram,
@@ -35,6 +35,7 @@ from console.model.changes import (
 )
 from console.model.codes import AlterOp, ScramMechanism
 from console.model.config import topic_resource
+from console.model.identity import uuid_of
 from console.model.secret import Secret
 from console.wire.connection import connect
 from console.wire.schemas import for_version
@@ -84,7 +85,7 @@ async def wait_for_records(link: Link, topic: str) -> None:
 
     def build(kio: ModuleType) -> Any:
         partition = for_version(kio.FetchPartition, partition=0, fetch_offset=0, partition_max_bytes=1000)
-        wanted = kio.FetchTopic(topic_id=topic_id_of(identity), partitions=(partition,))
+        wanted = kio.FetchTopic(topic_id=uuid_of(identity), partitions=(partition,))
         return for_version(
             kio.FetchRequest, max_wait=timedelta(seconds=0.3), min_bytes=1, max_bytes=1000, topics=(wanted,),
             isolation_level=0, forgotten_topics_data=(),
