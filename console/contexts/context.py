@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
 from console.admin.settings import ConnectionSettings, RegistrySettings, SshHost
 from console.model.config import ConfigPlace
-from console.model.record_masks import MaskPath
 from widgets.cells import clean
+
+if TYPE_CHECKING:
+    from console.model.record_masks import MaskPath
 
 OWN = "kac"
 COMMAND_LINE = "command line"

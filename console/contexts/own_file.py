@@ -27,7 +27,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -52,10 +52,11 @@ from console.contexts.context import (
 from console.contexts.java_client import JAVA_KEYS, TOKEN_COMMAND, java_connection
 from console.contexts.librdkafka import librdkafka_connection
 from console.contexts.properties import Entry, Values
-from console.contexts.registry import OWN_KEYS, SSL_KEYS, registry_settings
 from console.model.config import CLUSTER_DEFAULT, ConfigPlace, broker_resource, topic_resource
 from console.model.numbers import is_natural
-from console.model.record_masks import MaskPath, mask_path
+
+if TYPE_CHECKING:
+    from console.model.record_masks import MaskPath
 
 # Line numbers of keys: tomllib does not give them.
 
@@ -287,11 +288,15 @@ class _OwnFileReader:
     def _mask(self, name: str, table: Mapping[str, Any]) -> tuple[MaskPath, ...]:
         """Return the fields that are masked. One that can't be read refuses the context: it must not be shown."""
         value = table.get("mask", [])
+        if value == []:
+            return ()
+        from console.model.record_masks import mask_path
+
         place = self._place("contexts", name, "mask")
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
             raise ContextError(f'{place}: mask is a list of paths, as ["$.card", "$.**.email"], not {value!r}')
         try:
-            return tuple(mask_path(each) for each in value)
+            return tuple(map(mask_path, value))
         except ValueError as error:
             raise ContextError(f"{place}: mask: {error}") from None
 
@@ -302,6 +307,8 @@ class _OwnFileReader:
         tree = table.get("schemas")
         if tree is None:
             return None, ()
+        from console.contexts.registry import OWN_KEYS, SSL_KEYS, registry_settings
+
         place = self._place("contexts", name, "schemas")
         if not isinstance(tree, dict):
             raise ContextError(f"{place}: schemas is a table, [contexts.{name}.schemas]")
