@@ -17,6 +17,8 @@ from console.embedded.state import ClusterState
 from console.embedded.tables import NO_LEADER, BrokerNode, Partition, Topic
 from console.model.config import broker_resource, topic_resource
 
+_ADDED_ONES_ARE_ENOUGH = (4, 3)
+
 
 def striped(brokers: Sequence[int], partitions: int, replication: int, start: int = 0) -> tuple[tuple[int, ...], ...]:
     """Return the replicas of each partition, each starting one broker later than the one before.
@@ -56,10 +58,18 @@ def is_moving(partition: Partition) -> bool:
     return bool(partition.adding or partition.removing)
 
 
-def reassigned(partition: Partition, target: tuple[int, ...], alive: Collection[int]) -> Partition:
+def waits_for_all(state: ClusterState) -> bool:
+    """Return whether a move that adds replicas ends only once those that stay are in sync, too: before Kafka 4.3."""
+    return state.release.number < _ADDED_ONES_ARE_ENOUGH
+
+
+def reassigned(
+    partition: Partition, target: tuple[int, ...], alive: Collection[int], *, waits: bool = False
+) -> Partition:
     """Return the partition in a reassignment to these replicas, or after it if nothing has to be copied.
 
     As in Kafka, replicas that are being added or removed stay so unless the new target adds or removes some itself.
+    waits: see `waits_for_all`.
     """
     gone = tuple(sorted(set(partition.replicas) - set(target)))
     fresh = tuple(sorted(set(target) - set(partition.replicas)))
@@ -72,7 +82,7 @@ def reassigned(partition: Partition, target: tuple[int, ...], alive: Collection[
     )
     if moving == partition:
         return partition
-    return completed(moving._replace(partition_epoch=partition.partition_epoch + 1), alive)
+    return completed(moving._replace(partition_epoch=partition.partition_epoch + 1), alive, waits=waits)
 
 
 def cancelled(partition: Partition, alive: Collection[int]) -> Partition:
@@ -83,22 +93,24 @@ def cancelled(partition: Partition, alive: Collection[int]) -> Partition:
     return _with_leader(back._replace(partition_epoch=partition.partition_epoch + 1), alive)
 
 
-def caught_up(partition: Partition, replica: int, alive: Collection[int]) -> Partition:
+def caught_up(partition: Partition, replica: int, alive: Collection[int], *, waits: bool = False) -> Partition:
     """Return the partition after a replica has copied all records. With the last added one the reassignment is
-    complete."""
+    complete. waits: see `waits_for_all`."""
     if replica not in partition.replicas or replica in partition.isr:
         return partition
     isr = tuple(each for each in partition.replicas if each in partition.isr or each == replica)
-    return completed(partition._replace(isr=isr, partition_epoch=partition.partition_epoch + 1), alive)
+    return completed(partition._replace(isr=isr, partition_epoch=partition.partition_epoch + 1), alive, waits=waits)
 
 
-def completed(partition: Partition, alive: Collection[int]) -> Partition:
-    """Return the partition without the removed replicas if all added ones are in sync, else unchanged."""
+def completed(partition: Partition, alive: Collection[int], *, waits: bool = False) -> Partition:
+    """Return the partition without the removed replicas if all added ones are in sync, else unchanged. waits: see
+    `waits_for_all`."""
     if not is_moving(partition):
         return partition
     replicas = tuple(replica for replica in partition.replicas if replica not in partition.removing)
     isr = tuple(replica for replica in partition.isr if replica not in partition.removing)
-    if not replicas or not isr or not set(partition.adding) <= set(isr):
+    needed = replicas if waits and partition.adding else partition.adding
+    if not replicas or not isr or not set(needed) <= set(isr):
         return partition
     done = _with_leader(partition._replace(replicas=replicas, isr=isr, adding=(), removing=()), alive)
     # A removed replica could still fetch with the old epoch: KRaft raises it whenever replicas leave
@@ -148,7 +160,8 @@ def broker_back(state: ClusterState, broker_id: int) -> int:
     state.put_broker(replace(broker, alive=True, epoch=state.log.end + 1))
     alive = frozenset(state.alive())
     for topic in _touched(state, broker_id):
-        partitions = tuple(completed(joined_isr(p, broker_id), alive) for p in topic.partitions)
+        waits = waits_for_all(state)
+        partitions = tuple(completed(joined_isr(p, broker_id), alive, waits=waits) for p in topic.partitions)
         state.put_topic(replace(topic, partitions=partitions))
         for index, partition in enumerate(partitions):
             if (log := state.logs.get((topic.name, index))) is not None and broker_id in partition.isr:
@@ -355,7 +368,7 @@ def start_move(
         refusal = _replication_refusal(partition, target)
     if refusal is not None:
         return refusal
-    moved = reassigned(partition, target, frozenset(state.alive()))
+    moved = reassigned(partition, target, frozenset(state.alive()), waits=waits_for_all(state))
     if moved != partition:
         _put(state, topic, index, moved)
         _copy(cluster, topic, index, moved)
@@ -406,7 +419,7 @@ async def _copied(cluster: Cluster, name: str, topic_id: UUID, index: int, addin
     partition = before = topic.partitions[index]
     for replica in adding:
         if replica in alive:
-            partition = caught_up(partition, replica, alive)
+            partition = caught_up(partition, replica, alive, waits=waits_for_all(state))
     if partition != before:
         _put(state, topic, index, partition)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from console.admin.settings import ConnectionSettings
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.replicas import caught_up, new_topic, start_move
 from console.embedded.spec import ClusterSpec
@@ -16,8 +17,10 @@ from console.model.config import topic_resource
 from console.plan.compile import runbook
 from console.plan.diff import diff
 from console.plan.kinds.moves import CancelMove, MoveReplicas
+from console.triage.symptoms import Subject
 from tests.embedded.test_elections import ran, session_on
 from tests.support.applied import apply_plan
+from tests.support.triage_watch import watching
 
 
 async def test_a_partition_moves_and_comes_back(capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,3 +191,24 @@ async def test_a_replica_that_stays_and_is_down_is_said(
             text = " ".join((out + err).split())
             assert said in text
             assert bool(said) is ("stays and is not in sync" in text)
+
+
+@pytest.mark.parametrize(("release", "ends"), [("3.9", False), ("4.4", True)])
+async def test_a_move_that_waits_for_a_replica_that_stays(release: str, *, ends: bool) -> None:
+    """Before Kafka 4.3 those that stay have to be in sync, too: with one of them down it ends when that is back."""
+    async with EmbeddedCluster(ClusterSpec(brokers=3, versions=release)) as cluster:
+        cluster.state.put_topic(new_topic("orders", [(1, 2)], (1, 2, 3)))
+        await cluster.broker_down(2)
+        assert start_move(cluster, "orders", 0, (2, 3)).code == 0
+        await cluster.settled()
+        partition = cluster.state.topics["orders"].partitions[0]
+        if ends:
+            assert (partition.replicas, partition.isr, partition.adding) == ((2, 3), (3,), ())
+            return
+        assert (partition.replicas, partition.adding, partition.removing) == ((2, 3, 1), (3,), (1,))
+        assert set(partition.isr) == {1, 3}
+        async with watching(ConnectionSettings(tuple(cluster.addresses.values()))) as it:
+            await it.names("reassignment-stalled", Subject(topic="orders", partition=0))
+        await cluster.broker_up(2)
+        partition = cluster.state.topics["orders"].partitions[0]
+        assert (partition.replicas, set(partition.isr), partition.adding) == ((2, 3), {2, 3}, ())
