@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+from uuid import UUID
 
 import pytest
+from kio.schema.errors import ErrorCode
 
+from console.admin.client import AdminClient
+from console.admin.link import CONTROLLER, Link
+from console.admin.settings import ConnectionSettings
 from console.cli.main import run
+from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
+from tests.support.patience import PATIENCE
 
 
 @pytest.fixture
@@ -34,6 +43,23 @@ def test_a_static_quorum_is_refused(cluster: ThreadedCluster, capsys: pytest.Cap
     assert "the quorum is static (kraft.version 0)" in kac(capsys, cluster, "remove voter 2; plan", 1)
     assert "2 is a voter already" in kac(capsys, cluster, "add voter 2")
     assert "the quorum is static" in kac(capsys, cluster, "add voter 7", 1)
+
+
+def test_a_change_for_another_cluster_is_refused(cluster: ThreadedCluster) -> None:
+    """As Kafka 3.9.1 and 4.4 were seen to do."""
+
+    async def changed(link: Link) -> tuple[int, str | None]:
+        def build(kio: ModuleType) -> Any:
+            return kio.RemoveRaftVoterRequest(cluster_id="another", voter_id=1, voter_directory_id=UUID(int=5))
+
+        answer = await link.call("remove_raft_voter", build, to=CONTROLLER, change=True)
+        return answer.error_code, answer.error_message
+
+    with AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap))) as client:
+        code, message = client.submit(changed).result(PATIENCE)
+    assert code == ErrorCode.inconsistent_cluster_id
+    assert message is not None
+    assert message.startswith('The given id "another" doesn\'t match the cluster id "')
 
 
 def test_voters_leave_and_come_back(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
