@@ -295,6 +295,11 @@ class _OwnFileReader:
         place = self._place("contexts", name, "mask")
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
             raise ContextError(f'{place}: mask is a list of paths, as ["$.card", "$.**.email"], not {value!r}')
+        if not value:
+            return ()
+        # Only where a context has them: this file is read at each start.
+        from console.model.record_masks import mask_path
+
         try:
             return tuple(map(mask_path, value))
         except ValueError as error:
