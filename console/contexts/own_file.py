@@ -317,6 +317,8 @@ class _OwnFileReader:
         place = self._place("contexts", name, "schemas")
         if not isinstance(tree, dict):
             raise ContextError(f"{place}: schemas is a table, [contexts.{name}.schemas]")
+        from console.contexts.registry import OWN_KEYS, SSL_KEYS, registry_settings
+
         entries = {key: entry for key, entry in of_context.items() if is_provider_key(key)}
         for path, value in _leaves(tree):
             key, place = ".".join(path), self._place("contexts", name, "schemas", *path)
