@@ -29,7 +29,7 @@ from console.model.changes import (
     Status,
     Target,
 )
-from console.model.cluster import LogRange, LogSpan, Partition, Reassignment, Topic
+from console.model.cluster import LogRange, LogSpan, Partition, Reassignment, TieredOffsets, Topic
 from console.model.failure import Failure
 from console.model.observed_logs import LogOffsets, Newest
 
@@ -371,6 +371,30 @@ async def log_ranges(link: Link, places: Sequence[Place]) -> tuple[dict[Place, L
     )
     ranges = {place: LogRange(first[place], end[place]) for place in places if place in first and place in end}
     return ranges, list(dict.fromkeys((*missing, *no_end)))
+
+
+LOCAL_START, TIERED_END, PENDING_START = -4, -5, -6
+"""Timestamps for the first record on the leader's disk, the last one in remote storage, and the first that is still to
+be copied."""
+LOCAL_SINCE, TIERED_SINCE, PENDING_SINCE = 8, 9, 11
+"""The first versions of ListOffsets that have them (KIP-405, KIP-1005, KIP-1023)."""
+
+
+async def tiered_offsets(link: Link, places: Sequence[Place]) -> tuple[dict[Place, TieredOffsets], list[Failure]]:
+    """Return (topic, partition) -> what is on the leader's disk and what in remote storage, and the failures of the
+    others. Up to three requests to each leader, at once; none where the broker is older than Kafka 3.4. Raises
+    AdminError."""
+    version = await link.version("list_offsets") or 0
+    asked = [(LOCAL_START, LOCAL_SINCE), (TIERED_END, TIERED_SINCE), (PENDING_START, PENDING_SINCE)]
+    known = [timestamp for timestamp, since in asked if version >= since]
+    answers = await asyncio.gather(*(list_offsets(link, dict.fromkeys(places, timestamp)) for timestamp in known))
+    if not answers:
+        return {}, []
+    (local, _), *others = answers
+    return (
+        {place: TieredOffsets(offset, *(found.get(place) for found, _ in others)) for place, offset in local.items()},
+        list(dict.fromkeys(failure for _, failures in answers for failure in failures)),
+    )
 
 
 async def list_offsets(

@@ -200,9 +200,10 @@ def _about_topic(snapshot: Snapshot, subject: ConfigResource) -> About:
     topic = snapshot.topics.get(subject.name)
     if topic is None:
         return ("to be created by the plan",), {}, {}
-    from console.present.topics import PARTITIONS, TOPICS, TopicRow, rows_of_partitions
+    from console.present.topics import TOPICS, TopicRow, partition_columns, rows_of_partitions
 
-    partitions = table_of("partitions", PARTITIONS, rows_of_partitions(topic, snapshot.reassignments, snapshot.rates))
+    rows = rows_of_partitions(topic, snapshot.reassignments, snapshot.rates, snapshot.tiered)
+    partitions = table_of("partitions", partition_columns(rows), rows)
     return (topic_line(topic),), TOPICS.detail(TopicRow(topic)), {"partitions": partitions}
 
 

@@ -18,7 +18,8 @@ class PartitionLog:
 
     start: the first readable offset. end: the next record's offset. size: bytes in memory. older_bytes: bytes that a
     scenario says are on disk, which can't be read. looked_after: when retention was last applied, Unix seconds.
-    behind: replica out of sync -> the end of its own log.
+    behind: replica out of sync -> the end of its own log. tiered_to: the last offset that is in remote storage;
+    local_start: the first that is still on disk, None for the start.
     """
 
     def __init__(self, start: int = 0, older_bytes: int = 0) -> None:
@@ -28,6 +29,8 @@ class PartitionLog:
         self.producers = Producers()
         self.looked_after: float | None = None
         self.behind: dict[int, int] = {}
+        self.tiered_to = NO_OFFSET
+        self.local_start: int | None = None
         self._batches: list[Batch] = []
         self._epochs: list[tuple[int, int]] = []
         self._watching: set[asyncio.Event] = set()

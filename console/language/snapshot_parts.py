@@ -24,6 +24,7 @@ class Needs(Struct, frozen=True):
     open ones in these partitions, and whether they hang. documentation: also that of the configs of `resources`.
     quotas_of, acls_of: the quotas that filters find and the ACLs of principals, if not all are needed; if all quotas
     are, those that matter.
+    tiered: topics of which it is shown what is in remote storage, where they are tiered.
     replica_logs: what the replicas hold of those partitions of topics that have no leader, or move.
     """
 
@@ -34,6 +35,7 @@ class Needs(Struct, frozen=True):
     groups: frozenset[str] = frozenset()
     lags_of: frozenset[tuple[str | None, ...]] = frozenset()
     replica_logs: frozenset[str] = frozenset()
+    tiered: frozenset[str] = frozenset()
     log_ranges: frozenset[str] = frozenset()
     offsets_at: frozenset[tuple[str, int]] = frozenset()
     group_positions: frozenset[tuple[str, int | None]] = frozenset()

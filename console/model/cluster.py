@@ -540,6 +540,21 @@ class LogRange(NamedTuple):
     end: int
 
 
+class TieredOffsets(NamedTuple):
+    """Offsets of a partition of which segments are copied to remote storage (KIP-405).
+
+    Attributes:
+        local_from: of the first record on the leader's disk.
+        tiered_to: of the last record in remote storage, -1 while nothing is there; None before Kafka 3.9 (KIP-1005).
+        pending_from: of the first record that is still to be copied, -1 where there is none; None before Kafka 4.2
+            (KIP-1023).
+    """
+
+    local_from: int
+    tiered_to: int | None = None
+    pending_from: int | None = None
+
+
 class LogSpan(NamedTuple):
     """Offsets of a partition: its first record, the end, the first record that is not older than some moment (the end
     where all are older), and the first that a segment with that record can begin with, since time ends segments (0

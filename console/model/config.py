@@ -158,6 +158,13 @@ def own_value(entry: ConfigEntry | None, resource: ConfigResource) -> Synonym | 
     return Synonym(entry.name, entry.value, entry.source)
 
 
+def is_tiered(configs: Mapping[ConfigResource, ConfigSet], topic: str) -> bool:
+    """Return whether segments of a topic are copied to remote storage, as far as its configs were read (KIP-405)."""
+    entries = configs.get(topic_resource(topic))
+    entry = entries.get("remote.storage.enable") if entries else None
+    return entry is not None and entry.value == "true"
+
+
 def min_isr(configs: Mapping[ConfigResource, ConfigSet], topic: str) -> int | None:
     """Return the effective ``min.insync.replicas`` of a topic.
 

@@ -25,6 +25,7 @@ from console.model.cluster import (
     ReplicaLogs,
     ScramCredential,
     ScramListing,
+    TieredOffsets,
     Topic,
     TopicListing,
 )
@@ -66,6 +67,8 @@ class Snapshot(Struct, frozen=True):
     had_members: the groups that were listed or described with members since the first listing.
     replica_logs: (topic, partition) -> what its replicas hold, of the partitions that were asked for.
     log_ranges: (topic, partition) -> its first offset and its end, of the partitions that were asked for.
+    tiered: (topic, partition) -> what is on the leader's disk and what in remote storage, of topics that were asked for
+    and are tiered.
     offsets_at: (topic, partition, ms since 1970) -> the offset of its first record that is not older, -1 if there is
     none, of those that were asked for.
     transactions: (topic, partition) -> the last poll of it; a poll is of many partitions.
@@ -93,6 +96,7 @@ class Snapshot(Struct, frozen=True):
     lags: Mapping[str, GroupLag] = field(default_factory=dict)
     group_positions: Mapping[str, GroupPosition] = field(default_factory=dict)
     log_ranges: Mapping[TopicPartition, LogRange] = field(default_factory=dict)
+    tiered: Mapping[TopicPartition, TieredOffsets] = field(default_factory=dict)
     offsets_at: Mapping[tuple[str, int, int], int] = field(default_factory=dict)
     lag_trends: Mapping[str, LagTrend] = field(default_factory=dict)
     transactions: Mapping[TopicPartition, Transactions] = field(default_factory=dict)
@@ -565,6 +569,13 @@ def with_log_ranges(
     missing = frozenset(asked) - found.keys()
     kept = {place: known for place, known in snapshot.log_ranges.items() if place not in missing}
     return replace(snapshot, log_ranges=share(snapshot.log_ranges, {**kept, **found}))
+
+
+def with_tiered(snapshot: Snapshot, topic: str, found: Mapping[TopicPartition, TieredOffsets]) -> Snapshot:
+    """Return the snapshot with the tiered offsets of a topic; partitions that were not found become unknown."""
+    kept = {place: known for place, known in snapshot.tiered.items() if place[0] != topic}
+    tiered = share(snapshot.tiered, {**kept, **found})
+    return snapshot if tiered is snapshot.tiered else replace(snapshot, tiered=tiered)
 
 
 def with_offsets_at(snapshot: Snapshot, found: Mapping[tuple[str, int, int], int]) -> Snapshot:

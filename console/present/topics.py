@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from console.model.changes import TopicTarget
-from console.model.cluster import LogDir, Partition, Reassignment, Topic, destination, original
+from console.model.cluster import LogDir, Partition, Reassignment, TieredOffsets, Topic, destination, original
 from console.model.codes import TOPIC
 from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
@@ -276,25 +276,50 @@ def _ids(ids: Collection[int]) -> str:
 
 
 class PartitionRow(NamedTuple):
-    """A partition, its move while it moves, what is written to it."""
+    """A partition, its move while it moves, what is written to it, and what of it is in remote storage."""
 
     partition: Partition
     move: Reassignment | None = None
     rate: Rate = UNKNOWN
+    tiered: TieredOffsets | None = None
 
 
-def rows_of_partitions(topic: Topic, moves: Iterable[Reassignment], rates: Rates) -> list[PartitionRow]:
+def rows_of_partitions(
+    topic: Topic,
+    moves: Iterable[Reassignment],
+    rates: Rates,
+    tiered: Mapping[tuple[str, int], TieredOffsets] | None = None,
+) -> list[PartitionRow]:
     """Return the rows of a topic's partitions, by number.
 
     Args:
         moves: the reassignments of any topics.
         rates: the rates of any partitions.
+        tiered: what of any partitions is in remote storage, as far as that was read.
     """
+    known = tiered or {}
     moving = {move.partition: move for move in moves if move.topic == topic.name}
     return [
-        PartitionRow(partition, moving.get(partition.number), rates.of(topic.name, partition.number))
+        PartitionRow(
+            partition,
+            moving.get(partition.number),
+            rates.of(topic.name, partition.number),
+            known.get((topic.name, partition.number)),
+        )
         for partition in topic.partitions
     ]
+
+
+def tiered_text(tiered: TieredOffsets | None) -> str:
+    """Return which records of a partition are in remote storage and which on the leader's disk; ``""`` where that is
+    not known."""
+    if tiered is None:
+        return ""
+    if tiered.tiered_to is None:
+        return f"local from {tiered.local_from:,}"
+    return (
+        f"tiered to {tiered.tiered_to:,}, local from {tiered.local_from:,}" if tiered.tiered_to >= 0 else "none tiered"
+    )
 
 
 def _partition_wrong(row: PartitionRow) -> Cell:
@@ -310,7 +335,13 @@ def _partition_wrong(row: PartitionRow) -> Cell:
     is_preferred = not partition.replicas or partition.leader == partition.replicas[0]
     if is_preferred and partition.observers:
         return (f"observer{'s' if partition.observers[1:] else ''} {_ids(partition.observers)}", "muted")
-    return "" if is_preferred else (f"preferred {partition.replicas[0]}", "muted")
+    return (tiered_text(row.tiered) if is_preferred else f"preferred {partition.replicas[0]}", "muted")
+
+
+def partition_columns(rows: Iterable[PartitionRow]) -> Columns[PartitionRow]:
+    """Return the columns of a topic's partitions, without those of remote storage where none of them is tiered."""
+    tiered = {"local_from", "tiered_to", "pending_from"}
+    return PARTITIONS if any(row.tiered is not None for row in rows) else PARTITIONS.without(tiered)
 
 
 def _partition_rate(row: PartitionRow) -> Rate:
@@ -381,6 +412,9 @@ PARTITIONS: Columns[PartitionRow] = Columns(
         "object",
     ),
     *rate_columns(_partition_rate, bytes_priority=45, records_priority=35),
+    Column("local_from", LISTED, lambda row: row.tiered and row.tiered.local_from, "number", title="Local from"),
+    Column("tiered_to", LISTED, lambda row: row.tiered and row.tiered.tiered_to, "number", title="Tiered to"),
+    Column("pending_from", LISTED, lambda row: row.tiered and row.tiered.pending_from, "number", title="To copy from"),
     Column("note", SHOWN, cell=_partition_wrong, layout=ScreenColumn("note", "", flex=1, min_width=20, priority=60)),
 )
 """The partitions of one topic."""

@@ -55,6 +55,8 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         session.learn(with_topic, "topics")
         if held.places:
             await session.read_transactions(held.places)
+    for topic in sorted(need.tiered):
+        await session.read_tiered(topic)
     await session.read_replica_logs(_in_trouble(session.snapshot, need.replica_logs))
     if need.a_topic and TOPIC not in need.every and not session.snapshot.topics:
         await session.read_topics()

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from console.model import snapshot as refresh
 from console.model.acl import AclFilter
 from console.model.cluster import ClusterInfo, LogRange, Silence
-from console.model.config import ConfigListing, ConfigResource, topic_resource
+from console.model.config import ConfigListing, ConfigResource, is_tiered, topic_resource
 from console.model.coordinators import unlisted
 from console.model.failure import Failure
 from console.model.identity import not_expected, not_the_one_before
@@ -527,6 +527,21 @@ class SnapshotReader:
         found = {place: LogRange(start, ends[place]) for place, start in first.items()}
         known = refresh.with_log_ranges(self.snapshot, ends, found)
         self._learn(refresh.with_failures(known, "log_ranges", [("", failure) for failure in failures]), "log_ranges")
+
+    async def read_tiered(self, name: str) -> None:
+        """Read what of a topic is on disk and what in remote storage, where its configs say that it is tiered."""
+        from console.admin import partitions
+
+        if topic_resource(name) not in self.snapshot.configs:
+            await self.read_configs([topic_resource(name)])
+        topic = self.snapshot.topics.get(name)
+        if topic is None or not is_tiered(self.snapshot.configs, name):
+            self._learn(refresh.with_tiered(self.snapshot, name, {}), "tiered")
+            return
+        places = [(name, each.number) for each in topic.partitions if each.leader >= 0]
+        found, failures = await self.client.run(partitions.tiered_offsets, places)
+        known = refresh.with_tiered(self.snapshot, name, found)
+        self._learn(refresh.with_failures(known, "tiered", [(name, failure) for failure in failures]), "tiered")
 
     async def read_offsets_at(self, places: Sequence[TopicPartition], at: int) -> None:
         """Read the offsets of the first records that are not older than a time.

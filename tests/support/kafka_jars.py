@@ -55,6 +55,12 @@ def coordinates(version: str) -> tuple[str, ...]:
     return tuple(artifact.format(version=version) for artifact in _BROKER + tools + logging)
 
 
+def tiered_storage(version: str) -> Path:
+    """The jar with LocalTieredStorage, Kafka's own remote storage in a folder, which is among its tests. Raises as
+    `jars` does."""
+    return next(fetched(f"{version}-tiered", (f"org.apache.kafka:kafka-storage:{version}:test",)).glob("*-test.jar"))
+
+
 def major(version: str) -> int:
     """The first number of a version: 4 of ``4.3.0``."""
     return int(version.split(".", 1)[0])
@@ -132,8 +138,10 @@ def _with_maven(maven: str, wanted: tuple[str, ...], folder: Path) -> subprocess
 def _pom(wanted: tuple[str, ...]) -> str:
     artifacts = (artifact.split(":") for artifact in wanted)
     dependencies = "".join(
-        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version></dependency>"
-        for group, name, version in artifacts
+        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version>"
+        + "".join(f"<classifier>{each}</classifier>" for each in classifier)
+        + "</dependency>"
+        for group, name, version, *classifier in artifacts
     )
     return (
         "<project><modelVersion>4.0.0</modelVersion>"

@@ -56,7 +56,7 @@ from console.present.kinds import KINDS
 from console.present.lake_rows import HISTORY, USAGE, dated, drift_columns, drifted_columns
 from console.present.quotas import QuotaRow, QuotaTree
 from console.present.text import plain
-from console.present.topics import PARTITIONS, TopicFacts, TopicRow, rows_of_partitions, topic_marks
+from console.present.topics import TopicFacts, TopicRow, partition_columns, rows_of_partitions, topic_marks
 from tests.support.shown_values import says
 
 IDS = st.integers(0, 4)
@@ -214,9 +214,10 @@ def test_the_screen_says_what_json_says(kind: str, snapshot: Snapshot) -> None:
 @given(snapshots())
 def test_describe_says_what_the_screen_says_of_one(snapshot: Snapshot) -> None:
     for name, topic in snapshot.topics.items():
+        partitions = rows_of_partitions(topic, snapshot.reassignments, snapshot.rates, snapshot.tiered)
         agree(
-            PARTITIONS,
-            rows_of_partitions(topic, snapshot.reassignments, snapshot.rates),
+            partition_columns(partitions),
+            partitions,
             listed(f"describe topic '{name}'", snapshot, "partitions"),
         )
         target = topic_resource(name)

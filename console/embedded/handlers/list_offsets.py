@@ -9,7 +9,7 @@ Version notes:
 - v7: the newest timestamp (KIP-734).
 - v8, v9, v11: the bounds of tiered storage (KIP-405, KIP-1005, KIP-1023).
 
-Differences from Kafka: tiered storage is empty.
+Differences from Kafka: what is in remote storage is as a scenario says of a log; nothing is copied there.
 """
 
 from __future__ import annotations
@@ -117,9 +117,12 @@ def _at(found: LedPartition, timestamp: int, *, stable: bool = False) -> _Place:
         return _Place(0, _NO_TIME, log.stable if stable else log.end, epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         oldest = log.epoch_at_start()
-        return _Place(0, _NO_TIME, log.start, epoch if oldest is None else oldest)
-    if timestamp in (LATEST_TIERED, EARLIEST_PENDING):  # tiered storage is empty
-        return _Place(0)
+        start = log.local_start if timestamp == EARLIEST_LOCAL else None
+        return _Place(0, _NO_TIME, log.start if start is None else start, epoch if oldest is None else oldest)
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING):
+        if log.tiered_to == NO_OFFSET:
+            return _Place(0)
+        return _Place(0, _NO_TIME, log.tiered_to + (timestamp == EARLIEST_PENDING), epoch)
     record = log.newest() if timestamp == MAX_TIMESTAMP else log.since(timestamp)
     # A record of an open transaction is not there for a client that reads what is committed.
     hidden = record is not None and stable and record[1] >= log.stable

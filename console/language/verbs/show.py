@@ -46,7 +46,7 @@ def _needs(statement: Show, selected: Subject | None) -> Needs:
         inherited = Needs(every=frozenset({BROKER})) if subject.type == TOPIC else NOTHING
         return need | inherited | Needs(documentation=True)
     if subject.type == TOPIC:
-        return need | whole_parts("reassignments")
+        return need | whole_parts("reassignments") | Needs(tiered=frozenset({subject.name}))
     if subject.type == BROKER and not subject.is_cluster_default:
         return need | whole_parts("cluster", "quorum", "versions", "topics")
     return need | Needs(groups=frozenset({subject.name})) if subject.type == GROUP else need

@@ -247,7 +247,7 @@ class PartitionsView(TableView[PartitionRow]):
 
     NAME = keymap.TOPIC
     MARKS = False
-    PARTS = frozenset({"topics"})
+    PARTS = frozenset({"topics", "tiered"})
     MORE_EVERY = 1
     BINDINGS = bindings(keymap.TOPIC)
     COLUMNS = PARTITIONS.layout
@@ -268,7 +268,7 @@ class PartitionsView(TableView[PartitionRow]):
 
     def inputs(self) -> tuple[object, ...]:
         """Return the topic, its moves and the rates."""
-        return self.topic, self.snapshot.reassignments, self.snapshot.rates
+        return self.topic, self.snapshot.reassignments, self.snapshot.rates, self.snapshot.tiered
 
     async def read(self) -> None:
         """Read the topic. Raises AdminError."""
@@ -281,12 +281,13 @@ class PartitionsView(TableView[PartitionRow]):
 
         if self.topic is not None:
             read_rates(self, [self.topic])
+            await self.session.read_tiered(self.topic.name)
         await self.session.read_reassignments()
 
     def rows(self) -> list[PartitionRow]:
         """Return the partitions by number."""
         known, topic = self.snapshot, self.topic
-        return rows_of_partitions(topic, known.reassignments, known.rates) if topic is not None else []
+        return rows_of_partitions(topic, known.reassignments, known.rates, known.tiered) if topic is not None else []
 
     def key(self, row: PartitionRow) -> Hashable:
         """Return the partition's number."""

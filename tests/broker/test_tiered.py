@@ -1,0 +1,116 @@
+"""Offsets of tiered logs beside what kafka-get-offsets says of them; a real broker with Kafka's LocalTieredStorage."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
+
+from console.admin.link import Link, until_settled
+from console.admin.partitions import log_ranges, tiered_offsets
+from console.admin.settings import ConnectionSettings
+from console.model.cluster import TieredOffsets
+from tests.support.changing import make_topic
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_commands import KafkaCommands
+from tests.support.kafka_jars import KAFKA_4_3, tiered_storage
+from tests.support.patience import PATIENCE
+from tests.support.real_clusters import or_skip, running
+
+pytestmark = pytest.mark.slow
+
+OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
+
+
+@pytest.fixture(scope="module")
+def tiered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """Kafka 4.3, one broker that copies closed segments into a folder."""
+    with or_skip():
+        jar = tiered_storage(KAFKA_4_3)
+    yield from running(lambda: KafkaCluster(brokers=1, properties=_properties(jar, tmp_path_factory.mktemp("remote"))))
+
+
+def _properties(jar: Path, remote: Path) -> dict[str, str]:
+    return {
+        "remote.log.storage.system.enable": "true",
+        "remote.log.storage.manager.class.name": "org.apache.kafka.server.log.remote.storage.LocalTieredStorage",
+        "remote.log.storage.manager.class.path": str(jar),
+        "remote.log.metadata.manager.listener.name": "PLAINTEXT",
+        "remote.log.manager.task.interval.ms": "200",
+        "rlmm.config.remote.log.metadata.topic.num.partitions": "1",
+        "rlmm.config.remote.log.metadata.topic.replication.factor": "1",
+        "rlmm.config.remote.log.metadata.initialization.retry.interval.ms": "200",
+        "rsm.config.dir": str(remote),
+        "log.retention.check.interval.ms": "200",
+        "log.initial.task.delay.ms": "200",
+    }
+
+
+@pytest.fixture(scope="module")
+def commands() -> Iterator[KafkaCommands]:
+    yield from running(KafkaCommands)
+
+
+def kafka_offsets(cluster: KafkaCluster, commands: KafkaCommands, topic: str, time: str) -> dict[int, int]:
+    """What kafka-get-offsets says of the partitions; those without such an offset are missing, or -1."""
+    ran = commands.run(OFFSETS, ["--bootstrap-server", cluster.bootstrap, "--topic", topic, "--time", time])
+    assert ran.code == 0, ran.err
+    rows = [line.split(":") for line in ran.out.splitlines()]
+    return {int(number): int(offset or -1) for _, number, offset in rows}
+
+
+async def test_what_is_on_disk_and_what_in_remote_storage(
+    tiered: KafkaCluster, commands: KafkaCommands, name: str
+) -> None:
+    """Partition 0 has segments that were copied and deleted here, partition 1 has none."""
+    link = Link(ConnectionSettings(bootstrap=tiered.addresses))
+    places = [(name, 0), (name, 1)]
+    try:
+        await make_topic(
+            link, name, partitions=2, remote_storage_enable="true", segment_bytes="1048576", local_retention_bytes="1"
+        )
+        await make_topic(link, f"{name}-plain")
+        producer = AIOKafkaProducer(bootstrap_servers=tiered.bootstrap)
+        await producer.start()
+        for _ in range(12):
+            await producer.send_and_wait(name, bytes(500_000), partition=0)
+        await producer.stop()
+        # Two records to a segment: all but the last are copied, and then deleted here.
+        found, _ = await until_settled(
+            lambda: tiered_offsets(link, places),
+            lambda answer: answer[0][name, 0].local_from < 10,
+            within=PATIENCE,
+            attempts=1_000,
+        )
+        logs, _ = await log_ranges(link, places)
+    finally:
+        await link.close()
+    local, remote, pending = [
+        await asyncio.to_thread(kafka_offsets, tiered, commands, name, time)
+        for time in ("earliest-local", "latest-tiered", "earliest-pending-upload")
+    ]
+    assert found == {
+        (name, number): TieredOffsets(local[number], remote.get(number, -1), pending.get(number, -1))
+        for number in (0, 1)
+    }
+    assert logs[name, 0] == (0, 12)
+    assert found == {(name, 0): TieredOffsets(10, 9, 10), (name, 1): TieredOffsets(0, -1, -1)}
+    shown = describe(tiered, name)
+    assert [(row["local_from"], row["tiered_to"], row["pending_from"]) for row in shown] == [*found.values()]
+    assert "local_from" not in describe(tiered, f"{name}-plain")[0]
+
+
+def describe(cluster: KafkaCluster, topic: str) -> list[dict[str, int]]:
+    """The partitions of `describe topic`."""
+    command = [sys.executable, "-m", "console", "run", "-b", cluster.bootstrap, "--output", "json"]
+    done = subprocess.run(
+        [*command, "-e", f"describe topic {topic}"], capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
+    partitions: list[dict[str, int]] = json.loads(done.stdout)["partitions"]
+    return partitions

@@ -1,0 +1,41 @@
+"""What of a tiered topic is in remote storage, beside its partitions; other topics have no word of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.spec import ClusterSpec
+from tests.embedded.test_tiered import seed
+from tests.tui.console_app import driven_on
+
+
+@pytest.fixture
+def cluster() -> Iterator[ThreadedCluster]:
+    with run_in_thread(ClusterSpec(brokers=1)) as running:
+        running.call(seed)
+        yield running
+
+
+async def test_partitions(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster, (200, 60)) as it:
+        await it.command("topics cold")
+        await it.press("enter", "tab")
+        await it.shows("Partition")
+        await it.shows("tiered to 999, local from 800")
+        await it.shows("none tiered")
+        await it.command("topics plain")
+        await it.press("enter", "tab")
+        await it.shows("plain")
+        await it.shows("Partition")
+        assert "tiered" not in it.text
+
+
+async def test_describe(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster, (200, 60)) as it:
+        await it.command("describe topic cold")
+        await it.shows("To copy from")
+        words = next(line for line in it.lines if "1,000" in line or " 1000 " in line).split()
+        assert {"800", "999"} <= {word.replace(",", "") for word in words}
