@@ -18,6 +18,7 @@ from console.admin.partitions import alter_reassignments, delete_records, elect_
 from console.admin.quotas import alter_quotas
 from console.admin.replicas import alter_replica_dirs
 from console.admin.scram import alter_scram
+from console.admin.tokens import create_token, expire_token, renew_token
 from console.admin.topics import Progress, create_partitions, create_topics, delete_topics
 from console.admin.transactions import abort_transaction
 from console.admin.voters import add_voter, remove_voter
@@ -52,6 +53,12 @@ async def send(
             return await delete_acls(link, request, validate_only=validate_only)
         case changes.AlterScram():
             return await alter_scram(link, request, validate_only=validate_only)
+        case changes.CreateToken():
+            return await create_token(link, request, validate_only=validate_only)
+        case changes.RenewToken():
+            return await renew_token(link, request, validate_only=validate_only)
+        case changes.ExpireToken():
+            return await expire_token(link, request, validate_only=validate_only)
         case changes.ElectLeaders():
             return await elect_leaders(link, request, validate_only=validate_only)
         case changes.AlterReassignments():

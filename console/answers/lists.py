@@ -38,6 +38,7 @@ from console.present.kinds import (
     logger_rows,
     resource_rows,
     scram_rows,
+    token_rows,
     user_rows,
 )
 from console.present.names import NOTHING, some
@@ -197,5 +198,6 @@ _LISTS: Mapping[str, Callable[[List, Snapshot], Table]] = MappingProxyType(
         "loggers": _simple(logger_rows, lambda row: row.entry.name, "configs"),
         **{each.plural: _resources(each) for each in listed_alone()},
         "scram": _simple(scram_rows, lambda row: row.user, "scram"),
+        "tokens": _simple(token_rows, lambda row: row.id, "tokens"),
     }
 )

@@ -69,6 +69,7 @@ COMMANDS = (
         "list and describe streams groups, reset their offsets",
     ),
     Command("scram", "console.cli.nouns", "scram_options", "list, set and delete SCRAM credentials"),
+    Command("tokens", "console.cli.nouns", "tokens_options", "list, make, renew and expire delegation tokens"),
     Command("transactions", "console.cli.nouns", "transactions_options", "list transactions, end those that hang"),
     Command("features", "console.cli.nouns", "features_options", "show features, upgrade and downgrade them"),
     Command("snapshot", "console.cli.files", "snapshot_options", "print the whole state as JSON"),

@@ -16,6 +16,7 @@ from console.cli.noun import (
     add_noun_options,
     alteration,
     need,
+    pair,
     pairs,
 )
 from console.cli.opening import command_client, context_of, open_log_file
@@ -330,8 +331,65 @@ SCRAM = Noun(
 
 # The nouns by name.
 
+# `kac tokens`: delegation tokens; the HMAC of a new one is shown on a terminal alone.
+
+_HOW_TOKENS = """\
+examples:
+  kac tokens -c prod --list
+  kac tokens -c prod --create --renewer-principal User:flink --lifetime 7d --yes
+  kac tokens -c prod --renew --token ID --period 1d --yes
+  kac tokens -c prod --expire --token ID
+"""
+
+
+def _token_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--token", metavar="ID", help="which; with --list also a pattern")
+    add("--owner-principal", metavar="PRINCIPAL", help="of --create: whose, as User:alice; with --list: whose alone")
+    add(
+        "--renewer-principal",
+        metavar="PRINCIPAL",
+        action="append",
+        default=[],
+        help="who may renew it; may be repeated",
+    )
+    add("--lifetime", metavar="DURATION", help="of --create: at most, as 7d; without it the brokers' own")
+    add("--period", metavar="DURATION", help="from now on; without it the brokers' own, and --expire is at once")
+
+
+def _token_statements(given: argparse.Namespace, action: str) -> Statements:
+    if action == "list":
+        name = f" {quote_pattern(given.token)}" if given.token is not None else ""
+        owner = f" owner={quote_pattern(given.owner_principal)}" if given.owner_principal is not None else ""
+        return (f"list tokens{name}{owner}",)
+    if action == "create":
+        words = ["token create"]
+        words += [pair(f"owner={given.owner_principal}")] if given.owner_principal is not None else []
+        words += [pair(f"renewers={','.join(given.renewer_principal)}")] if given.renewer_principal else []
+        words += [pair(f"lifetime={given.lifetime}")] if given.lifetime is not None else []
+        return (" ".join(words),)
+    word = "for" if action == "renew" else "in"
+    period = f" {word} {quote(given.period)}" if given.period is not None else ""
+    return (f"token {action} {need(given.token, '--token', action)}{period}",)
+
+
+TOKENS = Noun(
+    "tokens",
+    "list, make, renew and expire delegation tokens",
+    {
+        "list": "the tokens that you may see",
+        "create": "make a token, and show its HMAC once, on a terminal",
+        "renew": "have a token expire later",
+        "expire": "have a token expire, at once or after a period",
+    },
+    _token_options,
+    _token_statements,
+    _HOW_TOKENS,
+    destructive=("expire",),
+)
+
 NOUNS: dict[str, Noun | str] = {
-    **{each.name: each for each in (TOPICS, QUOTAS, ACLS, BROKERS, SCRAM)},
+    **{each.name: each for each in (TOPICS, QUOTAS, ACLS, BROKERS, SCRAM, TOKENS)},
     "groups": "console.cli.groups",
     "share-groups": "console.cli.share_groups",
     "streams-groups": "console.cli.streams_groups",
@@ -376,5 +434,6 @@ groups_options = partial(noun_options, "groups")
 share_groups_options = partial(noun_options, "share-groups")
 streams_groups_options = partial(noun_options, "streams-groups")
 scram_options = partial(noun_options, "scram")
+tokens_options = partial(noun_options, "tokens")
 transactions_options = partial(noun_options, "transactions")
 features_options = partial(noun_options, "features")

@@ -298,7 +298,6 @@ class _OwnFileReader:
         if not value:
             return ()
         # Only where a context has them: this file is read at each start.
-        from console.model.record_masks import mask_path
 
         try:
             return tuple(map(mask_path, value))
@@ -317,7 +316,6 @@ class _OwnFileReader:
         place = self._place("contexts", name, "schemas")
         if not isinstance(tree, dict):
             raise ContextError(f"{place}: schemas is a table, [contexts.{name}.schemas]")
-        from console.contexts.registry import OWN_KEYS, SSL_KEYS, registry_settings
 
         entries = {key: entry for key, entry in of_context.items() if is_provider_key(key)}
         for path, value in _leaves(tree):

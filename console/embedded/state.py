@@ -26,6 +26,7 @@ from console.embedded.tables import (
     Table,
     Topic,
 )
+from console.embedded.tokens import Token
 from console.model.acl import Acl
 from console.model.config import ConfigResource, topic_resource
 from console.model.quota import QuotaEntity, QuotaValues
@@ -152,9 +153,9 @@ class ClusterState:
     """The controller's state. Every change goes through it, so that offsets and notifications have one source.
 
     Only for the cluster's own loop: there are no locks, and no change awaits. groups, logs and transactions belong to
-    single brokers and are not replicated; their handlers keep them. replica_dirs: replicas that were moved to another
-    directory; dir_copies: those that are copied, with the directory, since when, Unix time, and for how many seconds.
-    no_voters: brokers that were taken out of the quorum.
+    single brokers and are not replicated; their handlers keep them. tokens: by id, in no state file. replica_dirs:
+    replicas that were moved to another directory; dir_copies: those that are copied, with the directory, since when,
+    Unix time, and for how many seconds. no_voters: brokers that were taken out of the quorum.
     Each change of a table returns its offset in the log.
     """
 
@@ -167,6 +168,7 @@ class ClusterState:
         self.groups: dict[str, Group] = {}
         self.logs: dict[tuple[str, int], PartitionLog] = {}
         self.transactions: dict[str, Transaction] = {}
+        self.tokens: dict[str, Token] = {}
         self.replica_dirs: dict[DirPlace, str] = {}
         self.dir_copies: dict[DirPlace, tuple[str, float, float]] = {}
         self.no_voters: set[int] = set()

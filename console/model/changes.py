@@ -262,6 +262,68 @@ class AlterScram(Request, frozen=True):
         return plural(len(self.upserts) + len(self.deletions), "credential")
 
 
+class NewToken(Struct, frozen=True):
+    """A delegation token that is to be made. owner: a principal, ``""`` for who makes it."""
+
+    owner: str = ""
+
+
+class TokenTarget(Struct, frozen=True):
+    """A delegation token, by its id."""
+
+    id: str
+
+
+class MadeToken(NamedTuple):
+    """A delegation token that was made: its id, and what proves it, which is shown once and kept nowhere."""
+
+    id: str
+    hmac: Secret
+
+
+class CreateToken(Request, frozen=True):
+    """One CreateDelegationToken. lifetime_ms: at most, -1 as the broker's configs have it."""
+
+    api: ClassVar[str] = "CreateDelegationToken"
+
+    owner: str = ""
+    renewers: tuple[str, ...] = ()
+    lifetime_ms: int = -1
+
+    @property
+    def content(self) -> str:
+        """A token, and whose."""
+        return f"a token of {self.owner}" if self.owner else "a token"
+
+
+class RenewToken(Request, frozen=True):
+    """One RenewDelegationToken. period_ms: from now on, -1 as the broker's configs have it."""
+
+    api: ClassVar[str] = "RenewDelegationToken"
+
+    id: str
+    period_ms: int = -1
+
+    @property
+    def content(self) -> str:
+        """Which token."""
+        return f"token {self.id}"
+
+
+class ExpireToken(Request, frozen=True):
+    """One ExpireDelegationToken. period_ms: from now on, -1 for at once."""
+
+    api: ClassVar[str] = "ExpireDelegationToken"
+
+    id: str
+    period_ms: int = -1
+
+    @property
+    def content(self) -> str:
+        """Which token."""
+        return f"token {self.id}"
+
+
 class ElectLeaders(Request, frozen=True):
     """One ElectLeaders for these partitions; unclean elects a replica out of sync, losing data."""
 
@@ -485,6 +547,9 @@ ChangeRequest = (
     | CreateAcls
     | DeleteAcls
     | AlterScram
+    | CreateToken
+    | RenewToken
+    | ExpireToken
     | ElectLeaders
     | AlterReassignments
     | AlterReplicaDirs
@@ -507,6 +572,8 @@ Target = (
     | Acl
     | TopicTarget
     | ScramUser
+    | NewToken
+    | TokenTarget
     | PartitionTarget
     | MoveTarget
     | ReplicaTarget
@@ -540,12 +607,14 @@ class Status(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How it went for one target of one request. VALID and UNCHECKED are answers to validate-only: the latter where the
-    protocol has none for this change. topic_id: of the topic that was created, None if unknown."""
+    protocol has none for this change. topic_id: of the topic that was created, None if unknown. made: the token that
+    was, for the operator alone: no journal, log or form of results has it."""
 
     target: Target
     status: Status
     failure: Failure | None = None
     topic_id: str | None = field(default=None, compare=False)
+    made: MadeToken | None = field(default=None, compare=False)
 
     @property
     def ok(self) -> bool:

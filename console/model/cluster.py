@@ -422,6 +422,25 @@ class Group(Struct, frozen=True):
         return sum(1 for member in self.members or () if not member.has_target)
 
 
+class DelegationToken(Struct, frozen=True):
+    """A delegation token as brokers describe it, without its HMAC (KIP-48).
+
+    Attributes:
+        owner: the principal that clients with the token are, as ``User:alice``.
+        requester: the principal that asked for it.
+        issued, expires, max_time: Unix milliseconds; it can be renewed up to the last.
+        renewers: principals that may renew and expire it beside its owner.
+    """
+
+    id: str
+    owner: str
+    requester: str
+    issued: int
+    expires: int
+    max_time: int
+    renewers: tuple[str, ...] = ()
+
+
 class ScramListing(Struct, frozen=True):
     """The credentials of SCRAM users by name, of those that have any; and users that a broker could not describe, each
     with why."""

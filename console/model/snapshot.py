@@ -14,6 +14,7 @@ from console.model.cluster import (
     BrokerVersion,
     ClusterFeatures,
     ClusterInfo,
+    DelegationToken,
     Group,
     GroupLag,
     GroupLooks,
@@ -91,6 +92,7 @@ class Snapshot(Struct, frozen=True):
     quotas_sparse: bool = False
     acls: tuple[Acl, ...] = ()
     scram: Mapping[str, tuple[ScramCredential, ...]] = field(default_factory=dict)
+    tokens: Mapping[str, DelegationToken] = field(default_factory=dict)
     groups: Mapping[str, Group] = field(default_factory=dict)
     had_members: frozenset[str] = frozenset()
     lags: Mapping[str, GroupLag] = field(default_factory=dict)
@@ -439,6 +441,12 @@ def with_scram(snapshot: Snapshot, listing: ScramListing, at: datetime) -> Snaps
     scram = share(snapshot.scram, {**kept, **listing.users})
     known = with_failures(snapshot, "scram", listing.failures.items())
     return replace(known, scram=scram, read_at=_read_at(snapshot, "scram", at))
+
+
+def with_tokens(snapshot: Snapshot, tokens: Mapping[str, DelegationToken], at: datetime) -> Snapshot:
+    """Return the snapshot with all delegation tokens that may be seen, by id."""
+    known = with_failures(snapshot, "tokens", ())
+    return replace(known, tokens=share(snapshot.tokens, tokens), read_at=_read_at(snapshot, "tokens", at))
 
 
 def _is_described(known: Group | None, listed: Group) -> bool:

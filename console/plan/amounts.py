@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 
 BINARY = (("PiB", 1 << 50), ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
@@ -254,6 +254,14 @@ def parse_amount(text: str, unit: Unit) -> int:
     if rest:
         raise ValueError(f"{text} is not a whole number of {unit.value}")
     return amount
+
+
+def utc_time(milliseconds: int) -> str:
+    """Return Unix milliseconds as a time in UTC, to the second; the number where it is no time of the calendar."""
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")
+    except (OverflowError, OSError, ValueError):
+        return str(milliseconds)
 
 
 def duration_text(milliseconds: int) -> str:

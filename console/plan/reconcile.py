@@ -10,7 +10,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from console.model.changes import Outcome, Status, Target
+from console.model.changes import MadeToken, Outcome, Status, Target
 from console.model.failure import Failure
 from console.model.numbers import time_of_day
 from console.model.snapshot import Snapshot
@@ -161,6 +161,12 @@ class ApplyReport(Struct, frozen=True):
     change: int | None = None
     unrecorded: Failure | None = None
     risks: tuple[Risk, ...] = ()
+
+    @property
+    def made_tokens(self) -> tuple[MadeToken, ...]:
+        """The delegation tokens that were made: what proves them is for the operator's eyes alone."""
+        outcomes = (outcome for result in self.results for outcome in result.outcomes)
+        return tuple(outcome.made for outcome in outcomes if outcome.made is not None)
 
     @property
     def ok(self) -> bool:

@@ -15,6 +15,7 @@ from console.model.acl import Acl
 from console.model.changes import GroupOffsetTarget, GroupTarget, Target, TopicTarget
 from console.model.cluster import (
     Broker,
+    DelegationToken,
     GroupOffset,
     GroupPosition,
     LogRange,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
         | Acl
         | Topic
         | ScramCredential
+        | DelegationToken
         | SeenTransaction
         | Partition
         | UncleanElection

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from console.model.cluster import ScramCredential
+from console.model.cluster import DelegationToken, ScramCredential
 from console.model.codes import BROKER_LOGGER
 from console.model.config import ConfigEntry, ConfigSet
 from console.model.entity_types import EntityType, KnownKey, listed_alone
 from console.model.quota import CLIENT_ID, IP, USER
 from console.model.snapshot import Snapshot
-from console.plan.amounts import unit_of
+from console.plan.amounts import unit_of, utc_time
 from console.present.acls import ACLS
 from console.present.brokers import BROKERS
-from console.present.columns import LISTED, Column, Columns
+from console.present.columns import DATA, LISTED, Column, Columns
 from console.present.groups import GROUPS
 from console.present.names import NOTHING, named
 from console.present.quorum import QUORUM
@@ -187,6 +187,23 @@ def scram_rows(snapshot: Snapshot, users: Iterable[str] | None = None) -> Iterat
         yield from (CredentialRow(user, credential) for credential in snapshot.scram.get(user, ()))
 
 
+TOKENS: Columns[DelegationToken] = Columns(
+    Column("id", LISTED, lambda row: row.id, title="Token"),
+    Column("owner", LISTED, lambda row: row.owner, title="Owner"),
+    Column("requester", DATA, lambda row: row.requester),
+    Column("renewers", LISTED, lambda row: ",".join(row.renewers), title="Renewers"),
+    Column("issued", LISTED, lambda row: utc_time(row.issued), title="Issued"),
+    Column("expires", LISTED, lambda row: utc_time(row.expires), title="Expires"),
+    Column("max_time", LISTED, lambda row: utc_time(row.max_time), title="At most until"),
+)
+"""Delegation tokens, without what proves them; times are UTC."""
+
+
+def token_rows(snapshot: Snapshot) -> Iterator[DelegationToken]:
+    """Return the tokens that were read, by id."""
+    return iter(snapshot.tokens.values())
+
+
 KINDS: Mapping[str, Columns[Any]] = MappingProxyType(
     {
         "topics": TOPICS,
@@ -201,6 +218,7 @@ KINDS: Mapping[str, Columns[Any]] = MappingProxyType(
         "loggers": LOGGERS,
         **{each.plural: _resource_columns(each) for each in listed_alone()},
         "scram": SCRAM,
+        "tokens": TOKENS,
     }
 )
 

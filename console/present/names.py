@@ -12,11 +12,13 @@ from console.model.changes import (
     GroupTarget,
     LogTarget,
     MoveTarget,
+    NewToken,
     PartitionTarget,
     ProducerTarget,
     ReplicaTarget,
     ScramUser,
     Target,
+    TokenTarget,
     TopicTarget,
     VoterTarget,
 )
@@ -114,6 +116,10 @@ def target(what: Target) -> str:
             return acl(what)
         case ScramUser():
             return f"scram {clean(what.user)} {what.mechanism.label}"
+        case NewToken():
+            return f"a token of {clean(what.owner)}" if what.owner else "a token"
+        case TokenTarget():
+            return f"token {clean(what.id)}"
         case TopicTarget():
             return f"topic {clean(what.name)}"
         case PartitionTarget():

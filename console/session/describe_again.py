@@ -19,11 +19,13 @@ from console.model.changes import (
     GroupTarget,
     LogTarget,
     MoveTarget,
+    NewToken,
     PartitionTarget,
     ProducerTarget,
     ReplicaTarget,
     ScramUser,
     Target,
+    TokenTarget,
     TopicTarget,
     VoterTarget,
 )
@@ -31,7 +33,7 @@ from console.model.cluster import Partition, ScramListing, TopicListing
 from console.model.config import ConfigResource, topic_resource
 from console.model.elections import partition_in
 from console.model.quota import QuotaEntity, QuotaValues, filter_for_entity
-from console.model.snapshot import Snapshot, TopicPartition, with_scram
+from console.model.snapshot import Snapshot, TopicPartition, with_scram, with_tokens
 from console.plan.edits import Edit
 from console.plan.kinds.registry import kind_of
 from console.session.replica_reading import replica_logs_of
@@ -241,6 +243,19 @@ async def _scram(client: Client, _known: Snapshot, targets: Sequence[ScramUser])
     return update
 
 
+async def _tokens(client: Client, _known: Snapshot, _targets: Sequence[NewToken | TokenTarget]) -> Update:
+    from console.admin.tokens import describe_tokens
+
+    found = await _allowed(client.run(describe_tokens))
+
+    def update(snapshot: Snapshot) -> Snapshot:
+        if found is None:
+            return _marked(snapshot, "tokens", read=False, at=datetime.now(UTC))
+        return with_tokens(snapshot, found, datetime.now(UTC))
+
+    return update
+
+
 async def _leaders(client: Client, known: Snapshot, targets: Sequence[PartitionTarget | MoveTarget]) -> Update:
     """Describe topics; and of partitions without a leader, what their replicas hold, since who can be elected may have
     changed, and with that what is lost."""
@@ -358,6 +373,8 @@ READERS: Mapping[type, TargetReader] = {
     QuotaEntity: TargetReader(("quotas",), _quotas),
     Acl: TargetReader(("acls",), _acls),
     ScramUser: TargetReader(("scram",), _scram),
+    NewToken: TargetReader(("tokens",), _tokens),
+    TokenTarget: TargetReader(("tokens",), _tokens),
     PartitionTarget: TargetReader(("topics", "replica_logs"), _leaders),
     MoveTarget: TargetReader(("topics", "reassignments"), _moves),
     ReplicaTarget: TargetReader(("topics", "log_dirs"), _dirs),

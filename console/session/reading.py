@@ -87,6 +87,7 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
         "quotas": session.read_quotas,
         "acls": session.read_acls,
         "scram": session.read_scram,
+        "tokens": session.read_tokens,
         "groups": session.read_groups,
         "log_dirs": session.read_log_dirs,
         "reassignments": session.read_reassignments,

@@ -433,6 +433,18 @@ class SnapshotReader:
             # Learned at once: who was unread until now was not created now.
             self._learn(refresh.with_scram(self.snapshot, found, self.clock.now()), "scram")
 
+    async def read_tokens(self) -> None:
+        """Read the delegation tokens that may be seen, without what proves them."""
+        from console.admin import tokens
+        from console.admin.errors import BrokerError
+
+        try:
+            found = await self.client.run(tokens.describe_tokens)
+        except BrokerError as error:
+            self._fail("tokens", [("", error.failure)])
+        else:
+            self._learn(refresh.with_tokens(self.snapshot, found, self.clock.now()), "tokens")
+
     async def read_groups(self) -> None:
         """Read the names and states of all groups."""
         from console.admin import groups

@@ -167,10 +167,23 @@ class TerminalFront(Struct):
     def report(self, report: ApplyReport) -> None:
         """Print what an apply did."""
         self.show(report)
+        self._show_tokens(report)
         if report.unrecorded is not None:
             from console.present.failures import failure_text
 
             self.say(f"the journal does not say how it went: {failure_text(report.unrecorded)}")
+
+    def _show_tokens(self, report: ApplyReport) -> None:
+        """Print what proves the tokens that were made, once, and to a terminal alone."""
+        from console.present.text import clean
+
+        for token_id, hmac in report.made_tokens:
+            name = clean(token_id, 80)
+            if self.operator.answers:
+                self.say(f"token {name} has the HMAC {clean(hmac.reveal(), 200)}: it is shown this once")
+            else:
+                how = "kafka-delegation-tokens --describe has it, too"
+                self.say(f"token {name} was made; its HMAC is shown on a terminal alone ({how})")
 
 
 def _asked(typed: Typed) -> str:

@@ -205,7 +205,10 @@ class Applying:
     def report(self, report: ApplyReport) -> None:
         """Put the outcome on the message line, and read the journal again if something was sent."""
         self.last = report
-        self._app.post_message(StatusMessage(*report_text(report, "applied")))
+        text, meaning = report_text(report, "applied")
+        for token_id, hmac in report.made_tokens:
+            text += f"; token {clean(token_id, 80)} has the HMAC {clean(hmac.reveal(), 200)}, shown this once"
+        self._app.post_message(StatusMessage(text, meaning))
         if report.sent and self._app.is_running:
             self._journal.read()
 

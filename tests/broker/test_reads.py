@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from console.admin import acls, cluster, configs, groups, partitions, quotas, scram, topics
+from console.admin import acls, cluster, configs, groups, partitions, quotas, scram, tokens, topics
 from console.admin import cluster as log_dirs
 from console.admin.errors import BrokerError
 from console.admin.link import Link, metadata_of_no_topic
@@ -74,6 +74,11 @@ async def test_versions(kafka: KafkaCluster, link: Link) -> None:
     assert version.apis[18][1] == 4
     assert version.finalized_features["metadata.version"] == (30 if is_4(kafka) else 21)
     assert version.supported_features["metadata.version"][1] == version.finalized_features["metadata.version"]
+
+
+async def test_tokens_need_a_login(link: Link) -> None:
+    with pytest.raises(BrokerError, match="DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"):
+        await tokens.describe_tokens(link)
 
 
 async def test_the_quorum(kafka: KafkaCluster, link: Link) -> None:

@@ -17,21 +17,27 @@ from typing import Any
 
 import pytest
 
+from console.admin.changes import send
 from console.admin.cluster import describe_cluster
 from console.admin.connections import security_arguments
-from console.admin.errors import AdminError, AuthenticationFailed
+from console.admin.errors import AdminError, AuthenticationFailed, BrokerError
 from console.admin.jwt import unsecured_token
 from console.admin.link import Link
 from console.admin.scram import alter_scram
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
+from console.admin.tokens import describe_tokens
 from console.admin.topics import describe_topics
 from console.model.changes import (
     AlterConfigs,
     AlterScram,
     ConfigOp,
+    CreateToken,
     CreateTopics,
+    ExpireToken,
     NewTopic,
+    RenewToken,
     ScramUser,
+    Status,
 )
 from console.model.codes import AlterOp, ScramMechanism
 from console.model.config import topic_resource
@@ -281,6 +287,37 @@ async def test_a_delegation_token(short_sessions: KafkaCluster) -> None:
     assert "refused the SCRAM-SHA-256 credentials at re-authentication" in line
     assert "The delegation token is wrong, expired or revoked: kafka-delegation-tokens --describe" in line
     assert sasl.password.reveal() not in line
+
+
+async def test_tokens_are_made_renewed_and_expired(short_sessions: KafkaCluster) -> None:
+    """What kac makes lets a client in; whoever may renew it may end it; a login by a token may do neither."""
+    alice = SaslSettings("SCRAM-SHA-256", "alice", Secret(short_sessions.users["alice"]))
+    async with linked(short_sessions, admin(short_sessions, "SCRAM-SHA-256")) as link:
+        create = CreateToken(renewers=("User:alice",), lifetime_ms=3_600_000)
+        (found,) = await send(link, create, validate_only=False)
+        assert found.status is Status.APPLIED, found
+        assert found.made is not None
+        token_id, hmac = found.made
+        token = (await describe_tokens(link))[token_id]
+        assert (token.owner, token.renewers) == ("User:admin", ("User:alice",))
+        assert token.max_time - token.issued == 3_600_000
+        sasl = SaslSettings("SCRAM-SHA-256", token_id, hmac, options={"tokenauth": "true"})
+        await wait_until_known(short_sessions, sasl)
+        async with linked(short_sessions, sasl) as by_token:
+            with pytest.raises(BrokerError, match="DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"):
+                await describe_tokens(by_token)
+        async with linked(short_sessions, alice) as other:
+            (renewed,) = await send(other, RenewToken(token_id, 60_000), validate_only=False)
+            assert renewed.status is Status.APPLIED, renewed
+            assert (await describe_tokens(other))[token_id].expires < token.expires
+            (own,) = await send(link, CreateToken(), validate_only=False)
+            assert own.made is not None
+            (refused,) = await send(other, ExpireToken(own.made.id), validate_only=False)
+            assert refused.status is Status.FAILED, refused
+        for each in (token_id, own.made.id):
+            (gone,) = await send(link, ExpireToken(each), validate_only=False)
+            assert gone.status is Status.APPLIED, gone
+        assert not {token_id, own.made.id} & (await describe_tokens(link)).keys()
 
 
 async def test_a_delegation_token_whose_time_is_over(short_sessions: KafkaCluster) -> None:

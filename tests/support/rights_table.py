@@ -20,6 +20,8 @@ NO_PLACE = "-"
 SECOND = timedelta(seconds=1)
 TOPIC, BROKER, LOGGER, METRICS, GROUP_CONFIG = 2, 4, 8, 16, 32
 NONE, NO_TOPIC, NO_GROUP, NO_CLUSTER, NO_TRANSACTION = 0, 29, 30, 31, 53
+NO_TOKENS = 61
+"""The brokers have no key for tokens."""
 TOPIC_REFUSED, GROUP_REFUSED, CLUSTER_REFUSED = (
     f"{what} authorization failed." for what in ("Topic", "Group", "Cluster")
 )
@@ -384,6 +386,32 @@ CASES: Sequence[Case] = (
             )
         ),
         [("results.partitions", NO_CLUSTER, NO_PLACE)],
+    ),
+    Case(
+        "create_delegation_token",
+        3,
+        lambda m, topic_id: m.CreateDelegationTokenRequest(
+            owner_principal_type=None, owner_principal_name=None, renewers=(), max_lifetime=SECOND
+        ),
+        [("", NO_TOKENS, NO_PLACE)],
+    ),
+    Case(
+        "renew_delegation_token",
+        2,
+        lambda m, topic_id: m.RenewDelegationTokenRequest(hmac=b"secret", renew_period=SECOND),
+        [("", NO_TOKENS, NO_PLACE)],
+    ),
+    Case(
+        "expire_delegation_token",
+        2,
+        lambda m, topic_id: m.ExpireDelegationTokenRequest(hmac=b"secret", expiry_time_period=SECOND),
+        [("", NO_TOKENS, NO_PLACE)],
+    ),
+    Case(
+        "describe_delegation_token",
+        3,
+        lambda m, topic_id: m.DescribeDelegationTokenRequest(owners=None),
+        [("", NO_TOKENS, NO_PLACE)],
     ),
     Case(
         "unregister_broker",

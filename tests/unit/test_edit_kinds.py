@@ -11,10 +11,11 @@ from console.journal.open_changes import slot_key
 from console.language.grammar import parse
 from console.language.interpret import command_of, to_edits, to_statement
 from console.model.acl import Acl
-from console.model.changes import NewTopic, PartitionTarget, ScramUser, Target, TopicTarget
+from console.model.changes import NewToken, NewTopic, PartitionTarget, ScramUser, Target, TokenTarget, TopicTarget
 from console.model.cluster import (
     Broker,
     CommittedOffset,
+    DelegationToken,
     Group,
     GroupOffset,
     GroupPosition,
@@ -74,6 +75,7 @@ from console.plan.kinds.records import TrimLog
 from console.plan.kinds.registrations import RemoveRegistration
 from console.plan.kinds.registry import BATCHES, KINDS, kind_of
 from console.plan.kinds.replica_dirs import MoveReplicaDir
+from console.plan.kinds.tokens import Expire, MakeToken, Renew
 from console.plan.kinds.voters import JoinQuorum, LeaveQuorum
 from console.plan.risk_rules import NAMES
 from console.plan.staged import UNREAD, Was
@@ -95,6 +97,7 @@ TOPIC = Topic(NAME, (Partition(0, -1, (1, 2), ()),), topic_id="id")
 PARTITION = Partition(0, 2, (1, 2), (1, 2), (), 4)
 CREDENTIAL = ScramCredential(ScramMechanism(1), 4096)
 HANGING = SeenTransaction(5, -1, 2**40, Standing.HANGS, "no coordinator knows it", "Abort it.", "tx", 1_200_000)
+TOKEN = DelegationToken(NAME, "User:a", "User:b", 1, 2, 3, ("User:c",))
 OFFSET = GroupOffset(CommittedOffset(5, 1, "text"), LogRange(0, 9), "classic", "consumer", ("reader at 10.0.0.1",))
 POSITION = GroupPosition(
     Group("", "Empty", "classic", "consumer", members=()), {(NAME, 0): CommittedOffset(5, 1, "text")}
@@ -116,6 +119,9 @@ EDITS: dict[type[Edit], tuple[Edit, Was]] = {
         (DeleteTopic(NAME), TOPIC),
         (UpsertScram(USER, 8192, Secret("")), CREDENTIAL),
         (DeleteScram(USER), CREDENTIAL),
+        (MakeToken(f"User:{NAME}", ("User:b", "User:c"), 86_400_000), None),
+        (Renew(NAME, 3_600_000), TOKEN),
+        (Expire(NAME, -1), TOKEN),
         (EndTransaction(NAME, 3, 2**62), HANGING),
         (ElectPreferred(NAME, 0), PARTITION),
         (ElectUnclean(NAME, 0), UncleanElection(-1, (1, 2), (1,), 2, first=7, least=3)),
@@ -199,6 +205,8 @@ def test_targets_of_one_name_and_different_types_are_different() -> None:
         ACL,
         USER,
         ScramUser(NAME, ScramMechanism(2)),
+        NewToken(NAME),
+        TokenTarget(NAME),
     ]
     for one, other in combinations(targets, 2):
         assert one != other

@@ -213,6 +213,7 @@ def test_what_takes_away_asks_first() -> None:
         "topics": ("delete",),
         "acls": ("remove",),
         "scram": ("delete",),
+        "tokens": ("expire",),
     }
 
 

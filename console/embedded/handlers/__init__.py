@@ -21,7 +21,9 @@ By key:
 - 15 describe_groups, 16 list_groups, 17 sasl_handshake, 18 api_versions, 19 create_topics, 20 delete_topics
 - 21 delete_records, 22 init_producer_id, 23 offset_for_leader_epoch, 24 add_partitions_to_txn, 26 end_txn
 - 27 write_txn_markers, 29 describe_acls, 30 create_acls, 31 delete_acls, 32 describe_configs, 33 alter_configs
-- 34 alter_replica_log_dirs, 35 describe_log_dirs, 36 sasl_authenticate, 37 create_partitions, 42 delete_groups
+- 34 alter_replica_log_dirs, 35 describe_log_dirs, 36 sasl_authenticate, 37 create_partitions
+- 38 create_delegation_token, 39 renew_delegation_token, 40 expire_delegation_token, 41 describe_delegation_token
+- 42 delete_groups
 - 43 elect_leaders, 44 incremental_alter_configs, 45 alter_partition_reassignments, 46 list_partition_reassignments
 - 47 offset_delete, 48 describe_client_quotas, 49 alter_client_quotas, 50 describe_user_scram_credentials
 - 51 alter_user_scram_credentials, 55 describe_quorum, 57 update_features, 60 describe_cluster

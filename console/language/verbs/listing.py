@@ -25,6 +25,7 @@ KINDS = (
     "loggers",
     *(each.plural for each in listed_alone()),
     "scram",
+    "tokens",
 )
 """What can be listed."""
 

@@ -1,0 +1,40 @@
+"""ExpireDelegationToken (40), v1-2: has a token expire after a period, or at once (KIP-48).
+
+Needs a login of the connection's own, as the token's owner or one of its renewers.
+
+Version notes:
+- v2: flexible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.answers import NO_TIME
+from console.embedded.context import RequestContext
+from console.embedded.token_requests import by_hmac, now_ms, refused
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """Set when the token with this HMAC expires; a negative period removes it."""
+    code, expires = refused(context), -1
+    token = by_hmac(context, bytes(request.hmac))
+    if not code and token is None:
+        code = ErrorCode.delegation_token_not_found
+    if not code and token is not None and not token.may_be_changed_by(context.principal):
+        code = ErrorCode.delegation_token_owner_mismatch
+    if not code and token is not None:
+        period = round(request.expiry_time_period.total_seconds() * 1000)
+        expires = now_ms(context)
+        if period < 0:
+            del context.state.tokens[token.id]
+        else:
+            expires = min(token.max_time, expires + period)
+            context.state.tokens[token.id] = replace(token, expires=expires)
+        context.state.touch()
+    return context.schema.ExpireDelegationTokenResponse(
+        error_code=code, expiry_timestamp=expires, throttle_time=NO_TIME
+    )

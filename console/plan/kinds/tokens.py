@@ -1,0 +1,255 @@
+"""Delegation tokens: making, renewing and expiring one. None of their edits and states has the HMAC of a token."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from console.model.changes import CreateToken, ExpireToken, NewToken, RenewToken, Target, TokenTarget
+from console.model.cluster import DelegationToken
+from console.model.inheritance import Inheritance
+from console.model.snapshot import Snapshot
+from console.plan.amounts import duration_text, utc_time
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edits import Edit
+from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
+from console.plan.kafka_tools import Command, option
+from console.plan.requests import Facts, Step
+from console.plan.staged import Described, Draft, Refused, Staged, Verdict, Was
+
+BROKERS_OWN, AT_ONCE = -1, -1
+"""A period that the broker's configs decide, and none before a token expires."""
+
+
+class MakeToken(Edit, frozen=True):
+    """Make a token. owner: a principal, ``""`` for who asks. lifetime_ms: `BROKERS_OWN`, or at most so long."""
+
+    owner: str = ""
+    renewers: tuple[str, ...] = ()
+    lifetime_ms: int = BROKERS_OWN
+
+    @property
+    def target(self) -> NewToken:
+        """The token that is to be: one of each owner in a plan."""
+        return NewToken(self.owner)
+
+
+class _TokenEdit(Edit, frozen=True):
+    id: str
+    period_ms: int
+
+    @property
+    def target(self) -> TokenTarget:
+        """The token."""
+        return TokenTarget(self.id)
+
+
+class Renew(_TokenEdit, frozen=True):
+    """Have a token expire a period from now on, `BROKERS_OWN` as the broker's configs have it."""
+
+
+class Expire(_TokenEdit, frozen=True):
+    """Have a token expire a period from now on, or `AT_ONCE`."""
+
+
+# -- what may be staged ------------------------------------------------------------------------------------------------
+
+
+def _judge_made(edit: MakeToken, draft: Draft) -> Verdict:
+    for principal in (*([edit.owner] if edit.owner else []), *edit.renewers):
+        type_, colon, name = principal.partition(":")
+        if not (type_ and colon and name):
+            return Refused(edit, f"'{principal}' is no principal", "Write it as User:alice.")
+    if why := _why_unread(draft):
+        return Refused(edit, *why)
+    return Staged(edit, None)
+
+
+def _judge_known(edit: _TokenEdit, draft: Draft) -> Verdict:
+    was = _current(edit, draft)
+    if was is None:
+        hint = "List them: list tokens. A token of another owner is seen with Describe on DELEGATION_TOKEN."
+        return Refused(edit, f"there is no token {edit.id}, or it may not be seen", hint)
+    if why := _why_unread(draft):
+        return Refused(edit, *why)
+    return Staged(edit, was)
+
+
+def _why_unread(draft: Draft) -> tuple[str, str] | None:
+    """Return why brokers do nothing about tokens on this connection, with what to do."""
+    failures = [each.failure for each in draft.snapshot.failures if each.part == "tokens" and not each.entity]
+    return (failures[0].message or failures[0].name, failures[0].remedy) if failures else None
+
+
+# -- what is there -----------------------------------------------------------------------------------------------------
+
+
+def _nothing_yet(_edit: MakeToken, _seen: Described) -> Was:
+    return None
+
+
+def _current(edit: _TokenEdit, seen: Described) -> Was:
+    return seen.found(seen.snapshot.tokens.get(edit.id), "tokens")
+
+
+def _not_seen(_edit: Edit, _now: Was) -> bool | None:
+    return None
+
+
+def _is_expired(edit: Expire, now: DelegationToken | None) -> bool | None:
+    return now is None if edit.period_ms == AT_ONCE else None
+
+
+def _before(_edit: Edit, there: DelegationToken | None, _inheritance: Inheritance) -> EffectiveValue:
+    return NOTHING if there is None else EffectiveValue(f"expires {utc_time(there.expires)}")
+
+
+def _after_made(edit: MakeToken, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    life = "the brokers' lifetime" if edit.lifetime_ms < 0 else f"at most {duration_text(edit.lifetime_ms)}"
+    return EffectiveValue(f"{life}, renewed by {', '.join(edit.renewers)}" if edit.renewers else life)
+
+
+def _after_renewed(edit: Renew, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    period = "the brokers' period" if edit.period_ms < 0 else duration_text(edit.period_ms)
+    return EffectiveValue(f"expires after {period}")
+
+
+def _after_expired(edit: Expire, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    return NOTHING if edit.period_ms == AT_ONCE else EffectiveValue(f"expires after {duration_text(edit.period_ms)}")
+
+
+def _refused_logins(edit: Expire, _draft: Draft) -> tuple[str, ...]:
+    when = "from now on" if edit.period_ms == AT_ONCE else f"after {duration_text(edit.period_ms)}"
+    return (f"clients that log in with it are refused {when}",)
+
+
+def _reverse_made(_edit: MakeToken, _was: Was, _recorded: Mapping[str, str]) -> Reversal:
+    return Reversal((), None, "which token was made is not written: token expire ID ends it")
+
+
+def _reverse_renewed(_edit: Renew, was: Was, _recorded: Mapping[str, str]) -> Reversal:
+    return Reversal((), was, "a token's time runs on: token expire ID in DURATION sets when it ends")
+
+
+def _reverse_expired(_edit: Expire, _was: Was, _recorded: Mapping[str, str]) -> Reversal:
+    return Reversal((), None, "a token that has expired is gone: token create makes another")
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+
+def _made_json(edit: MakeToken, _hide: bool) -> Json:
+    return {"token": edit.owner, "value": {"renewers": list(edit.renewers), "lifetime": edit.lifetime_ms}}
+
+
+def _made_of(data: Json) -> MakeToken:
+    value = data["value"]
+    return MakeToken(str(data["token"]), tuple(map(str, value["renewers"])), int(value["lifetime"]))
+
+
+def _known_json(edit: _TokenEdit, _hide: bool) -> Json:
+    return {"token": edit.id, "value": edit.period_ms}
+
+
+def _token_json(was: DelegationToken) -> Json:
+    fields: Json = {name: getattr(was, name) for name in DelegationToken.__struct_fields__}
+    return {**fields, "renewers": list(was.renewers)}
+
+
+def _token_of(data: Json) -> DelegationToken:
+    id_, owner, requester = (str(data[name]) for name in ("id", "owner", "requester"))
+    issued, expires, last = (int(data[name]) for name in ("issued", "expires", "max_time"))
+    return DelegationToken(id_, owner, requester, issued, expires, last, tuple(map(str, data["renewers"])))
+
+
+# -- sending -----------------------------------------------------------------------------------------------------------
+
+
+def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+    """Return a request for each token: the protocol has no other."""
+    return [Step(_request(each.edit), (each,)) for each in staged]
+
+
+def _request(edit: Edit) -> CreateToken | RenewToken | ExpireToken:
+    if isinstance(edit, MakeToken):
+        return CreateToken(edit.owner, edit.renewers, edit.lifetime_ms)
+    assert isinstance(edit, _TokenEdit)
+    return (RenewToken if isinstance(edit, Renew) else ExpireToken)(edit.id, edit.period_ms)
+
+
+def _unchanged(snapshot: Snapshot, _edits: Sequence[Edit]) -> Snapshot:
+    return snapshot
+
+
+def _without(snapshot: Snapshot, edits: Sequence[Expire]) -> Snapshot:
+    gone = {edit.id for edit in edits if edit.period_ms == AT_ONCE}
+    return replace(snapshot, tokens={id_: each for id_, each in snapshot.tokens.items() if id_ not in gone})
+
+
+_TOOL = "kafka-delegation-tokens"
+_HMAC = ("--hmac", "…")
+
+
+def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
+    for edit in (line.edit for line in lines):
+        if isinstance(edit, MakeToken):
+            renewers = (word for renewer in edit.renewers for word in option("--renewer-principal", renewer))
+            owner = option("--owner-principal", edit.owner) if edit.owner else ()
+            yield Command((_TOOL, "--create", "--max-life-time-period", str(edit.lifetime_ms), *renewers, *owner))
+        elif isinstance(edit, _TokenEdit):
+            action = (
+                ("--renew", "--renew-time-period") if isinstance(edit, Renew) else ("--expire", "--expiry-time-period")
+            )
+            note = f"… is the HMAC of {edit.id}, which --describe shows"
+            yield Command((_TOOL, *action, str(edit.period_ms), *_HMAC), note=note)
+
+
+LIVING = Batch(steps=_steps, predict=_unchanged, commands=_commands)
+EXPIRATIONS = Batch(steps=_steps, predict=_without, commands=_commands)
+
+_SHARED: dict[str, Any] = {"form": "token", "state_json": _token_json, "state_of": _token_of, "before": _before}
+_KNOWN: dict[str, Any] = {**_SHARED, "judge": _judge_known, "current": _current, "to_json": _known_json}
+
+KINDS = (
+    EditKind(
+        edit=MakeToken,
+        verb="create",
+        op="create",
+        to_json=_made_json,
+        from_json=_made_of,
+        judge=_judge_made,
+        current=_nothing_yet,
+        wanted=_not_seen,
+        after=_after_made,
+        reversal=_reverse_made,
+        takes_away=lambda _edit: False,
+        batch=LIVING,
+        **_SHARED,
+    ),
+    EditKind(
+        edit=Renew,
+        verb="renew",
+        op="renew",
+        from_json=lambda data: Renew(str(data["token"]), int(data["value"])),
+        wanted=_not_seen,
+        after=_after_renewed,
+        reversal=_reverse_renewed,
+        takes_away=lambda _edit: False,
+        batch=LIVING,
+        **_KNOWN,
+    ),
+    EditKind(
+        edit=Expire,
+        verb="expire",
+        op="expire",
+        from_json=lambda data: Expire(str(data["token"]), int(data["value"])),
+        wanted=_is_expired,
+        after=_after_expired,
+        effects=_refused_logins,
+        reversal=_reverse_expired,
+        batch=EXPIRATIONS,
+        **_KNOWN,
+    ),
+)

@@ -1,0 +1,163 @@
+"""Delegation tokens: listed, made, renewed and expired; their HMAC is nowhere but with the operator."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from console.plan.settle import ApplyOptions, ApplyReport
+
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings, SaslSettings
+from console.answers.plan_results import report_tables
+from console.answers.results import to_data
+from console.contexts.context import Context
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.faults import Cut, Fault, Moment
+from console.embedded.spec import ClusterSpec, SaslSpec
+from console.model.changes import Outcome, Status
+from console.model.secret import Secret
+from console.session.session import Session
+from console.session.terminal_front import TerminalFront
+from tests.support.applied import apply_plan
+from tests.support.staging import staged
+
+USERS = {"alice": Secret("a"), "bob": Secret("b"), "admin": Secret("c")}
+
+
+@pytest.fixture(params=["4.4", "3.9"])
+async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[EmbeddedCluster]:
+    spec = ClusterSpec(
+        brokers=1,
+        versions=request.param,
+        sasl=SaslSpec(plain=USERS),
+        super_users=frozenset({"User:admin"}),
+        authorizer=True,
+    )
+    async with EmbeddedCluster(spec) as made:
+        yield made
+
+
+@asynccontextmanager
+async def session_of(cluster: EmbeddedCluster, user: str = "alice") -> AsyncIterator[Session]:
+    login = SaslSettings("PLAIN", user, USERS[user])
+    settings = ConnectionSettings(
+        tuple(cluster.addresses.values()), security_protocol="SASL_PLAINTEXT", sasl=login, lost_answer_timeout=0.5
+    )
+    with AdminClient(settings) as client:
+        yield Session(client, Context("test", "tests", settings), "test")
+
+
+async def applied(session: Session, text: str) -> ApplyReport:
+    session.discard()  # what failed before is staged still
+    report = await staged(session, text)
+    assert report.added, report
+    return await apply_plan(session, ApplyOptions(risks=frozenset({"irreversible"})))
+
+
+def outcome(report: ApplyReport) -> Outcome:
+    (found,) = (outcome for result in report.results for outcome in result.outcomes)
+    return found
+
+
+async def test_a_tokens_life(cluster: EmbeddedCluster) -> None:
+    async with session_of(cluster) as session:
+        report = await applied(session, "token create renewers=User:bob lifetime=3d")
+        (made,) = report.made_tokens
+        (token,) = cluster.state.tokens.values()
+        assert (token.id, token.owner, token.renewers) == (made.id, "User:alice", ("User:bob",))
+        assert token.max_time - token.issued == 3 * 86_400_000
+        assert made.hmac.reveal() not in repr(report)
+        await session.read_tokens()
+        assert session.snapshot.tokens[token.id].expires == token.expires
+        assert made.hmac.reveal() not in repr(session.snapshot.tokens)
+        assert outcome(await applied(session, f"token renew {token.id} for 2d")).status is Status.APPLIED
+        assert cluster.state.tokens[token.id].expires - token.expires >= 86_000_000
+        done = await applied(session, f"token expire {token.id} in 1h")
+        assert outcome(done).status is Status.APPLIED
+        assert outcome(await applied(session, f"token expire {token.id}")).status is Status.APPLIED
+        assert cluster.state.tokens == {}
+        refused = await staged(session, f"token renew {token.id}")
+        assert "there is no token" in str(refused.refused[0])
+
+
+class Operator:
+    """Who may sit at a terminal."""
+
+    keeps_secrets = True
+
+    def __init__(self, answers: bool) -> None:
+        self.answers = answers
+
+    async def line(self, _prompt: str) -> str:
+        return ""
+
+    async def secret(self, _prompt: str) -> Secret:
+        return Secret("")
+
+
+@pytest.mark.parametrize("there", [True, False])
+async def test_what_proves_a_token_is_shown_on_a_terminal_alone(
+    cluster: EmbeddedCluster, there: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    said: list[str] = []
+    async with session_of(cluster) as session:
+        report = await applied(session, "token create")
+        (made,) = report.made_tokens
+        hmac = made.hmac.reveal()
+        TerminalFront("test", Operator(there), lambda _report: None, said.append).report(report)
+        assert any(made.id in line for line in said)
+        assert any(hmac in line for line in said) is there
+        kept = (await session.journal()).path.parent
+        written = b"".join(path.read_bytes() for path in kept.rglob("*") if path.is_file())
+        assert b"CreateDelegationToken" in written
+        assert hmac.encode() not in written
+        assert hmac not in json.dumps([to_data(table) for table in report_tables(report, "applied")], default=str)
+    assert hmac not in caplog.text
+
+
+async def test_who_may(cluster: EmbeddedCluster) -> None:
+    """A renewer may renew; others do not see the token, and nobody makes one for somebody else without the right."""
+    async with session_of(cluster) as alice, session_of(cluster, "bob") as bob, session_of(cluster, "admin") as admin:
+        (made,) = (await applied(alice, "token create renewers=User:bob")).made_tokens
+        assert outcome(await applied(bob, f"token renew {made.id}")).status is Status.APPLIED
+        (own,) = (await applied(alice, "token create")).made_tokens
+        refused = await staged(bob, f"token expire {own.id}")
+        assert "may not be seen" in str(refused.refused[0])
+        seen = outcome(await applied(admin, f"token expire {own.id}"))
+        assert seen.failure is not None
+        assert seen.failure.name == "DELEGATION_TOKEN_OWNER_MISMATCH"
+        assert "Only the token's owner" in seen.failure.remedy
+        other = outcome(await applied(bob, "token create owner=User:alice"))
+        assert other.failure is not None
+        assert other.failure.name == "DELEGATION_TOKEN_AUTHORIZATION_FAILED"
+        assert outcome(await applied(admin, "token create owner=User:alice")).status is Status.APPLIED
+
+
+async def test_a_lost_answer(cluster: EmbeddedCluster) -> None:
+    """Whether a token was made is not known: another of the same owner would look the same; that one is gone is."""
+    async with session_of(cluster) as session:
+        cluster.faults.add(Fault(Cut(Moment.AFTER), "create_delegation_token", times=1))
+        assert outcome(await applied(session, "token create")).status is Status.UNKNOWN
+        (token,) = cluster.state.tokens.values()
+        cluster.faults.add(Fault(Cut(Moment.AFTER), "expire_delegation_token", times=1))
+        assert outcome(await applied(session, f"token expire {token.id}")).status is Status.APPLIED
+
+
+async def test_without_a_login() -> None:
+    async with EmbeddedCluster(ClusterSpec(brokers=1)) as cluster:
+        settings = ConnectionSettings(tuple(cluster.addresses.values()))
+        with AdminClient(settings) as client:
+            session = Session(client, Context("test", "tests", settings), "test")
+            refused = await staged(session, "token create")
+            assert "Ask for tokens over a connection with SASL or mTLS" in str(refused.refused[0])
+
+
+@pytest.mark.parametrize("text", ["token create owner=alice", "token create renewers=User:,User:b"])
+async def test_no_principals(cluster: EmbeddedCluster, text: str) -> None:
+    async with session_of(cluster) as session:
+        assert "is no principal" in str((await staged(session, text)).refused[0])

@@ -1,0 +1,54 @@
+"""`token create`, `token renew` and `token expire`."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.language.verbs.token import NONE, TokenChange, TokenCreate
+from console.plan.kinds.tokens import Expire, MakeToken, Renew
+from tests.language.said import edits, one, wrong
+from tests.language.strategies import NAMES, reads_back
+
+PERIODS = st.just(NONE) | st.integers(1, 10**12)
+PRINCIPALS = st.from_regex(r"User:[a-z0-9=']{1,8}", fullmatch=True)
+statements = st.one_of(
+    st.builds(TokenCreate, st.just("") | PRINCIPALS, st.lists(PRINCIPALS, max_size=3).map(tuple), PERIODS),
+    st.builds(TokenChange, st.sampled_from(["renew", "expire"]), NAMES, PERIODS),
+)
+
+
+@given(statements)
+def test_what_is_written_reads_back(statement):
+    reads_back(statement)
+
+
+def test_token():
+    assert one("token create") == TokenCreate()
+    assert one("token create lifetime=7d owner=User:a renewers=User:b,User:c") == TokenCreate(
+        "User:a", ("User:b", "User:c"), 604_800_000
+    )
+    assert one("token renew abc") == TokenChange("renew", "abc")
+    assert one("token expire abc in 1h") == TokenChange("expire", "abc", 3_600_000)
+
+
+def test_what_is_staged():
+    assert edits("token create owner=User:a") == (MakeToken("User:a"),)
+    assert edits("token renew abc for 1d") == (Renew("abc", 86_400_000),)
+    assert edits("token expire abd") == (Expire("abd", -1),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "token",
+        "token make",
+        "token renew",
+        "token renew abc in 1d",
+        "token expire abc for 1d",
+        "token create lifetime=soon",
+        "token create owner=User:a owner=User:b",
+        "token create name=x",
+    ],
+)
+def test_what_is_not_understood(text):
+    assert wrong(text)
