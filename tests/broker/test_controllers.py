@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from console.cli.main import run
-from tests.support.kafka_commands import KafkaCommands
-from tests.support.kafka_jars import KAFKA_4_3
+from tests.support.kafka_commands import CONFIGS, KafkaCommands
+from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
+from tests.support.patience import PATIENCE
 from tests.support.quorum_cluster import QuorumCluster
-from tests.support.real_clusters import running
+from tests.support.real_clusters import or_skip, running
 
 pytestmark = [pytest.mark.slow, pytest.mark.takes(60)]
 QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
@@ -86,3 +89,144 @@ def test_what_a_controller_is_configured_with(cluster: QuorumCluster, capsys: py
     capsys.readouterr()
     assert run(["run", *where, "-e", "describe broker 1 node.id"]) != 0
     assert "there is no controller 1" in "".join(capsys.readouterr())
+
+
+# -- what changes them, in this order --------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def _own_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+
+def controllers(cluster: QuorumCluster) -> tuple[str, str]:
+    return "--bootstrap-controller", cluster.bootstrap_controllers
+
+
+def configs_by_kafka(kafka: KafkaCommands, cluster: QuorumCluster, type_: str, node: int) -> str:
+    entity = ("--entity-type", type_, "--entity-name", str(node))
+    done = kafka.run(CONFIGS, [*controllers(cluster), "--describe", *entity])
+    assert done.code == 0, done
+    return done.out
+
+
+def test_configs_and_levels_are_those_of_kafka_configs(
+    cluster: QuorumCluster, kafka: KafkaCommands, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = controllers(cluster)
+    for node in cluster.controller_ids:  # the active one, and those that are not
+        kac(capsys, "configs", *where, "--alter", "--broker", str(node), "--add-config", f"max.connections=9{node}")
+        described = kac(capsys, "configs", *where, "--describe", "--broker", str(node), "--output", "kafka")
+        assert f"max.connections=9{node} sensitive=false synonyms={{DYNAMIC_BROKER_CONFIG" in described
+        assert described.split() == configs_by_kafka(kafka, cluster, "brokers", node).split()
+    script = "set broker 103 log.cleaner.threads=2; set logger 103 kafka.server.DynamicBrokerConfig=DEBUG"
+    kac(capsys, "run", *where, "-e", f"{script}; apply --yes")
+    levels = kac(capsys, "configs", *where, "--describe", "--broker-logger", "103", "--output", "kafka")
+    assert "kafka.server.DynamicBrokerConfig=DEBUG" in levels
+    assert sorted(levels.split()) == sorted(configs_by_kafka(kafka, cluster, "broker-loggers", 103).split())
+    elsewhere = kac(capsys, "run", *where, "-e", "list loggers broker=102 level=DEBUG")
+    assert "DynamicBrokerConfig" not in elsewhere
+    kac(capsys, "run", *where, "-e", "revert 5; apply --yes")
+    assert "log.cleaner.threads" not in configs_by_kafka(kafka, cluster, "brokers", 103)
+
+
+def voters_by_kafka(kafka: KafkaCommands, cluster: QuorumCluster) -> set[int]:
+    return {int(node) for role, node, _ in replication(kafka, cluster) if role != "observer"}
+
+
+def test_voters_come_and_go(cluster: QuorumCluster, kafka: KafkaCommands, capsys: pytest.CaptureFixture[str]) -> None:
+    where = controllers(cluster)
+    shown = kac(capsys, "run", *where, "-e", "add voter 104; plan", code=3)
+    assert "voters 101, 102, 103, 104 afterwards: 3 of 4 are needed, all follow, one more may fail" in shown
+    kac(capsys, "run", *where, "-e", "add voter 104; apply --yes")
+    assert voters_by_kafka(kafka, cluster) == {101, 102, 103, 104}
+    # By way of brokers, which hand it on.
+    kac(capsys, "run", "-b", cluster.bootstrap, "-e", "remove voter 103; apply --yes")
+    assert voters_by_kafka(kafka, cluster) == {101, 102, 104}
+    (row,) = (row for row in quorum_of(capsys, *where) if row["node"] == 103)
+    assert (row["role"], row["note"]) == ("observer", "a controller: may be added as a voter")
+    # There and back by Kafka's own command, and by the journal.
+    file = str(cluster.properties_file(103))
+    assert kafka.run(QUORUM, ["--command-config", file, *where, "add-controller"]).code == 0
+    assert 103 in voters_by_kafka(kafka, cluster)
+    which = ("--controller-id", "103", "--controller-directory-id", str(row["directory_id"]))
+    assert kafka.run(QUORUM, [*where, "remove-controller", *which]).code == 0
+    kac(capsys, "run", "-b", cluster.bootstrap, "-e", "revert 2; apply --yes")
+    assert voters_by_kafka(kafka, cluster) == {101, 102, 103, 104}
+    capsys.readouterr()
+    assert run(["run", *where, "-e", "add voter 1"]) != 0
+    assert "node 1 is a broker and no controller" in "".join(capsys.readouterr())
+
+
+def triage(capsys: pytest.CaptureFixture[str], cluster: QuorumCluster) -> dict[str, dict[str, object]]:
+    """Return what is wrong, by the cause's name."""
+    capsys.readouterr()
+    run(["triage", *controllers(cluster), "--for", "1s", "--output", "json"])
+    causes = msgspec.json.decode(capsys.readouterr().out)["causes"]
+    return {each["cause"]: each for each in causes}
+
+
+def until_named(
+    capsys: pytest.CaptureFixture[str], cluster: QuorumCluster, *names: str
+) -> dict[str, dict[str, object]]:
+    deadline = time.monotonic() + PATIENCE
+    while not set(names) <= (found := triage(capsys, cluster)).keys():
+        assert time.monotonic() < deadline, found.keys()
+    return found
+
+
+def test_a_voter_that_is_formatted_again_is_mended(
+    cluster: QuorumCluster, kafka: KafkaCommands, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert triage(capsys, cluster) == {}
+    cluster.kill(103)
+    cluster.format_again(103)
+    cluster.start_again(103)
+    found = until_named(capsys, cluster, "voter-formatted")
+    assert found.keys() == {"voter-formatted"}
+    (step,) = found["voter-formatted"]["next"]  # type: ignore[misc]
+    kac(capsys, "run", *controllers(cluster), "-e", f"{step['command']}; apply --yes --accept no-spare-voter")
+    assert voters_by_kafka(kafka, cluster) == {101, 102, 103, 104}
+    assert triage(capsys, cluster) == {}
+
+
+def test_killed_one_by_one(cluster: QuorumCluster, kafka: KafkaCommands, capsys: pytest.CaptureFixture[str]) -> None:
+    where = controllers(cluster)
+    cluster.stop(1)
+    cluster.kill(2)
+    found = until_named(capsys, cluster, "brokers-stopped")
+    assert "start broker" in str(found["brokers-stopped"]["next"])
+    rows = quorum_of(capsys, *where)
+    assert {row["node"] for row in rows if row["note"] == "does not fetch"} <= {1, 2}
+    assert {(row["role"], str(row["node"]), row["directory_id"]) for row in rows} == replication(kafka, cluster)
+
+    (leader,) = (int(str(row["node"])) for row in rows if row["role"] == "leader")
+    cluster.kill(min(set(cluster.controller_ids) - {leader}))
+    until_named(capsys, cluster, "controller-down")
+
+
+@pytest.mark.long
+def test_a_static_quorum_of_3_9(capsys: pytest.CaptureFixture[str]) -> None:
+    """Voters have no directories there, and are not changed; controllers' configs are, of a sort."""
+    with or_skip():
+        older = QuorumCluster(KAFKA_3_9, brokers=1, dynamic=False)
+    with older, KafkaCommands(KAFKA_3_9) as kafka:
+        where = controllers(older)
+        rows = quorum_of(capsys, *where)
+        assert {(row["role"], str(row["node"])) for row in rows} == {each[:2] for each in replication(kafka, older)}
+        assert {row["directory_id"] for row in rows if row["role"] != "observer"} == {None}
+        for words in (where, ("-b", older.bootstrap)):
+            capsys.readouterr()
+            assert run(["run", *words, "-e", "remove voter 103"]) == 1
+            assert "the quorum is static (kraft.version 0)" in "".join(capsys.readouterr())
+        kac(
+            capsys,
+            "configs",
+            *where,
+            "--alter",
+            "--broker-logger",
+            "102",
+            "--add-config",
+            "kafka.server.ControllerServer=DEBUG",
+        )
+        assert "kafka.server.ControllerServer=DEBUG" in configs_by_kafka(kafka, older, "broker-loggers", 102)
