@@ -280,14 +280,6 @@ class LazyTree(ColumnView):
         index = self._flat.index_of(key)
         return index is not None and self._flat[index].open
 
-    def open_node(self, key: Hashable) -> None:
-        """Open a node that is on a line and can be opened."""
-        index = self._flat.index_of(key)
-        if index is not None:
-            place = self._flat[index]
-            if place.node is not None and place.node.openable and not place.open:
-                self._toggle(place)
-
     def close_node(self, key: Hashable) -> None:
         """Close a node; what is open inside it opens with it again."""
         index = self._flat.index_of(key)

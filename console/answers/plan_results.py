@@ -328,9 +328,9 @@ def conflict_tables(report: ApplyReport) -> tuple[Table, ...]:
     return tuple(conflict_table(name, some, title, note) for name, some, title, note in found if some)
 
 
-def report_tables(report: ApplyReport, verb: str, deletions: Deletions | None = None) -> tuple[Table, ...]:
+def report_tables(report: ApplyReport, verb: str) -> tuple[Table, ...]:
     """Return what a check or an apply did (verb): conflicts first, then each target's outcome."""
-    return (*conflict_tables(report), report_table(report, verb, deletions))
+    return (*conflict_tables(report), report_table(report, verb))
 
 
 def conflict_table(name: str, conflicts: Iterable[Conflict], title: str, note: str = "", was: str = "Was") -> Table:

@@ -67,11 +67,6 @@ def items_of(text: str) -> list[str]:
     return [item.strip() for item in text.split(",")]
 
 
-def unit_help(key: str) -> str:
-    """Return examples of amounts for this key; ``""`` where only a bare value is accepted."""
-    return unit_of(key).examples
-
-
 def _quoted(text: str) -> str:
     return f"'{text}'" if len(text) <= 60 else f"'{text[:57]}…'"
 

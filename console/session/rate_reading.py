@@ -88,7 +88,7 @@ class RateReader:
         if at != self._dirs_at and timedelta() <= reader.clock.now() - at < OTHERS_EVERY:
             return  # triage reads them too
         self._next_broker = next((each for each in brokers if each > self._next_broker), brokers[0])
-        await reader.read_log_dirs_of(self._next_broker)
+        await reader.read_log_dirs(self._next_broker)
         # A turn asks one of n brokers, and each of them rests during the turns of the others: a turn's own rest is an
         # n-th.
         self._dirs.ended(began, REST / len(brokers))

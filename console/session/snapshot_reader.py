@@ -468,10 +468,6 @@ class SnapshotReader:
         unseen = unseen_groups(self.snapshot, self.context.kafka_principal)
         return {"": unseen} if unseen is not None else {}
 
-    async def read_group(self, name: str) -> None:
-        """Read the members and the lag of one group."""
-        await self.look_at_groups([name])
-
     async def look_at_groups(self, names: Sequence[str]) -> None:
         """Read the members and the lag of groups, with as few requests as possible; of more than GROUPS_AT_ONCE, some
         at a time."""
@@ -568,15 +564,12 @@ class SnapshotReader:
         known = refresh.with_offsets_at(self.snapshot, {(*place, at): offset for place, offset in found.items()})
         self._learn(refresh.with_failures(known, "offsets_at", [("", failure) for failure in failures]), "offsets_at")
 
-    async def read_log_dirs(self) -> None:
-        """Read the disk use of every broker; one that does not answer is in the failures."""
-        await self._read_log_dirs(None)
+    async def read_log_dirs(self, broker: int | None = None) -> None:
+        """Read the disk use of every broker; one that does not answer is in the failures.
 
-    async def read_log_dirs_of(self, broker: int) -> None:
-        """Read the disk use of one broker; what is known of the others stays."""
-        await self._read_log_dirs(broker)
-
-    async def _read_log_dirs(self, broker: int | None) -> None:
+        Args:
+            broker: of this one alone; what is known of the others stays.
+        """
         from console.admin import cluster as log_dirs
 
         asked = None if broker is None else (broker,)

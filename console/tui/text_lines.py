@@ -65,10 +65,10 @@ class TextLines(Widget):
         """Take the colours away, or give them back: without them what is shown may be out of date."""
         self._painter.dim(dimmed)
 
-    def piece_at(self, x: int, y: int = 0) -> int | None:
-        """Return the index of the span at a column in cells, None for none."""
+    def piece_at(self, x: int) -> int | None:
+        """Return the index of the span at a column of the first line, in cells; None for none."""
         left = 0
-        for place, (text, _) in enumerate(self._lines[y] if y < len(self._lines) else ()):
+        for place, (text, _) in enumerate(self._lines[0] if self._lines else ()):
             left += cell_width(text)
             if x < left:
                 return place

@@ -28,7 +28,6 @@ from console.plan.values import (
     parse_quota,
     parse_value,
     same_value,
-    unit_help,
 )
 
 STRING, CLASS, PASSWORD, UNTOLD = ConfigType(2), ConfigType(8), ConfigType(9), ConfigType(0)
@@ -182,8 +181,8 @@ def test_which_keys_have_which_unit() -> None:
     assert unit_of("follower.replication.throttled.rate") is Unit.BYTES_PER_SECOND
     assert unit_of("log.flush.interval.messages") is Unit.NONE
     assert unit_of("compression.type") is Unit.NONE
-    assert unit_help("retention.ms") == "250ms, 90s, 30min, 12h, 7d"
-    assert unit_help("compression.type") == ""
+    assert unit_of("retention.ms").examples == "250ms, 90s, 30min, 12h, 7d"
+    assert unit_of("compression.type").examples == ""
 
 
 QUOTAS = [

@@ -192,18 +192,15 @@ def _value(topic: str, number: int) -> bytes:
     return json_text({"id": number, "kind": topic.rpartition(".")[2], "amount": number % 10_000 / 100}).encode()
 
 
-def add_group(
-    cluster: Cluster, name: str, topics: Sequence[str], clients: Sequence[str], lag: int, *, turn: int = 0
-) -> None:
+def add_group(cluster: Cluster, name: str, topics: Sequence[str], clients: Sequence[str], lag: int) -> None:
     """Add a group of consumers that share these topics' partitions as the range assignor does.
 
     Args:
         clients: the members' client ids; without any the group is empty.
         lag: roughly how many records of each partition the group has not read.
-        turn: the generation, by default the number of clients.
     """
     state = cluster.state
-    group = Group(name, generation=turn or len(clients), protocol_type=CONSUMERS, written=True)
+    group = Group(name, generation=len(clients), protocol_type=CONSUMERS, written=True)
     shares = _shares(state, topics, len(clients))
     for place, client in enumerate(clients):
         member = _stand_in(name, client, place, topics, shares[place])

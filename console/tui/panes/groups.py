@@ -180,7 +180,7 @@ class GroupView(DetailsView[PartitionLag]):
 
     async def read(self) -> None:
         """Read members and lag. Raises AdminError."""
-        await self.session.read_group(self.group)
+        await self.session.look_at_groups([self.group])
 
     def rows(self) -> Sequence[PartitionLag]:
         """Return the partitions, by topic and number."""
