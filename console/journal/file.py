@@ -181,7 +181,7 @@ class JournalFile:
                         f"Apply it in parts; {NO_JOURNAL}.",
                     )
                 )
-            self._write(descriptor, data)
+            _write(self.path, descriptor, data)
         if len(all_) > 1 and all_[-1].size == 0:  # a new segment: what a start has to read stays short
             with suppress(OSError):
                 self._scan(all_)
@@ -190,7 +190,7 @@ class JournalFile:
     def note(self, note: Note) -> None:
         """Write down what happened. Raises JournalError."""
         with self._writable(None) as (descriptor, _):
-            self._write(descriptor, note_line(note))
+            _write(self.path, descriptor, note_line(note))
 
     def mend(self, mended: Mended) -> bool:
         """End a line that was cut, and say so in the journal; False where none is. Raises JournalError."""
@@ -199,7 +199,7 @@ class JournalFile:
         with self._locked(write=True) as (descriptor, _):
             if _whole(descriptor):
                 return False
-            self._write(descriptor, b"\n" + note_line(mended))
+            _write(self.path, descriptor, b"\n" + note_line(mended))
         return True
 
     def read(self) -> Contents:
@@ -346,7 +346,7 @@ class JournalFile:
         try:
             return segments(self.path)
         except OSError as error:
-            raise self._failed("opened", error) from error
+            raise _failed(self.path, "opened", error) from error
 
     def _known_segments(self) -> list[Segment]:
         """Return the segments as they are while the last one is locked, or was: what is added since is not in them."""
@@ -360,7 +360,7 @@ class JournalFile:
         try:
             yield
         except OSError as error:
-            raise self._failed("read", error) from error
+            raise _failed(self.path, "read", error) from error
 
     @contextmanager
     def _writable(self, full: int | None) -> Iterator[tuple[int, list[Segment]]]:
@@ -378,7 +378,7 @@ class JournalFile:
                 if full is None or all_[-1].size < full:
                     yield descriptor, all_
                     return
-                self._create(segment_path(self.path, all_[-1].number + 1))
+                _create(self.path, segment_path(self.path, all_[-1].number + 1))
 
     @contextmanager
     def _locked(self, *, write: bool) -> Iterator[tuple[int, list[Segment]]]:
@@ -387,11 +387,11 @@ class JournalFile:
             all_ = self._segments()
             path = all_[-1].path if all_ else self.path
             try:
-                descriptor = self._open(path, write)
+                descriptor = _open(self.path, path, write)
             except OSError as error:
-                raise self._failed("opened", error) from error
+                raise _failed(self.path, "opened", error) from error
             try:
-                self._lock(descriptor, path, write)
+                _lock(self.path, descriptor, path, write)
                 all_ = self._segments()
                 if all_ and all_[-1].path == path:
                     yield descriptor, all_
@@ -399,73 +399,81 @@ class JournalFile:
             finally:
                 os.close(descriptor)
 
-    def _open(self, path: Path, write: bool) -> int:
-        if not write:
-            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            path.lstat()
-        except FileNotFoundError:
-            self._create(path)
-        return open_private(path, os.O_RDWR | os.O_APPEND)
 
-    def _create(self, path: Path) -> None:
-        """Make an empty segment, on the disk; another console may have been first. Raises JournalError."""
-        try:
-            for folder in dict.fromkeys((self.path.parent.parent, self.path.parent, path.parent)):
-                private_folder(folder)
-            os.close(open_private(path, os.O_RDWR | os.O_APPEND))
-            for folder in dict.fromkeys((path.parent, path.parent.parent)):
-                parent = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-                try:
-                    os.fsync(parent)
-                finally:
-                    os.close(parent)
-        except OSError as error:
-            raise self._failed("opened", error) from error
+# -- the disk: `journal` is the first segment, in whose folder the others are ------------------------------------------
 
-    def _write(self, descriptor: int, data: bytes) -> None:
-        """Write all of it to the disk, or nothing: what was written of a record that does not fit is taken away
-        again."""
-        size = os.fstat(descriptor).st_size
-        try:
-            written = 0
-            while written < len(data):
-                written += os.write(descriptor, data[written:])
-            os.fsync(descriptor)
-        except OSError as error:
-            with suppress(OSError):  # else the next one to write finds the line cut, and says so
-                os.ftruncate(descriptor, size)
-            raise self._failed("written", error) from error
 
-    def _lock(self, descriptor: int, path: Path, write: bool) -> None:
-        how = (fcntl.LOCK_EX if write else fcntl.LOCK_SH) | fcntl.LOCK_NB
-        deadline = time.monotonic() + LOCK_SECONDS
-        while True:
+def _open(journal: Path, path: Path, write: bool) -> int:
+    if not write:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        _create(journal, path)
+    return open_private(path, os.O_RDWR | os.O_APPEND)
+
+
+def _create(journal: Path, path: Path) -> None:
+    """Make an empty segment, on the disk; another console may have been first. Raises JournalError."""
+    try:
+        for folder in dict.fromkeys((journal.parent.parent, journal.parent, path.parent)):
+            private_folder(folder)
+        os.close(open_private(path, os.O_RDWR | os.O_APPEND))
+        for folder in dict.fromkeys((path.parent, path.parent.parent)):
+            parent = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
             try:
-                fcntl.flock(descriptor, how)
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise JournalError(
-                        Failure(
-                            "JOURNAL_LOCKED",
-                            f"another process has held the journal {path} locked for {LOCK_SECONDS:g} s",
-                            f"See which with: fuser {path}; {NO_JOURNAL}.",
-                        )
-                    ) from None
-                time.sleep(LOCK_STEP)
-            except OSError as error:
-                raise self._failed("locked", error) from error
-            else:
-                return
+                os.fsync(parent)
+            finally:
+                os.close(parent)
+    except OSError as error:
+        raise _failed(journal, "opened", error) from error
 
-    def _failed(self, done: str, error: OSError) -> JournalError:
-        return JournalError(
-            Failure(
-                "JOURNAL_UNWRITABLE" if done != "opened" else "JOURNAL_UNAVAILABLE",
-                f"the journal {self.path} can't be {done}: {error.strerror or error}",
-                f"Make room or set XDG_STATE_HOME to a folder that can be written; {NO_JOURNAL}.",
-            )
+
+def _write(journal: Path, descriptor: int, data: bytes) -> None:
+    """Write all of it to the disk, or nothing: what was written of a record that does not fit is taken away
+    again."""
+    size = os.fstat(descriptor).st_size
+    try:
+        written = 0
+        while written < len(data):
+            written += os.write(descriptor, data[written:])
+        os.fsync(descriptor)
+    except OSError as error:
+        with suppress(OSError):  # else the next one to write finds the line cut, and says so
+            os.ftruncate(descriptor, size)
+        raise _failed(journal, "written", error) from error
+
+
+def _lock(journal: Path, descriptor: int, path: Path, write: bool) -> None:
+    how = (fcntl.LOCK_EX if write else fcntl.LOCK_SH) | fcntl.LOCK_NB
+    deadline = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, how)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise JournalError(
+                    Failure(
+                        "JOURNAL_LOCKED",
+                        f"another process has held the journal {path} locked for {LOCK_SECONDS:g} s",
+                        f"See which with: fuser {path}; {NO_JOURNAL}.",
+                    )
+                ) from None
+            time.sleep(LOCK_STEP)
+        except OSError as error:
+            raise _failed(journal, "locked", error) from error
+        else:
+            return
+
+
+def _failed(journal: Path, done: str, error: OSError) -> JournalError:
+    return JournalError(
+        Failure(
+            "JOURNAL_UNWRITABLE" if done != "opened" else "JOURNAL_UNAVAILABLE",
+            f"the journal {journal} can't be {done}: {error.strerror or error}",
+            f"Make room or set XDG_STATE_HOME to a folder that can be written; {NO_JOURNAL}.",
         )
+    )
 
 
 def _whole(descriptor: int) -> bool:

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -17,8 +18,8 @@ from hypothesis import strategies as st
 from console.admin import changes
 from console.embedded.replicas import start_move
 from console.embedded.spec import ClusterSpec
+from console.journal import file
 from console.journal.entries import this_process
-from console.journal.file import JournalFile
 from console.journal.operations import Lease
 from console.model.config import broker_resource, topic_resource
 from console.model.journal_lines import Origin
@@ -63,11 +64,11 @@ class Deaths:
 @contextmanager
 def mortal(patch: pytest.MonkeyPatch, deaths: Deaths) -> Iterator[None]:
     """Each event of a life counts; who died frees no lease, and is not taken for alive."""
-    write, send, free = JournalFile._write, changes.send, Lease.free
+    write, send, free = file._write, changes.send, Lease.free
 
-    def writing(self: JournalFile, descriptor: int, data: bytes) -> None:
+    def writing(journal: Path, descriptor: int, data: bytes) -> None:
         deaths.event()
-        write(self, descriptor, data)
+        write(journal, descriptor, data)
         deaths.event()
 
     async def sending(link: Any, request: Any, *, validate_only: bool, **rest: Any) -> Any:
@@ -86,7 +87,7 @@ def mortal(patch: pytest.MonkeyPatch, deaths: Deaths) -> Iterator[None]:
         return this_process(front_end)._replace(started=front_end)
 
     with patch.context() as patched:
-        patched.setattr(JournalFile, "_write", writing)
+        patched.setattr(file, "_write", writing)
         patched.setattr(changes, "send", sending)
         patched.setattr(Lease, "free", freeing)
         patched.setattr(operating, "this_process", process)

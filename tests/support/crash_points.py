@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import signal
+from pathlib import Path
 from typing import Any
 
 from console.admin import changes
-from console.journal.file import JournalFile
+from console.journal import file
 
 _KIND = re.compile(rb'"kind":"(\w+)"')
 ANY = "any"
@@ -27,13 +28,13 @@ def arm(point: str) -> None:
             if left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    write, send = JournalFile._write, changes.send
+    write, send = file._write, changes.send
 
-    def writing(self: JournalFile, descriptor: int, data: bytes) -> None:
+    def writing(journal: Path, descriptor: int, data: bytes) -> None:
         found = _KIND.search(data)
         kind = found[1].decode() if found is not None else ""
         at("before", kind)
-        write(self, descriptor, data)
+        write(journal, descriptor, data)
         at("after", kind)
 
     async def sending(link: Any, request: Any, *, validate_only: bool, **rest: Any) -> Any:
@@ -43,5 +44,5 @@ def arm(point: str) -> None:
         at("after", name)
         return outcomes
 
-    JournalFile._write = writing  # type: ignore[method-assign]
+    file._write = writing
     changes.send = sending
