@@ -39,6 +39,32 @@ def make_view(
     Its module is imported only now, so that the first screen does not wait for the other panes.
     """
     match name:
+        case keymap.MOVES:
+            from console.tui.panes.moves import MovesView
+
+            return MovesView(cluster, editing, message, operating())
+        case keymap.PLAN:
+            from console.tui.panes.plan import PlanView
+
+            return PlanView(cluster, navigator, editing, message)
+        case keymap.FIND:
+            from console.tui.panes.find import FindView
+
+            return FindView(cluster, navigator, message, journal)
+        case keymap.NOW:
+            from console.tui.panes.now import NowView
+
+            return NowView(cluster, navigator, editing, message, execute)
+        case keymap.HISTORY | keymap.DRIFT | keymap.USAGE | keymap.EVENTS:
+            return _view_of_past(name, cluster, lake, message, journal, editing)
+    return _view_of_noun(name, cluster, navigator, editing, message)
+
+
+def _view_of_noun(
+    name: str, cluster: ShownCluster, navigator: Navigator, editing: Editing, message: MessageLine
+) -> View:
+    """Create the view of what the cluster has. Raises KeyError for another name."""
+    match name:
         case keymap.BROKERS:
             from console.tui.panes.brokers import BrokersView
 
@@ -67,10 +93,6 @@ def make_view(
             from console.tui.panes.transactions import TransactionsView
 
             return TransactionsView(cluster, editing, message)
-        case keymap.MOVES:
-            from console.tui.panes.moves import MovesView
-
-            return MovesView(cluster, editing, message, operating())
         case keymap.ENTITIES:
             from console.tui.panes.entities import EntitiesView
 
@@ -95,10 +117,14 @@ def make_view(
             from console.tui.panes.groups import GroupView
 
             return GroupView(cluster, navigator, editing)
-        case keymap.PLAN:
-            from console.tui.panes.plan import PlanView
+    raise KeyError(name)
 
-            return PlanView(cluster, navigator, editing, message)
+
+def _view_of_past(
+    name: str, cluster: ShownCluster, lake: OpenLake, message: MessageLine, journal: Journal, editing: Editing
+) -> View:
+    """Create the view of what a lake and this host's journal know. Raises KeyError for another name."""
+    match name:
         case keymap.HISTORY:
             from console.tui.panes.history import HistoryView
 
@@ -115,14 +141,6 @@ def make_view(
             from console.tui.panes.events import EventsView
 
             return EventsView(cluster, lake, message, journal)
-        case keymap.FIND:
-            from console.tui.panes.find import FindView
-
-            return FindView(cluster, navigator, message, journal)
-        case keymap.NOW:
-            from console.tui.panes.now import NowView
-
-            return NowView(cluster, navigator, editing, message, execute)
     raise KeyError(name)
 
 
