@@ -11,7 +11,7 @@ from benchmarks.house import PRODUCT, Module, modules, protocols, with_session
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_PROTOCOLS = 14
-MOST_TAKE_IT = 73
+MOST_TAKE_IT = 60
 """Functions that take the session. Others take what they need of it: the client, the snapshot, the plan, a journal."""
 
 
