@@ -26,6 +26,7 @@ from console.model.config import ConfigResource, topic_resource
 from console.model.entity_types import EntityType, listed_alone
 from console.model.failure import Failure
 from console.model.snapshot import ReadFailure, Snapshot
+from console.model.topic_readers import TopicLags
 from console.plan.plan import EMPTY
 from console.present.acls import AclRow
 from console.present.brokers import broker_loads, broker_rows
@@ -44,7 +45,7 @@ from console.present.kinds import (
 from console.present.names import NOTHING, some
 from console.present.quorum import quorum_rows
 from console.present.quotas import QuotaRow
-from console.present.topics import TopicRow
+from console.present.topics import NO_FACTS, TopicRow
 
 R = TypeVar("R")
 CONFIG_KEYS = ", or a config's key"
@@ -114,7 +115,8 @@ def _names(statement: List) -> Test:
 
 
 def _topics(statement: List, snapshot: Snapshot) -> Table:
-    rows = (TopicRow(snapshot.topics[name]) for name in sorted(snapshot.topics))
+    facts = NO_FACTS._replace(lags=TopicLags().after(snapshot))
+    rows = (TopicRow(snapshot.topics[name], facts) for name in sorted(snapshot.topics))
     return _table(
         statement,
         snapshot,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,6 +18,10 @@ from console.present.triage import cause_id, facts, part_names, since_text, subj
 from console.triage.cause import Next
 from console.triage.diagnosis import Named, Verdict
 from console.triage.symptoms import Subject
+
+if TYPE_CHECKING:
+    from console.model.lag_trend import LagTrend
+    from console.model.time_lag import Behind
 
 MOST_COMMANDS = 8
 """Next steps of one cause that the text names."""
@@ -157,12 +163,13 @@ def _moment(at: datetime) -> str:
 # -- Prometheus --------------------------------------------------------------------------------------------------------
 
 
-def prometheus_text(verdict: Verdict | None) -> str:
-    """Return the verdict for node_exporter's textfile collector: a metric for each cause, and how many symptoms have
-    none.
+def prometheus_text(verdict: Verdict | None, trends: Mapping[str, LagTrend] = MappingProxyType({})) -> str:
+    """Return the verdict for node_exporter's textfile collector: a metric for each cause, how many symptoms have none,
+    and the lag of each group as a time.
 
     Args:
         verdict: None where no broker answers.
+        trends: of the groups whose lag was read.
     """
     answered = [
         "# HELP kac_triage_up 1 if any broker answers.",
@@ -171,6 +178,8 @@ def prometheus_text(verdict: Verdict | None) -> str:
     ]
     if verdict is None:
         return "\n".join(answered) + "\n"
+    behind = {name: trend.longest_behind for name, trend in sorted(trends.items())}
+    known = {name: each for name, each in behind.items() if each.seconds is not None}
     lines = [
         *answered,
         "# HELP kac_triage_healthy 1 if nothing is wrong.",
@@ -188,8 +197,18 @@ def prometheus_text(verdict: Verdict | None) -> str:
         "# HELP kac_triage_time_seconds When it was looked, in seconds since 1970.",
         "# TYPE kac_triage_time_seconds gauge",
         f"kac_triage_time_seconds {verdict.at.timestamp():.3f}",
+        "# HELP kac_group_lag_seconds For how long the next record of a group has waited, as far as that was seen.",
+        "# TYPE kac_group_lag_seconds gauge",
+        *_lag_metrics("seconds", known, lambda each: f"{each.seconds or 0:.0f}"),
+        "# HELP kac_group_lag_seconds_exact 1 if it has waited no longer, 0 if it may have.",
+        "# TYPE kac_group_lag_seconds_exact gauge",
+        *_lag_metrics("seconds_exact", known, lambda each: str(int(not each.least))),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _lag_metrics(name: str, known: Mapping[str, Behind], value: Callable[[Behind], str]) -> Iterator[str]:
+    return (f"kac_group_lag_{name}{{group={prometheus_label(group)}}} {value(each)}" for group, each in known.items())
 
 
 def _metric(named: Named) -> str:

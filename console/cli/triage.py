@@ -157,9 +157,11 @@ def _replayed(options: argparse.Namespace) -> int:
     from console.cli.replay import replay_verdict
 
     told: dict[str, str] | None = None
+    last: Observations | None = None
 
     def tell(verdict: Verdict, observations: Observations) -> None:
-        nonlocal told
+        nonlocal told, last
+        last = observations
         if options.watch:
             told = _tell_changes(verdict, told, options.output)
         else:
@@ -168,7 +170,7 @@ def _replayed(options: argparse.Namespace) -> int:
     found = replay_verdict(options.replay, options.at, options.expect, tell, every=options.watch)
     if isinstance(found, int):
         return found
-    _write_metrics(options.prometheus, found)
+    _write_metrics(options.prometheus, found, last)
     return exit_code(found)
 
 
@@ -196,10 +198,10 @@ async def watch_verdicts(looker: Looker, options: argparse.Namespace) -> Verdict
         verdict = await asyncio.to_thread(diagnose, observations, options.expect)
         if options.watch:
             told = _tell_changes(verdict, told, options.output)
-            _write_metrics(options.prometheus, verdict)
+            _write_metrics(options.prometheus, verdict, observations)
         elif time.monotonic() - began >= options.seconds:
             _tell(verdict, observations, options.output)
-            _write_metrics(options.prometheus, verdict)
+            _write_metrics(options.prometheus, verdict, observations)
             return verdict
         while True:
             await looker.rest()
@@ -210,7 +212,7 @@ async def watch_verdicts(looker: Looker, options: argparse.Namespace) -> Verdict
                     raise
                 if options.watch and not lost:
                     _say_of_brokers(f"no broker answers: {error.failure}", options.output)
-                    _write_metrics(options.prometheus, None)
+                    _write_metrics(options.prometheus, None, None)
                 lost = True
                 continue
             break
@@ -263,13 +265,14 @@ def _tell_changes(verdict: Verdict, known: dict[str, str] | None, output: str) -
     return now
 
 
-def _write_metrics(file: Path | None, verdict: Verdict | None) -> None:
+def _write_metrics(file: Path | None, verdict: Verdict | None, observations: Observations | None) -> None:
     if file is None:
         return
     from console.answers.triage import prometheus_text
     from console.safe_files import write_whole
 
     try:
-        write_whole(file, prometheus_text(verdict).encode())
+        trends = observations.last.snapshot.lag_trends if observations is not None else {}
+        write_whole(file, prometheus_text(verdict, trends).encode())
     except OSError as error:
         complain(f"metrics not written: {error}")

@@ -18,7 +18,8 @@ class Needs(Struct, frozen=True):
 
     parts: whole parts, by the names of `Snapshot.read_at`. topics: topics by name, if not all are needed. resources:
     their configs. every: configs of all resources of a type. a_broker, a_topic: configs of any one, for its keys.
-    groups: their members and lag. lags_of: the lag of all groups that a set of patterns matches. log_ranges: where
+    groups: their members and lag. lags_of: the lag of all groups that a set of patterns matches; lag_times: also as a
+    time. log_ranges: where
     the logs of topics begin and end; offsets_at: their offsets at times (topic, ms since 1970); group_positions: the
     same for all partitions of a group, with its members and offsets (group, and a time or None). transactions: the
     open ones in these partitions, and whether they hang. documentation: also that of the configs of `resources`.
@@ -45,6 +46,7 @@ class Needs(Struct, frozen=True):
     a_broker: bool = False
     a_topic: bool = False
     documentation: bool = False
+    lag_times: bool = False
 
     def __or__(self, other: Needs) -> Needs:
         return Needs(*(getattr(self, name) | getattr(other, name) for name in Needs.__struct_fields__))

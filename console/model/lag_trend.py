@@ -7,12 +7,16 @@ a member that was seen to commit is judged by its own rhythm, any other by the l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, zip_longest
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from console.model.cluster import GroupLag, PartitionLag
+from console.model.time_lag import NOT_BEHIND, UNSEEN, Behind, EndsSeen, Spot, Written, longest, see_end, time_lag
 
 WINDOW = 15.0
 """Seconds: a trend compares with a poll that is at least this old once there is one, at most twice as old."""
@@ -94,7 +98,9 @@ class LagTrend(Struct, frozen=True):
 
     base: the poll with which the last one is compared; next_base: the one that takes its place. partitions: those
     whose trend is known. rate: of the group, over the partitions where it is known; None if unknown for all. stuck:
-    the partitions that are stuck, sorted.
+    the partitions that are stuck, sorted. seen: where the logs ended at the polls so far, of partitions with a lag,
+    from the last poll on at which it was 0. written: when the records at commits were written, as far as they were
+    asked for. behind: for how long the next record of a partition has waited; those where none waits are missing.
     """
 
     base: Look
@@ -104,11 +110,93 @@ class LagTrend(Struct, frozen=True):
     partitions: Mapping[Place, PartitionTrend] = field(default_factory=dict)
     rate: float | None = None
     stuck: tuple[Place, ...] = ()
+    seen: Mapping[Place, EndsSeen] = MappingProxyType({})
+    written: Mapping[Place, Written] = MappingProxyType({})
+    behind: Mapping[Place, Behind] = MappingProxyType({})
 
     @property
     def catch_up(self) -> float | None:
         """Seconds until the lag is 0 if it goes on so; None where it does not shrink."""
         return time_left(self.last.lag.total, self.rate)
+
+    @property
+    def longest_behind(self) -> Behind:
+        """For how long the next record of the group has waited, of the partition where that is longest."""
+        if self.behind:
+            return longest(self.behind.values())
+        return NOT_BEHIND if self.last.lag.partitions else UNSEEN
+
+
+def times_to_read(trends: Iterable[LagTrend], most: int) -> list[Spot]:
+    """Return the commits of which the polls don't say for how long the next record has waited, those whose record was
+    asked for already left out.
+
+    Args:
+        most: so many at most: of each group those with the largest lag first, the groups in turn.
+    """
+    in_turn = chain.from_iterable(zip_longest(*map(_unknown_times, trends)))
+    return list(dict.fromkeys(spot for spot in in_turn if spot is not None))[:most]
+
+
+def _unknown_times(trend: LagTrend) -> list[Spot]:
+    unknown = [
+        each
+        for each in trend.last.lag.partitions
+        if each.lag > 0 and each.committed >= 0 and _is_open(trend, place(each)) and place(each) not in trend.written
+    ]
+    return [_spot(each) for each in sorted(unknown, key=lambda each: (-each.lag, place(each)))]
+
+
+def _is_open(trend: LagTrend, where: Place) -> bool:
+    behind = trend.behind.get(where)
+    return behind is None or behind.least or behind.seconds is None
+
+
+def _spot(at: PartitionLag) -> Spot:
+    return Spot(at.topic, at.partition, at.committed)
+
+
+def with_times(trends: Mapping[str, LagTrend], found: Mapping[Spot, Written]) -> Mapping[str, LagTrend]:
+    """Return the trends with when the records at their commits were written, as far as that was found."""
+    return {name: _with_times(trend, found) for name, trend in trends.items()} if found else trends
+
+
+def _with_times(trend: LagTrend, found: Mapping[Spot, Written]) -> LagTrend:
+    new = {place(each): found[spot] for each in trend.last.lag.partitions if (spot := _spot(each)) in found}
+    if not new:
+        return trend
+    written = {**trend.written, **new}
+    return replace(trend, written=written, behind=_behind(trend.last, trend.seen, written))
+
+
+NO_TIMES: Mapping[Place, Written] = MappingProxyType({})
+
+
+def _ends_seen(known: LagTrend | None, look: Look) -> Mapping[Place, EndsSeen]:
+    """Return where logs ended, of partitions with a lag. What was before a lag of 0 says nothing of one that came
+    later: of most partitions nothing is kept."""
+    behind = [p for p in look.lag.partitions if p.lag > 0 and p.end >= 0]
+    if not behind:
+        return MappingProxyType({})
+    before: dict[Place, PartitionLag] = {}
+    if known is not None and any(place(p) not in known.seen for p in behind):
+        before = {place(p): p for p in known.last.lag.partitions if p.end >= 0}
+    found = {}
+    for p in behind:
+        seen = known.seen.get(place(p)) if known is not None else None
+        if seen is None and known is not None and (last := before.get(place(p))) is not None:
+            seen = see_end(None, last.end, known.last.at)
+        found[place(p)] = see_end(seen, p.end, look.at)
+    return found
+
+
+def _behind(look: Look, seen: Mapping[Place, EndsSeen], written: Mapping[Place, Written]) -> Mapping[Place, Behind]:
+    found = {
+        (where := place(p)): time_lag(p, seen.get(where), written.get(where), look.at)
+        for p in look.lag.partitions
+        if p.lag != 0
+    }
+    return found or MappingProxyType({})
 
 
 def recovers(trend: LagTrend) -> bool:
@@ -156,7 +244,9 @@ def look_again(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: b
     """
     look = Look(at, lag)
     if known is None or at < known.last.at:
-        return LagTrend(look, look, look, {place(p): _stands(p, at, None) for p in lag.partitions})
+        standing = {place(p): _stands(p, at, None) for p in lag.partitions}
+        seen = _ends_seen(None, look)
+        return LagTrend(look, look, look, standing, seen=seen, behind=_behind(look, seen, NO_TIMES))
     # Two polls take turns as the base: where polls are frequent, it is one to two windows old.
     base, next_base = known.base, known.next_base
     if at - known.last.at >= WINDOW:
@@ -167,6 +257,10 @@ def look_again(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: b
     standing = {place(p): _stands(p, at, before.get(place(p))) for p in lag.partitions}
     partitions = _trends(base, look, standing, LONGEST_THROTTLE if throttled else 0.0)
     rates = [trend.rate for trend in partitions.values() if trend.rate is not None]
+    seen, written = _ends_seen(known, look), NO_TIMES
+    if known.written:
+        committed = {place(p): p.committed for p in lag.partitions}
+        written = {w: each for w, each in known.written.items() if w in committed and each.says_of(committed[w])}
     return LagTrend(
         base,
         next_base,
@@ -175,6 +269,9 @@ def look_again(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: b
         partitions,
         sum(rates) if rates else None,
         tuple(sorted(where for where, trend in partitions.items() if trend.stuck)),
+        seen,
+        written,
+        _behind(look, seen, written),
     )
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from console.model.cluster import Group, GroupLag, GroupMember, PartitionLag, Places, StreamsTasks, Subtopology
 from console.model.lag_trend import LagTrend, PartitionTrend, direction, time_left
 from console.model.numbers import Data
+from console.model.time_lag import NOT_BEHIND, UNSEEN, Behind
 from console.plan.amounts import Unit
 from console.present.columns import (
     DATA,
@@ -72,6 +73,19 @@ def _seconds(value: float | None) -> Data:
     return None if value is None else round(value)
 
 
+def behind_text(behind: Behind) -> str:
+    """Return a lag as a time: ``43 min``, ``≥ 28 min`` where it may be longer, ``0 s`` for none; ``·`` if unknown."""
+    if behind.seconds is None:
+        return "·"
+    text = time_text(behind.seconds) if round(behind.seconds) else "0 s"
+    return f"≥ {text}" if behind.least else text
+
+
+def behind_order(behind: Behind) -> float:
+    """Return what a lag as a time is sorted by, the longest first, an unknown one last."""
+    return highest_first(behind.seconds)
+
+
 def _trend_cell(word: str | None) -> tuple[str, str]:
     return ("·", "") if word is None else (word, _TREND_MEANINGS.get(word, ""))
 
@@ -87,6 +101,11 @@ class GroupRow(NamedTuple):
     def rate(self) -> float | None:
         """Records a second by which its lag grows."""
         return None if self.trend is None else self.trend.rate
+
+    @property
+    def behind(self) -> Behind:
+        """For how long its next record has waited, of the partition where that is longest."""
+        return UNSEEN if self.trend is None else self.trend.longest_behind
 
     @property
     def stuck(self) -> int | None:
@@ -144,6 +163,18 @@ GROUPS: Columns[GroupRow] = Columns(
         layout=ScreenColumn("lag", "Lag", min_width=8, max_width=16, align="right", priority=90, sort_key="L"),
     ),
     Column(
+        "lag_seconds",
+        DATA | SCREEN | DETAIL,
+        lambda row: _seconds(row.behind.seconds),
+        "number",
+        Unit.SECONDS,
+        part=lambda row: row.behind.least,
+        unknown=True,
+        cell=lambda row: behind_text(row.behind),
+        order=lambda row: behind_order(row.behind),
+        layout=ScreenColumn("behind", "Behind", min_width=7, max_width=11, align="right", priority=88, sort_key="B"),
+    ),
+    Column(
         "trend",
         DATA | SCREEN | DETAIL,
         lambda row: direction(row.rate),
@@ -193,17 +224,20 @@ GROUPS: Columns[GroupRow] = Columns(
     tie=lambda row: row.group.name,
 )
 """A dot on the screen where a column has not been read yet. Trend, rate (records a second) and the seconds until the
-group has caught up come from two polls; a single command has one."""
+group has caught up come from two polls; a single command has one. lag_seconds: for how long the next record has waited,
+of the partition where that is longest; part of it where that may be longer."""
 
 
 class PartitionRow(NamedTuple):
     """A group's place in a partition, how its lag moves, the members that have the partition, and those that the
-    coordinator wants to have it, None where the protocol has no target."""
+    coordinator wants to have it, None where the protocol has no target. behind: for how long its next record has
+    waited."""
 
     at: PartitionLag
     trend: PartitionTrend | None = None
     owners: Sequence[GroupMember] = ()
     wanted: Sequence[GroupMember] | None = None
+    behind: Behind = UNSEEN
 
     @property
     def rate(self) -> float | None:
@@ -252,8 +286,10 @@ def partition_rows(group: Group | None, trend: LagTrend | None) -> Callable[[Par
     def row(at: PartitionLag) -> PartitionRow:
         place = at.topic, at.partition
         target = wanted.get(place, ()) if targets else None
-        known = None if trend is None else trend.partitions.get(place)
-        return PartitionRow(at, known, owners.get(place, ()), target)
+        if trend is None:
+            return PartitionRow(at, None, owners.get(place, ()), target)
+        behind = trend.behind.get(place, NOT_BEHIND if at.lag == 0 else UNSEEN)
+        return PartitionRow(at, trend.partitions.get(place), owners.get(place, ()), target, behind)
 
     return row
 
@@ -311,6 +347,19 @@ LAGS: Columns[PartitionRow] = Columns(
         layout=ScreenColumn("lag", "Lag", min_width=6, max_width=20, align="right", priority=95, sort_key="L"),
     ),
     Column(
+        "lag_seconds",
+        DATA | SCREEN,
+        lambda row: _seconds(row.behind.seconds),
+        "number",
+        Unit.SECONDS,
+        part=lambda row: row.behind.least,
+        unknown=True,
+        cell=lambda row: behind_text(row.behind),
+        order=lambda row: behind_order(row.behind),
+        layout=ScreenColumn("behind", "Behind", min_width=7, max_width=11, align="right", priority=88, sort_key="B"),
+    ),
+    Column("lag_seconds_unknown", DATA, lambda row: row.behind.why or None),
+    Column(
         "trend",
         DATA | SCREEN,
         lambda row: row.word,
@@ -365,7 +414,8 @@ LAGS: Columns[PartitionRow] = Columns(
     tie=lambda row: (row.at.topic, row.at.partition),
 )
 """The partitions that a group reads; offsets in records, rates in records a second. still: the seconds for which a
-commit has stood still while records wait. target: who should have the partition, where another has it."""
+commit has stood still while records wait. lag_seconds: for how long the next record has waited; lag_seconds_unknown:
+why its timestamp does not say. target: who should have the partition, where another has it."""
 
 
 def _objects(places: Places | None, name: str = "topic") -> Data:
@@ -541,6 +591,8 @@ def group_line(group: Group | None, lag: GroupLag | None, trend: LagTrend | None
     if lag is not None:
         total, *part = _lag_spans(lag)
         line += [(f"  lag {total[0]}", "strong"), *part]
+        if trend is not None and trend.longest_behind.seconds:
+            line.append((f"  {behind_text(trend.longest_behind)} behind", ""))
         if trend is not None and trend.rate:
             line.append((f"  {rate_text(trend.rate)}/s", _TREND_MEANINGS[direction(trend.rate) or ""]))
         if trend is not None and trend.stuck:

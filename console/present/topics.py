@@ -16,6 +16,8 @@ from console.model.numbers import commas
 from console.model.observers import not_in_sync
 from console.model.rates import UNKNOWN, Rate, Rates
 from console.model.snapshot import Snapshot
+from console.model.time_lag import UNSEEN, Behind
+from console.model.topic_readers import TopicLags
 from console.plan.amounts import Unit, size
 from console.plan.plan import Plan
 from console.present.columns import (
@@ -24,14 +26,17 @@ from console.present.columns import (
     DETAIL,
     EVERYWHERE,
     LISTED,
+    OVER_LOOKS,
     SCREEN,
     SHOWN,
     Column,
     Columns,
     changed_column,
+    highest_first,
     overrides_column,
     rate_columns,
 )
+from console.present.groups import behind_text
 from console.present.names import NOTHING
 from console.present.text import Cell, Line, clean
 from widgets.row_source import Column as ScreenColumn
@@ -78,7 +83,8 @@ class TopicFacts(NamedTuple):
     """What stands beside topics' own data in their rows, by name; it is looked up for what is shown, or sorted by.
 
     overrides: how many configs a topic sets itself, None where they were not read; sizes: bytes on disk; changed: the
-    last change that was seen; rates: what is written to it. marks: what the plan does to topics.
+    last change that was seen; rates: what is written to it. marks: what the plan does to topics. lags: the groups that
+    read them.
     """
 
     overrides: Callable[[str], int | None] = _unread
@@ -86,6 +92,7 @@ class TopicFacts(NamedTuple):
     changed: Callable[[str], datetime | None] = _unread
     rates: Mapping[str, Rate] = MappingProxyType({})
     marks: TopicMarks = NO_MARKS
+    lags: TopicLags = TopicLags()
 
 
 NO_FACTS = TopicFacts()
@@ -148,6 +155,16 @@ def _bytes_on_disk(row: TopicRow) -> int | None:
 
 def _topic_rate(row: TopicRow) -> Rate:
     return row.facts.rates.get(row.topic.name, UNKNOWN)
+
+
+def _reading_groups(row: TopicRow) -> int | None:
+    lag = row.facts.lags.of(row.topic.name)
+    return None if lag is None else lag.groups
+
+
+def _behind(row: TopicRow) -> Behind:
+    lag = row.facts.lags.of(row.topic.name)
+    return UNSEEN if lag is None else lag.behind
 
 
 def _failed_count(count: int) -> Cell:
@@ -232,8 +249,31 @@ TOPICS: Columns[TopicRow] = Columns(
         layout=ScreenColumn("size", "Size", width=8, align="right", priority=40, sort_key="Z"),
     ),
     *rate_columns(_topic_rate, bytes_priority=28, records_priority=20),
+    Column(
+        "groups",
+        OVER_LOOKS,
+        _reading_groups,
+        "number",
+        unknown=True,
+        cell=lambda row: "·" if (count := _reading_groups(row)) is None else str(count or ""),
+        layout=ScreenColumn("groups", "Grps", width=4, align="right", priority=16),
+    ),
+    Column(
+        "lag_seconds",
+        OVER_LOOKS,
+        lambda row: None if (seconds := _behind(row).seconds) is None else round(seconds),
+        "number",
+        Unit.SECONDS,
+        part=lambda row: _behind(row).least,
+        unknown=True,
+        cell=lambda row: behind_text(_behind(row)) if _reading_groups(row) else "",
+        order=lambda row: highest_first(_behind(row).seconds),
+        layout=ScreenColumn("behind", "Behind", width=9, align="right", priority=18, sort_key="T"),
+    ),
     changed_column(lambda row: row.facts.changed(row.topic.name)),
 )
+"""groups: how many read the topic, and lag_seconds: for how long the next record of the one that is furthest behind has
+waited; both as far as groups were read."""
 
 
 def created_topic(name: str, partitions: int) -> Topic:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 NOTHING_NEEDED = Needs()
+TIMES = 2_000
+"""Committed offsets whose records' timestamps are read for a command."""
 
 
 async def read_needs(session: Session, need: Needs, *, sparing: bool = False) -> Snapshot:
@@ -39,7 +41,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
     if any(_may_be_controller(session.snapshot, resource) for resource in need.resources):
         await session.read_quorum()
     # Groups are chosen by patterns, so that the list of groups has to be there first.
-    await session.look_at_groups(_lagging(session.snapshot, need))
+    await session.look_at_groups(_lagging(session.snapshot, need), times=TIMES if need.lag_times else 0)
     groups = {group for group, _ in need.group_positions} & session.snapshot.group_positions.keys()
     topics = {topic for group in groups for topic, _ in session.snapshot.group_positions[group].committed}
     # A group may have offsets in topics that no statement names.
@@ -103,7 +105,7 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
     if topics and "topics" not in parts:
         first.append(session.read_topics(sorted(topics)))
     if need.groups:
-        first.append(session.look_at_groups(sorted(need.groups)))
+        first.append(session.look_at_groups(sorted(need.groups), times=TIMES))
     if need.group_positions:
         first.append(session.read_group_positions(sorted({group for group, _ in need.group_positions})))
     if need.transactions:

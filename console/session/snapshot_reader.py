@@ -7,6 +7,7 @@ one (console.admin.client).
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -29,9 +30,12 @@ from console.model.snapshot import Snapshot, TopicPartition
 
 if TYPE_CHECKING:
     from console.contexts import Context
+    from console.model.lag_trend import LagTrend
+    from console.model.time_lag import Spot, Written
     from console.plan.plan import Plan
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 PUBLISH_EVERY = 0.25
 """Seconds between snapshots during a long read: with 100,000 topics one for each chunk would copy them 1,000 times."""
@@ -43,6 +47,12 @@ MANY = 5_000
 
 GROUPS_AT_ONCE = 5_000
 """Groups that are described before the result is published."""
+
+
+TIMES_WITHIN = 3.0
+"""Seconds for which records' timestamps are waited for, before what is known is shown."""
+TIMES_OF_ONE = 100
+"""Committed offsets of a group whose records' timestamps are read at once."""
 
 
 SINGLE_QUOTAS = tuple(QuotaFilter((QuotaMatch(type_, Match.ANY_NAME),), strict=True) for type_ in (USER, CLIENT_ID, IP))
@@ -468,9 +478,18 @@ class SnapshotReader:
         unseen = unseen_groups(self.snapshot, self.context.kafka_principal)
         return {"": unseen} if unseen is not None else {}
 
-    async def look_at_groups(self, names: Sequence[str]) -> None:
+    async def read_group(self, name: str) -> None:
+        """Read the members and the lag of one group, also as a time."""
+        await self.look_at_groups([name], times=TIMES_OF_ONE)
+
+    async def look_at_groups(self, names: Sequence[str], *, times: int = 0) -> None:
         """Read the members and the lag of groups, with as few requests as possible; of more than GROUPS_AT_ONCE, some
-        at a time."""
+        at a time.
+
+        Args:
+            times: of so many committed offsets at most the record's timestamp is read, where the polls so far don't
+                say for how long it has waited; of the largest lags first.
+        """
         from console.admin import groups
 
         for start in range(0, len(names), GROUPS_AT_ONCE):
@@ -486,7 +505,30 @@ class SnapshotReader:
                 trends = await asyncio.to_thread(refresh.trends_of_looks, self.snapshot, looks, at)
             else:
                 trends = refresh.trends_of_looks(self.snapshot, looks, at)
+            if times:
+                from console.model.lag_trend import with_times
+
+                found = await self._record_times(trends.values(), times)
+                times -= len(found)
+                trends = with_times(trends, found)
             self._learn(refresh.with_group_looks(self.snapshot, looks, trends, at), "groups", "lags")
+
+    async def _record_times(self, trends: Iterable[LagTrend], most: int) -> Mapping[Spot, Written]:
+        """Return when the records that groups read next were written, of so many at most, where the polls so far don't
+        say for how long they wait; nothing where no records may be read."""
+        from console.admin.errors import AdminError
+        from console.admin.record_times import record_times
+        from console.contexts.context import NEVER
+        from console.model.lag_trend import times_to_read
+
+        asked = times_to_read(trends, most) if self.context.records != NEVER else []
+        if not asked:
+            return {}
+        try:
+            return await self.client.run(record_times, asked, self.snapshot.topics, TIMES_WITHIN)
+        except AdminError as error:  # the lag in records was read, and is shown
+            log.info("times of records: %s", error.failure)
+            return {}
 
     async def read_replica_logs(self, places: Sequence[TopicPartition]) -> None:
         """Read what the replicas of partitions hold; what their brokers don't answer is missing.

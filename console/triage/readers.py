@@ -49,6 +49,9 @@ def what_is_read(trend: LagTrend, left: frozenset[Place]) -> LagTrend:
         partitions,
         sum(rates) if rates else None,
         tuple(where for where in trend.stuck if where not in left),
+        trend.seen,
+        trend.written,
+        {where: each for where, each in trend.behind.items() if where not in left},
     )
 
 

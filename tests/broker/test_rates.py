@@ -1,23 +1,26 @@
-"""What two looks show of a producer with a known rate, on real brokers, 4.3 and 3.9."""
+"""What looks show of a producer with a known rate, on real brokers, 4.3 and 3.9; and of a consumer that is paused."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
 import pytest
-from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-untyped]
 
 from console.admin.client import AdminClient
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.contexts import Context
+from console.contexts.context import NEVER
 from console.model.rates import SHORTEST, Rate, topic_rate
 from console.session.session import Session
 from tests.support.changing import make_topic
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.patience import PATIENCE
 
 A_SECOND = 200
 """Records."""
@@ -40,6 +43,9 @@ async def produce(kafka: KafkaCluster, topic: str) -> None:
     producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, acks=1)
     await producer.start()
     try:
+        # A topic that was just made may be known to one broker and not to another.
+        while len(await producer.partitions_for(topic)) < 2:
+            await producer.client.force_metadata_update()
         began, sent = loop.time(), 0
         while True:
             while sent < (loop.time() - began) * A_SECOND:
@@ -80,3 +86,61 @@ async def _rate(session: Session, topic: str) -> Rate:
             assert topic_rate(session.snapshot.rates, session.snapshot.topics[topic]) == Rate()
         await asyncio.sleep(2 * SHORTEST)  # the distance of the looks is what is tried
     return topic_rate(session.snapshot.rates, session.snapshot.topics[topic])
+
+
+PAUSES = (4.0, 9.0)
+"""Seconds after a consumer was paused at which its lag is looked at."""
+
+
+@pytest.mark.takes(15)
+async def test_the_lag_of_a_consumer_that_is_paused_for_known_times(kafka: KafkaCluster, link: Link, name: str) -> None:
+    """By looks alone, and by the record at the commit; wrong by 2 s at most."""
+    await make_topic(link, name, partitions=2)
+    settings = ConnectionSettings(bootstrap=kafka.addresses)
+    client = AdminClient(settings)
+    client.start()
+    watching = Session(client, Context("test", "test", settings, journal=False, records=NEVER))
+    producing = asyncio.create_task(produce(kafka, name))
+    consumer = AIOKafkaConsumer(
+        name,
+        bootstrap_servers=kafka.bootstrap,
+        group_id=name,
+        auto_offset_reset="earliest",
+        metadata_max_age_ms=500,
+    )
+    await consumer.start()
+    try:
+        while len(consumer.assignment()) < 2:
+            await consumer.getmany(timeout_ms=100)
+        # It reads and commits, so that the watcher sees it with nothing to catch up on; then it stops for good.
+        began = time.monotonic()
+        while time.monotonic() - began < 2:
+            await consumer.getmany(timeout_ms=200)
+            await consumer.commit()
+            await watching.read_group(name)
+        consumer.pause(*consumer.assignment())
+        paused = time.time()
+        for seconds in PAUSES:
+            while time.time() - paused < seconds:
+                await watching.read_group(name)
+                await asyncio.sleep(0.5)  # the distance of the looks
+            once = Session(client, Context("test", "test", settings, journal=False))
+            await once.read_group(name)
+            for session in (watching, once):
+                trend = session.snapshot.lag_trends[name]
+                behind = trend.longest_behind
+                assert not behind.least
+                assert behind.seconds == pytest.approx(trend.last.at - paused, abs=2.0)
+        consumer.resume(*consumer.assignment())
+        end = time.monotonic() + PATIENCE
+        while (watching.snapshot.lag_trends[name].longest_behind.seconds or 9) > 1 and time.monotonic() < end:
+            await consumer.getmany(timeout_ms=200)
+            await consumer.commit()
+            await watching.read_group(name)
+        assert (watching.snapshot.lag_trends[name].longest_behind.seconds or 0) <= 1
+    finally:
+        await consumer.stop()
+        producing.cancel()
+        with suppress(asyncio.CancelledError):
+            await producing
+        client.close()

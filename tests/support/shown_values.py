@@ -18,7 +18,7 @@ def says(column: Column[Any], text: str, value: Any) -> bool:
     """Whether a cell's text says the value of its column: a number to three figures where it has a unit, blank, a dash
     or a dot where it is unknown or none; a flag by being there. Objects and words are not read back."""
     if column.type == "number":
-        return _says_number(column, text.removesuffix(" ?").removeprefix("≈ "), value)
+        return _says_number(column, text.removesuffix(" ?").removeprefix("≈ ").removeprefix("≥ "), value)
     if column.type in ("object", "word"):
         return True
     if column.type == "boolean":

@@ -45,6 +45,7 @@ from console.model.config import ConfigEntry, ConfigSet, Synonym, topic_resource
 from console.model.lag_trend import look_again
 from console.model.quota import QUOTA_KEYS, QuotaEntity
 from console.model.snapshot import Snapshot
+from console.model.topic_readers import TopicLags
 from console.pipeline.reader import Change, Drifted, Pair, Usage
 from console.plan.plan import EMPTY
 from console.present.acls import ACLS, acl_rows
@@ -143,12 +144,14 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
         groups={name: Group(name, *facts) for name, facts in groups.items()},
         lags=lags,
         lag_trends=trends,
+        read_at={"groups": datetime(2026, 11, 20, tzinfo=UTC)} if draw(st.booleans()) else {},
         versions={number: BrokerVersion("4.3", {}) for number in ids if draw(st.booleans())},
     )
 
 
 def topics(snapshot: Snapshot) -> Iterable[Any]:
-    return (TopicRow(snapshot.topics[name], TopicFacts(marks=topic_marks(EMPTY))) for name in sorted(snapshot.topics))
+    facts = TopicFacts(marks=topic_marks(EMPTY), lags=TopicLags().after(snapshot))
+    return (TopicRow(snapshot.topics[name], facts) for name in sorted(snapshot.topics))
 
 
 def quotas(snapshot: Snapshot) -> Iterable[Any]:

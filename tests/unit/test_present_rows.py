@@ -42,9 +42,12 @@ from console.model.codes import (
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, Synonym, topic_resource
 from console.model.failure import Failure
 from console.model.inheritance import Inherited
+from console.model.lag_trend import LagTrend, look_again, with_times
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import ReadFailure, Snapshot
+from console.model.time_lag import Spot, Written
+from console.model.topic_readers import TopicLags
 from console.plan.amounts import exact_quota
 from console.plan.diff import diff
 from console.plan.edits import AddAcl, CreateTopic, DeleteTopic, GrowTopic, RemoveAcl, SetConfig, UnsetConfig
@@ -206,9 +209,35 @@ def test_topic_rows_leave_zeros_blank_and_mark_what_is_staged() -> None:
         "",
         "–",
         "–",
+        "·",
+        "",
         "",
     ]
     assert texts(TOPICS.cells(TopicRow(healthy, NO_FACTS)))[7] == "·"
+
+
+def test_a_topic_has_the_groups_that_read_it_and_the_longest_wait() -> None:
+    def group(name: str, committed: int, end: int, written_at: float) -> LagTrend:
+        lag = GroupLag((PartitionLag("t", 0, committed, end, end - committed),))
+        at = NOW.timestamp()
+        times = {Spot("t", 0, committed): Written(committed, round((at - written_at) * 1000))}
+        return with_times({name: look_again(None, lag, at)}, times)[name]
+
+    trends = {"slow": group("slow", 5, 9, 600), "fast": group("fast", 9, 9, 0)}
+    groups = {name: Group(name, "Stable", "classic") for name in trends}
+    known = snapshot(groups=groups, lag_trends=trends, read_at={"groups": NOW})
+    lags = TopicLags().after(known)
+    row = TopicRow(Topic("t", (Partition(0, 1, (1,), (1,)),)), TopicFacts(lags=lags))
+    assert texts(TOPICS.cells(row))[-3:-1] == ["2", "10 min"]
+    assert TOPICS.data(row)["lag_seconds"] == 600
+    unread = TopicRow(Topic("u", ()), TopicFacts(lags=lags))
+    assert texts(TOPICS.cells(unread))[-3:-1] == ["", ""]
+    assert TOPICS.data(unread)["groups"] == 0
+    # With a group that was listed and not read, nobody knows who else reads it.
+    more = replace(known, groups={**groups, "new": Group("new", "Stable", "classic")})
+    assert lags.after(known) is lags
+    assert lags.after(more).of("u") is None
+    assert lags.after(more).topics is lags.topics
 
 
 def test_topics_to_be_created_and_deleted() -> None:

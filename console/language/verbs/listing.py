@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from console.language.arguments import list_filter
 from console.language.reader import Expected, Reader, What
-from console.language.snapshot_parts import Needs, whole_parts
+from console.language.snapshot_parts import NOTHING, Needs, whole_parts
 from console.language.statements import FieldFilter, Glob, QueryStatement, Subject, field_text, joined, pattern_text
 from console.language.verb import LOOK, StatementKind, Verb
 from console.model.codes import BROKER, BROKER_LOGGER, TOPIC, ResourceType
@@ -28,6 +28,9 @@ KINDS = (
     "tokens",
 )
 """What can be listed."""
+
+GROUPS, LAG_SECONDS = "groups", "lag_seconds"
+"""Columns of topics, and of groups and topics, that take more to read."""
 
 SINGLY = 100
 """Names that are asked for one by one; for more, everything is read."""
@@ -70,7 +73,8 @@ def _needs(statement: List, _selected: Subject | None) -> Needs:
     match statement.kind:
         case "topics":
             configs = any("." in field.key for field in statement.fields)
-            return whole_parts("topics") | Needs(every=frozenset({TOPIC}) if configs else frozenset())
+            read = whole_parts("topics") | Needs(every=frozenset({TOPIC}) if configs else frozenset())
+            return read | (_lags(statement, ()) if _asks_for(statement, GROUPS, LAG_SECONDS) else NOTHING)
         case "brokers":
             configs = any("." in field.key for field in statement.fields)
             read = whole_parts("cluster", "quorum", "versions", "topics")
@@ -84,11 +88,21 @@ def _needs(statement: List, _selected: Subject | None) -> Needs:
         case "loggers":
             return _loggers(statement)
         case "groups":
-            return whole_parts("groups") | Needs(lags_of=frozenset({tuple(glob.pattern for glob in statement.globs)}))
+            return _lags(statement, tuple(glob.pattern for glob in statement.globs))
         case kind if kind in _LISTED:
             return Needs(every=frozenset({_LISTED[kind]}))
         case kind:
             return whole_parts(kind)
+
+
+def _lags(statement: List, groups: tuple[str | None, ...]) -> Needs:
+    """Return the need for the lag of groups, as a time only where it is asked for: that reads records' timestamps."""
+    times = _asks_for(statement, LAG_SECONDS)
+    return whole_parts("groups") | Needs(lags_of=frozenset({groups}), lag_times=times)
+
+
+def _asks_for(statement: List, *columns: str) -> bool:
+    return any(field.key in columns for field in statement.fields)
 
 
 def _users(statement: List) -> Needs:
@@ -134,6 +148,7 @@ VERBS = (
             "list topics under_replicated>0",
             "list topics retention.ms>=7d",
             "list groups lag>1000",
+            "list groups lag_seconds>5min",
             "list quotas user=alice",
             "list quotas user=<default>",
             "list acls principal=User:alice operation=WRITE",

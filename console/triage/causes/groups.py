@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from console.model.cluster import Group, PartitionLag
 from console.model.lag_trend import STUCK_ALONE, LagTrend, Place
 from console.model.numbers import plural
+from console.plan.amounts import duration
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, predict
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.folding import FEW, one_of
@@ -44,9 +45,14 @@ LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
 
 
 def _lag(trend: LagTrend) -> Evidence:
-    seconds = trend.last.at - trend.base.at
+    seconds, behind = trend.last.at - trend.base.at, trend.longest_behind
+    waits = (
+        ""
+        if not behind.seconds
+        else f" ({'at least ' if behind.least else ''}{duration(round(behind.seconds) * 1000)} behind)"
+    )
     return Evidence(
-        f"lag {trend.last.lag.total:,}, {trend.rate or 0:+,.0f} records/s over {seconds:.0f} s",
+        f"lag {trend.last.lag.total:,}{waits}, {trend.rate or 0:+,.0f} records/s over {seconds:.0f} s",
         "OffsetFetch, ListOffsets",
     )
 

@@ -13,6 +13,7 @@ from console.model.cluster import Topic
 from console.model.config import ConfigResource, min_isr, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.rates import NOT_LOOKED, Rate
+from console.model.topic_readers import TopicLags
 from console.plan.plan import EMPTY
 from console.present.names import plural
 from console.present.text import Cell, Line
@@ -70,6 +71,7 @@ class TopicsView(TableView[Topic]):
         self._marks = topic_marks(EMPTY)
         self._made_from: tuple[object, ...] = (None, None, None)
         self._rows: list[Topic] = []
+        self._lags = TopicLags()
 
     @cached_property
     def _rates(self) -> ShownRates:
@@ -82,18 +84,23 @@ class TopicsView(TableView[Topic]):
         known = self.snapshot
         return self._rates.by_topic(known) if known.rates is not NOT_LOOKED else NO_RATES
 
+    def _readers(self) -> TopicLags:
+        self._lags = self._lags.after(self.snapshot)
+        return self._lags
+
     def concerns(self, failure: ReadFailure) -> bool:
         """Return whether a failure is about topics: configs of brokers and loggers are not shown."""
         return failure.part != "configs" or failure.entity.startswith("topic ")
 
     def inputs(self) -> tuple[object, ...]:
-        """Return topics, their configs, sizes and rates, and the plan."""
+        """Return topics, their configs, sizes and rates, the groups that read them, and the plan."""
         snapshot, rates = self.snapshot, self._by_topic()
         return (
             snapshot.topics,
             snapshot.configs,
             snapshot.log_dirs,
             rates,
+            self._readers().topics,
             self.plan.staged,
             self.cluster.changed.version,
         )
@@ -159,6 +166,7 @@ class TopicsView(TableView[Topic]):
             lambda name: when(topic_resource(name)),
             self._by_topic(),
             self._marks,
+            self._readers(),
         )
 
     def in_trouble(self, row: Topic) -> bool:

@@ -1,0 +1,138 @@
+"""When the records at some offsets were written: a small Fetch for each, of which the timestamp alone is kept.
+
+It reads as a consumer without a group would (read_uncommitted, so that an open transaction hides nothing). Where the
+record at an offset is gone (compaction, a transaction's marker) the next one counts, as it does for who reads there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from types import ModuleType
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from console.admin.errors import AdminError, error_name
+from console.admin.link import Link, broker
+from console.admin.topics import describe_topics, topic_id_of
+from console.model.cluster import Topic
+from console.model.time_lag import Spot, Written
+
+_BY_TOPIC_ID = 13
+AT_ONCE = 8
+"""Fetches that wait for an answer at the same time."""
+BYTES = 4 << 10
+"""Bytes that are asked for of a partition; brokers answer a whole batch at least, which has its topic's limit."""
+ROUNDS = 4
+"""Fetches of a partition at most: the batches at an offset may have no record any more."""
+GONE, NO_RECORD, NOT_DECODED, NO_LEADER = (
+    "the record was deleted",
+    "no record is there",
+    "the batch can't be decoded",
+    "the partition has no leader",
+)
+
+
+async def record_times(
+    link: Link, asked: Iterable[Spot], topics: Mapping[str, Topic], within: float
+) -> dict[Spot, Written]:
+    """Return when the first record at or after an offset was written. Nothing is changed.
+
+    Args:
+        asked: the offsets, each once.
+        topics: topics that are known, by name; others are described first.
+        within: seconds for all of it; offsets that were not answered by then are missing.
+
+    Raises:
+        AdminError: a topic that is not known can't be described.
+    """
+    deadline = asyncio.get_running_loop().time() + within
+    spots = tuple(asked)
+    if unknown := sorted({spot.topic for spot in spots} - topics.keys()):
+        topics = {**topics, **(await describe_topics(link, unknown, within=within)).topics}
+    turn = asyncio.Semaphore(AT_ONCE)
+
+    async def read(spot: Spot) -> Written | None:
+        async with turn:
+            return await _written(link, topics.get(spot.topic), spot, deadline)
+
+    found = await asyncio.gather(*map(read, spots))
+    return {spot: written for spot, written in zip(spots, found, strict=True) if written is not None}
+
+
+async def _written(link: Link, topic: Topic | None, spot: Spot, deadline: float) -> Written | None:
+    """Return when a record was written, None where that was not answered in time."""
+    leader = -1 if topic is None else next((p.leader for p in topic.partitions if p.number == spot.partition), -1)
+    offset = at = spot.offset
+    if topic is None or leader < 0:
+        return Written(offset, why=NO_LEADER)
+    for _ in range(ROUNDS):
+        left = deadline - asyncio.get_running_loop().time()
+        if left <= 0:
+            return None
+        try:
+            answer = await _fetch(link, leader, topic, spot.partition, at, left)
+        except AdminError:
+            return None  # who can't be reached is said elsewhere
+        if isinstance(answer, int):
+            refused = answer == ErrorCode.topic_authorization_failed
+            why = GONE if answer == ErrorCode.offset_out_of_range else f"Fetch: {error_name(answer)}"
+            return Written(offset, why=why, refused=refused)
+        # Other requests of the client go on while a large batch is unpacked.
+        found = await asyncio.to_thread(first_timestamp, answer, at)
+        if isinstance(found, Written):
+            return found._replace(offset=offset)
+        if found == at:
+            break
+        at = found
+    return Written(offset, why=NO_RECORD)
+
+
+async def _fetch(link: Link, leader: int, topic: Topic, number: int, offset: int, within: float) -> bytes | int:
+    """Return a partition's batches from an offset on, or the code of an error. Raises AdminError."""
+
+    def build(kio: ModuleType) -> Any:
+        from console.wire.schemas import for_version
+
+        by_id = kio.FetchRequest.__version__ >= _BY_TOPIC_ID
+        named = {"topic_id": topic_id_of(topic.topic_id or "")} if by_id else {"topic": topic.name}
+        wanted = for_version(kio.FetchPartition, partition=number, fetch_offset=offset, partition_max_bytes=BYTES)
+        return for_version(
+            kio.FetchRequest,
+            replica_id=-1,
+            max_wait=timedelta(0),
+            min_bytes=0,
+            max_bytes=BYTES,
+            isolation_level=0,
+            topics=(kio.FetchTopic(partitions=(wanted,), **named),),
+            forgotten_topics_data=(),
+        )
+
+    response = await link.call("fetch", build, to=broker(leader), timeout=within)
+    if code := getattr(response, "error_code", 0):
+        return int(code)
+    for part in (part for topic in response.responses for part in topic.partitions):
+        if part.partition_index == number:
+            return int(part.error_code) or part.records or b""
+    return b""
+
+
+def first_timestamp(data: bytes, offset: int) -> Written | int:
+    """Return when the first record at or after an offset was written; without one, the offset at which the batches
+    end."""
+    from console.wire.record_batches import BatchDamage, OutOfTime, batches, records
+
+    end = offset
+    for batch in batches(data):
+        if batch.problem:
+            return Written(offset, why=NOT_DECODED)
+        if not batch.control and batch.last_offset >= offset:
+            try:
+                for record in records(batch, "", 0, offset):
+                    return Written(offset, record.timestamp)
+            except (BatchDamage, OutOfTime):
+                return Written(offset, why=NOT_DECODED)
+        end = max(end, batch.last_offset + 1)
+    return end

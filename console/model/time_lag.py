@@ -1,0 +1,159 @@
+"""A group's lag as a time: the seconds for which the record that it reads next has waited. Pure.
+
+The end of a log at each poll says when its records were written: the record at an offset was there once the end had
+passed it. Of records from before the first poll the polls only say since when they wait at least; when such a record
+was written stands in itself (`Written`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from console.model.cluster import PartitionLag
+
+HELD = 1800.0
+"""Seconds for which ends are kept, as long as the flight record in memory reaches back."""
+CLOSE, CLOSE_SHARE = 2.0, 0.1
+"""Polls that are closer together than these seconds, or than this share of their age, are thinned out: by no more is a
+time that lies between two of them wrong."""
+MOST = 96
+"""Polls of a partition that are kept before they are thinned out."""
+AHEAD = 2.0
+"""Seconds that a record's timestamp may be ahead of this host's clock, and still count as now."""
+LEAST = 1.0
+"""Seconds from which on it is worth saying that a record has waited for so long at least."""
+NO_TIMESTAMP, IN_FUTURE = "the record has no timestamp", "the record's timestamp is in the future"
+
+
+class EndsSeen(NamedTuple):
+    """Where a log ended at polls of it, in their order. ats: Unix seconds. ends: offsets, never falling."""
+
+    ats: tuple[float, ...]
+    ends: tuple[int, ...]
+
+
+class Spot(NamedTuple):
+    """An offset in a partition."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+class Written(NamedTuple):
+    """When the record at a committed offset was written, by itself. timestamp: milliseconds since 1970, -1 if it has
+    none. why: why it could not be read, ``""`` if it was. refused: brokers refuse it, at any offset."""
+
+    offset: int
+    timestamp: int = -1
+    why: str = ""
+    refused: bool = False
+
+    def says_of(self, committed: int) -> bool:
+        """Return whether it is about the record at a committed offset."""
+        return self.refused or self.offset == committed
+
+
+class Behind(NamedTuple):
+    """Seconds for which the next record has waited, 0 where none waits, None if unknown. least: it may be longer. why:
+    why its own time does not say, ``""`` where that is not needed, or not known."""
+
+    seconds: float | None = None
+    least: bool = False
+    why: str = ""
+
+
+UNSEEN, NOT_BEHIND = Behind(), Behind(0.0)
+
+
+def see_end(known: EndsSeen | None, end: int, at: float) -> EndsSeen:
+    """Return where a log ended, after one more poll.
+
+    Args:
+        known: what was seen before, None before the first poll.
+        end: the offset after the last record. Where it fell, the log was cut or is another one: what was known of it
+            is forgotten.
+        at: Unix seconds; a clock that went back begins again, too.
+    """
+    if known is None or end < known.ends[-1] or at < known.ats[-1]:
+        return EndsSeen((at,), (end,))
+    ats, ends = known
+    if len(ends) > 1 and end == ends[-1] == ends[-2]:
+        return EndsSeen((*ats[:-1], at), ends)
+    first = max(0, bisect_right(ats, at - HELD) - 1)
+    seen = EndsSeen((*ats[first:], at), (*ends[first:], end))
+    return seen if len(seen.ats) <= MOST else _thinned(seen)
+
+
+def _thinned(seen: EndsSeen) -> EndsSeen:
+    now, kept = seen.ats[-1], [0]
+    for at in range(1, len(seen.ats) - 1):
+        after = seen.ats[at + 1]
+        if after - seen.ats[kept[-1]] > max(CLOSE, CLOSE_SHARE * (now - after)):
+            kept.append(at)
+    kept.append(len(seen.ats) - 1)
+    return EndsSeen(tuple(seen.ats[i] for i in kept), tuple(seen.ends[i] for i in kept))
+
+
+def waits_since(seen: EndsSeen, offset: int) -> float | None:
+    """Return when the record at an offset was written, Unix seconds, as if records came evenly between two polls.
+
+    Returns:
+        None where it was there at the first poll already.
+    """
+    after = bisect_right(seen.ends, offset)
+    if after == 0:
+        return None
+    if after == len(seen.ends):
+        return seen.ats[-1]
+    before = after - 1
+    share = (offset + 1 - seen.ends[before]) / (seen.ends[after] - seen.ends[before])
+    return seen.ats[before] + share * (seen.ats[after] - seen.ats[before])
+
+
+def time_lag(partition: PartitionLag, seen: EndsSeen | None, written: Written | None, now: float) -> Behind:
+    """Return for how long the next record of a partition has waited.
+
+    Args:
+        seen: where the log ended at polls, None before the first one.
+        written: when the record at the committed offset was written, by itself; one of another offset says nothing.
+        now: the time of the poll, Unix seconds.
+    """
+    if partition.lag == 0:
+        return NOT_BEHIND
+    if partition.lag < 0 or partition.committed < 0:
+        return UNSEEN
+    since = waits_since(seen, partition.committed) if seen is not None else None
+    if since is not None:
+        return Behind(max(0.0, now - since))
+    waited = max(0.0, now - seen.ats[0]) if seen is not None else 0.0
+    known = written is not None and written.says_of(partition.committed)
+    why = _no_time(written, now) if written is not None and known else ""
+    if written is not None and known and not why:
+        return Behind(max(0.0, waited, now - written.timestamp / 1000))
+    return Behind(waited, least=True, why=why) if waited >= LEAST else Behind(why=why)
+
+
+def _no_time(written: Written, now: float) -> str:
+    if written.why:
+        return written.why
+    if written.timestamp < 0:
+        return NO_TIMESTAMP
+    return IN_FUTURE if written.timestamp / 1000 > now + AHEAD else ""
+
+
+def longest(found: Iterable[Behind]) -> Behind:
+    """Return the longest of the times of several partitions: at least that where one of them is unknown or may be
+    longer. Of no partition it is unknown."""
+    known, part, why, seen = 0.0, False, "", False
+    for each in found:
+        part |= each.least or each.seconds is None
+        why = why or each.why
+        if each.seconds is not None:
+            seen = True
+            known = max(known, each.seconds)
+    if not seen or (part and known == 0):
+        return Behind(None, why=why) if why else UNSEEN
+    return Behind(known, part, why) if known or why else NOT_BEHIND
