@@ -16,8 +16,9 @@ from kio.schema.errors import ErrorCode
 
 from console.admin.errors import AdminError, error_name
 from console.admin.link import Link, broker
-from console.admin.topics import describe_topics, topic_id_of
+from console.admin.topics import describe_topics
 from console.model.cluster import Topic
+from console.model.identity import uuid_of
 from console.model.time_lag import Spot, Written
 
 _BY_TOPIC_ID = 13
@@ -97,7 +98,7 @@ async def _fetch(link: Link, leader: int, topic: Topic, number: int, offset: int
         from console.wire.schemas import for_version
 
         by_id = kio.FetchRequest.__version__ >= _BY_TOPIC_ID
-        named = {"topic_id": topic_id_of(topic.topic_id or "")} if by_id else {"topic": topic.name}
+        named = {"topic_id": uuid_of(topic.topic_id or "")} if by_id else {"topic": topic.name}
         wanted = for_version(kio.FetchPartition, partition=number, fetch_offset=offset, partition_max_bytes=BYTES)
         return for_version(
             kio.FetchRequest,
