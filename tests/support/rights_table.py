@@ -414,6 +414,25 @@ CASES: Sequence[Case] = (
         [("", NO_TOKENS, NO_PLACE)],
     ),
     Case(
+        "add_raft_voter",
+        1,
+        lambda m, topic_id: m.AddRaftVoterRequest(
+            cluster_id=None,
+            timeout=SECOND,
+            voter_id=77,
+            voter_directory_id=topic_id,
+            listeners=(m.Listener(name="CONTROLLER", host="localhost", port=9093),),
+            ack_when_committed=True,
+        ),
+        [("", NO_CLUSTER, CLUSTER_REFUSED)],
+    ),
+    Case(
+        "remove_raft_voter",
+        0,
+        lambda m, topic_id: m.RemoveRaftVoterRequest(cluster_id=None, voter_id=77, voter_directory_id=topic_id),
+        [("", NO_CLUSTER, CLUSTER_REFUSED)],
+    ),
+    Case(
         "unregister_broker",
         0,
         lambda m, topic_id: m.UnregisterBrokerRequest(broker_id=77),
