@@ -8,7 +8,7 @@ from uuid import UUID, uuid5
 from kio.schema.errors import ErrorCode
 
 from console.embedded.context import RequestContext
-from console.embedded.refusals import Refusal
+from console.embedded.refusals import CLUSTER_REFUSED, Refusal
 from console.embedded.state import ClusterState
 from console.model.identity import uuid_text
 from console.model.quorum import KRAFT_VERSION
@@ -52,7 +52,7 @@ def refused(request: Any, context: RequestContext, doing: str) -> Refusal | None
     state = context.state
     if not context.allowed("ALTER"):
         # Controllers refuse it themselves, without the name of the right.
-        return Refusal(ErrorCode.cluster_authorization_failed, "Cluster authorization failed.")
+        return Refusal(ErrorCode.cluster_authorization_failed, CLUSTER_REFUSED)
     if request.cluster_id is not None and request.cluster_id != state.cluster_id:
         message = f'The given id "{request.cluster_id}" doesn\'t match the cluster id "{state.cluster_id}"'
         return Refusal(ErrorCode.inconsistent_cluster_id, message)
