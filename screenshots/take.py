@@ -136,7 +136,7 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
         "see:watched since", "orders:checkout.orders 0", "colon",
         "text:records topic checkout.orders partition 0 last 7", "enter", "see:EUR", "G", "see:Schema not found",
     ),
-    "moves": ("see:watched since", "moving:checkout.orders 0", "w", "see:is down: no byte can arrive", "see:Now!2"),
+    "moves": ("moving:checkout.orders 0", "w", "see:is down: no byte can arrive", "see:Now!2"),
 }}  # fmt: skip
 """Scenario -> what is pressed, picture by picture."""
 
