@@ -19,6 +19,7 @@ RECORDS = "records"
 TRANSACTIONS = "transactions"
 MOVES = "moves"
 FIND = "find"
+OVERVIEW = "overview"
 
 
 class Key(NamedTuple):
@@ -59,6 +60,7 @@ KEYS: tuple[Key, ...] = (
     _key(
         "events", "comma", "events", "What changed since the console began, and who did it where that is known", rank=59
     ),
+    _key("overview", "ctrl+g", "overview", "The last half hour drawn: what is written, behind, out of sync, filling"),
     _key("back", "escape", "back", "Clear the filter, else `!`, else go back to the view before", rank=70),
     _key("last", "minus", "last", "Switch between this view and the last one"),
     _key("command", "colon", "command", "Type a command", rank=50),

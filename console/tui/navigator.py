@@ -161,6 +161,10 @@ class Navigator:
             target.name if isinstance(target, ConfigResource) and target.type == TOPIC else None
         )
 
+    async def do_overview(self) -> None:
+        """Show the last half hour."""
+        await self.goto(pane_named(keymap.NOW)._replace(view=keymap.OVERVIEW))
+
     async def do_moves(self) -> None:
         """Show the moves of replicas, and the operations."""
         await self.goto(pane_named(keymap.TOPICS)._replace(view=keymap.MOVES))

@@ -150,8 +150,8 @@ class BackStack:
             aside: the place is another section of the same entity; the stack stays as it is.
         """
         if not aside:
-            # From what was found one comes back to it, wherever one had been before.
-            is_new = place not in self._before or self.place.view == keymap.FIND
+            # From what was found, or drawn, one comes back to it, wherever one had been before.
+            is_new = place not in self._before or self.place.view in (keymap.FIND, keymap.OVERVIEW)
             index = None if is_new else self._before.index(place)
             self._before = self._before[:index] if index is not None else [*self._before, self.place][-MOST_PLACES:]
         self._last, self.place = self.place, place

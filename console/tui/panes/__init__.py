@@ -51,6 +51,10 @@ def make_view(
             from console.tui.panes.find import FindView
 
             return FindView(cluster, navigator, message, journal)
+        case keymap.OVERVIEW:
+            from console.tui.panes.overview import OverviewView
+
+            return OverviewView(cluster, navigator, journal)
         case keymap.NOW:
             from console.tui.panes.now import NowView
 

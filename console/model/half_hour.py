@@ -1,0 +1,70 @@
+"""The cluster over the last half hour in a few numbers, one sample each ten seconds: what is drawn over time. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from heapq import nlargest
+from typing import Literal, NamedTuple
+
+from console.model.rates import NOT_LOOKED, RateTotals
+from console.model.snapshot import Snapshot
+
+EVERY = 10
+"""Seconds for which one sample stands."""
+SLOTS = 180
+"""Samples that are kept, half an hour of them."""
+MOST_GROUPS = 8
+"""Groups of a sample, those that are furthest behind."""
+
+What = Literal["under-replicated", "offline", "written", "behind", "disk"]
+
+
+class Measure(NamedTuple):
+    """What is measured. about: the broker's id, the group, or the broker and its directory; ``""`` for the cluster."""
+
+    what: What
+    about: str = ""
+
+
+class Sample(NamedTuple):
+    """The cluster at one time. slot: Unix seconds divided by `EVERY`. values: partitions; bytes a second that are
+    written to the partitions that a broker leads; seconds behind; the share of a disk that is used. What is not known
+    is missing."""
+
+    slot: int
+    values: Mapping[Measure, float]
+
+
+def with_sample(known: tuple[Sample, ...], snapshot: Snapshot, at: datetime) -> tuple[Sample, ...]:
+    """Return the samples after a look at the cluster: the same object while the time for the next one has not come.
+
+    Args:
+        known: the earliest first.
+        at: when it was looked, an aware time. Where the clock went back, the samples begin again.
+    """
+    slot = int(at.timestamp() // EVERY)
+    if known and slot == known[-1].slot:
+        return known
+    before = known if known and known[-1].slot < slot else ()
+    kept = tuple(each for each in before if each.slot > slot - SLOTS)
+    return (*kept, Sample(slot, dict(_values(snapshot))))
+
+
+def _values(snapshot: Snapshot) -> Iterator[tuple[Measure, float]]:
+    if "topics" in snapshot.read_at:
+        topics = snapshot.topics.values()
+        yield Measure("under-replicated"), sum(each.under_replicated for each in topics)
+        yield Measure("offline"), sum(each.offline for each in topics)
+    if snapshot.rates is not NOT_LOOKED:
+        for broker, rate in RateTotals().after(snapshot.rates, snapshot.topics).leaders().items():
+            if rate.bytes is not None:
+                yield Measure("written", str(broker)), rate.bytes
+    behind = ((trend.longest_behind.seconds, name) for name, trend in snapshot.lag_trends.items())
+    known = ((seconds, name) for seconds, name in behind if seconds is not None)
+    for seconds, name in nlargest(MOST_GROUPS, known):
+        yield Measure("behind", name), seconds
+    for broker, dirs in snapshot.log_dirs.items():
+        for each in dirs:
+            if each.total_bytes > 0 and each.usable_bytes >= 0:
+                yield Measure("disk", f"{broker} {each.path}"), 1 - each.usable_bytes / each.total_bytes

@@ -1,0 +1,219 @@
+"""The last half hour as lines of blocks: a row for each measure, with the time from left to right.
+
+The drawing does not scroll: each column stands for the same seconds of every half hour, and the newest one is followed
+by a gap. So no more than a column is written when the clock fills one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from console.model.half_hour import EVERY, SLOTS, Measure, Sample
+from console.plan.amounts import size
+from console.present.columns import SCREEN, Column, Columns, clock, time_text
+from console.present.names import NOTHING
+from console.present.text import clean
+from widgets.row_source import Column as ScreenColumn
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+"""Nothing, and then more and more: a value above 0 is never drawn as 0."""
+GAP, MANY, ONE = "│", "!", "┆"
+MARK_EVERY = 600
+"""Seconds from one time on the axis to the next."""
+WIDTHS = ((220, 180), (125, 90), (0, 45))
+"""Cells of a screen from which on the drawing has so many columns; each divides the half hour."""
+LEAST_BEHIND = 5.0
+"""Seconds behind below which a group is not drawn: one that reads well is as far behind as its commits are apart."""
+_ORDER = ("under-replicated", "offline", "written", "behind", "disk")
+_SCALES = (1, 2, 5)
+
+
+class OverviewRow(NamedTuple):
+    """A line of the drawing. measure: None for the axis and the events. graph: one character for each column. now: the
+    newest value."""
+
+    key: str
+    title: str
+    now: str
+    graph: str
+    meaning: str = ""
+    measure: Measure | None = None
+
+
+OVERVIEW: Columns[OverviewRow] = Columns(
+    Column(
+        "what",
+        SCREEN,
+        lambda row: row.title,
+        cell=lambda row: (clean(row.title), "muted" if row.measure is None else ""),
+        layout=ScreenColumn("what", "Last 30 min", flex=1, min_width=16, max_width=60),
+    ),
+    Column(
+        "now",
+        SCREEN,
+        lambda row: row.now,
+        cell=lambda row: (row.now, row.meaning),
+        layout=ScreenColumn("now", "Now", width=9, align="right", priority=90),
+    ),
+    Column(
+        "graph",
+        SCREEN,
+        lambda row: row.graph,
+        cell=lambda row: (row.graph, row.meaning or "muted"),
+        layout=ScreenColumn("graph", "", min_width=45, max_width=180, priority=95),
+    ),
+)
+
+
+def columns_for(width: int) -> int:
+    """Return how many columns the drawing has on a screen of so many cells."""
+    return next(columns for least, columns in WIDTHS if width >= least)
+
+
+def overview_rows(
+    samples: Sequence[Sample], events: Iterable[datetime], full_in: Mapping[int, float], columns: int
+) -> tuple[OverviewRow, ...]:
+    """Return the lines of the drawing, those of the cluster first.
+
+    Args:
+        samples: the earliest first; without one there are no lines.
+        events: when something changed.
+        full_in: broker -> seconds until its first disk is full, of those that fill.
+        columns: of the drawing, a divisor of `SLOTS`.
+    """
+    if not samples:
+        return ()
+    newest, each_has = samples[-1].slot, SLOTS // columns
+    last = newest // each_has
+    axis = OverviewRow("axis", "", clock(_time(last * each_has)), _axis(last, columns))
+    found = [axis, _event_row(events, last, columns)]
+    for measure in _measures(samples):
+        known = {each.slot: each.values[measure] for each in samples if measure in each.values}
+        highest = max(known.values())
+        if measure.what == "behind" and highest < LEAST_BEHIND:
+            continue
+        top = 1.0 if measure.what == "disk" else _scale(highest)
+        by_column: dict[int, float] = {}
+        for slot, value in known.items():
+            by_column[slot // each_has] = max(value, by_column.get(slot // each_has, 0.0))
+        now = samples[-1].values.get(measure)
+        meaning = _meaning(measure, now)
+        graph = _graph(by_column, top, last, columns)
+        found.append(
+            OverviewRow(" ".join(measure), _title(measure, full_in), _now(measure, now), graph, meaning, measure)
+        )
+    return tuple(found)
+
+
+def _measures(samples: Sequence[Sample]) -> list[Measure]:
+    """Return what was measured, in the order of the lines; of groups the one that was furthest behind first."""
+    highest: dict[Measure, float] = {}
+    for each in samples:
+        for measure, value in each.values.items():
+            highest[measure] = max(value, highest.get(measure, value))
+
+    def place(measure: Measure) -> tuple[int, float, tuple[int, str]]:
+        number, _, rest = measure.about.partition(" ")
+        by_value = -highest[measure] if measure.what == "behind" else 0.0
+        return _ORDER.index(measure.what), by_value, (int(number), rest) if number.isdecimal() else (0, measure.about)
+
+    return sorted(highest, key=place)
+
+
+def _graph(values: Mapping[int, float], top: float, last: int, columns: int) -> str:
+    """Return a line of blocks. values: column, counted from 1970, -> its value. last: the one that is being filled,
+    which is the gap."""
+    return "".join(
+        GAP if at == last else NOTHING_KNOWN if at not in values else _block(values[at], top)
+        for at in _places(last, columns)
+    )
+
+
+NOTHING_KNOWN = " "
+
+
+def _places(last: int, columns: int) -> Iterator[int]:
+    """Yield for each place of the drawing, from the left, which column stands there."""
+    for place in range(columns):
+        yield last - (last - place) % columns
+
+
+def _block(value: float, top: float) -> str:
+    if value <= 0:
+        return BLOCKS[0]
+    return BLOCKS[min(len(BLOCKS) - 1, 1 + int((len(BLOCKS) - 1) * value / top))]
+
+
+def _scale(highest: float) -> float:
+    """Return the value of the highest block: 1, 2 or 5 and zeros, so that it seldom changes."""
+    unit = 1.0
+    while unit * 10 <= highest:
+        unit *= 10
+    return next((unit * each for each in _SCALES if unit * each >= highest), unit * 10)
+
+
+def _axis(last: int, columns: int) -> str:
+    """Return the times of day, each where its column begins."""
+    seconds = SLOTS * EVERY // columns
+    line = [" "] * columns
+    for place, at in enumerate(_places(last, columns)):
+        if at * seconds % MARK_EVERY < seconds:
+            moment = _time(at * seconds // EVERY - at * seconds % MARK_EVERY // EVERY)
+            text = f"{moment.astimezone():%H:%M}"
+            line[place : place + len(text)] = text
+    return "".join(line[:columns])
+
+
+def _event_row(events: Iterable[datetime], last: int, columns: int) -> OverviewRow:
+    seconds = SLOTS * EVERY // columns
+    counted: dict[int, int] = {}
+    for each in events:
+        at = int(each.timestamp() // seconds)
+        if at > last - columns:
+            counted[at] = counted.get(at, 0) + 1
+    marks = (
+        GAP if at == last else NOTHING_KNOWN if not (count := counted.get(at)) else ONE if count < 5 else MANY
+        for at in _places(last, columns)
+    )
+    total = sum(counted.values())
+    return OverviewRow("events", "events", str(total) if total else "", "".join(marks))
+
+
+def _title(measure: Measure, full_in: Mapping[int, float]) -> str:
+    match measure.what:
+        case "under-replicated" | "offline":
+            return measure.what
+        case "written":
+            return f"written to {measure.about}"
+        case "behind":
+            return f"lag {measure.about}"
+        case "disk":
+            number, _, path = measure.about.partition(" ")
+            left = full_in.get(int(number))
+            return f"disk {number}{f' full in {time_text(left)}' if left is not None else ''} {path}"
+
+
+def _now(measure: Measure, value: float | None) -> str:
+    if value is None:
+        return NOTHING
+    match measure.what:
+        case "under-replicated" | "offline":
+            return f"{value:,.0f}"
+        case "written":
+            return f"{size(round(value))}/s"
+        case "behind":
+            return time_text(value)
+        case "disk":
+            return f"{100 * value:.0f} %"
+
+
+def _meaning(measure: Measure, value: float | None) -> str:
+    if measure.what in ("under-replicated", "offline") and value:
+        return "failed"
+    return "danger" if measure.what == "disk" and (value or 0) > 0.9 else ""
+
+
+def _time(slot: int) -> datetime:
+    return datetime.fromtimestamp(slot * EVERY, UTC)

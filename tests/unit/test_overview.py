@@ -1,0 +1,160 @@
+"""The last half hour in numbers, and as lines of blocks that do not scroll."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.model.cluster import GroupLag, LogDir, Partition, PartitionLag, ReplicaSizes, Topic
+from console.model.half_hour import EVERY, MOST_GROUPS, SLOTS, Measure, Sample, with_sample
+from console.model.lag_trend import LagTrend, look_again, with_times
+from console.model.rates import Counter, Rates
+from console.model.snapshot import Snapshot
+from console.model.time_lag import Spot, Written
+from console.present.overview import BLOCKS, GAP, OVERVIEW, columns_for, overview_rows
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+OFFLINE = Measure("offline")
+WIDTHS = (45, 90, 180)
+
+
+def over_time(*values: float, measure: Measure = OFFLINE, began: datetime = NOW) -> tuple[Sample, ...]:
+    first = int(began.timestamp()) // EVERY
+    return tuple(Sample(first + number, {measure: value}) for number, value in enumerate(values))
+
+
+def graph(samples: tuple[Sample, ...], columns: int = 180, key: str = "offline ") -> str:
+    (found,) = (row.graph for row in overview_rows(samples, (), {}, columns) if row.key == key)
+    return found
+
+
+# -- what is measured --------------------------------------------------------------------------------------------------
+
+
+def test_a_sample_has_what_is_known_and_nothing_else() -> None:
+    assert with_sample((), Snapshot(), NOW) == (Sample(int(NOW.timestamp()) // EVERY, {}),)
+    topic = Topic("t", (Partition(0, 1, (1, 2), (1,)), Partition(1, -1, (1, 2), (1,))))
+    counter = Counter(0.0, 0, 0.0, 0, 10.0, 5000, 1)
+    lag = GroupLag((PartitionLag("t", 0, 5, 9, 4),))
+    written = {Spot("t", 0, 5): Written(5, round((NOW.timestamp() - 90) * 1000))}
+    known = Snapshot(
+        topics={"t": topic},
+        rates=Rates(sizes={("t", 0): counter, ("t", 1): counter}),
+        lag_trends=with_times({"g": look_again(None, lag, NOW.timestamp())}, written),
+        log_dirs={1: (LogDir("/data", ReplicaSizes(()), 100, 25),), 2: (LogDir("/data", ReplicaSizes(())),)},
+        read_at={"topics": NOW},
+    )
+    (sample,) = with_sample((), known, NOW)
+    assert sample.values == {
+        Measure("under-replicated"): topic.under_replicated,
+        Measure("offline"): 1,
+        Measure("written", "1"): 500,
+        Measure("behind", "g"): pytest.approx(90),
+        Measure("disk", "1 /data"): 0.75,
+    }
+
+
+def test_there_is_one_sample_each_ten_seconds_for_half_an_hour() -> None:
+    samples: tuple[Sample, ...] = ()
+    for second in range(0, 2000, 2):
+        before = samples
+        samples = with_sample(samples, Snapshot(), NOW + timedelta(seconds=second))
+        assert (samples is before) is bool(second % EVERY)
+    assert len(samples) == SLOTS
+    assert samples[-1].slot - samples[0].slot == SLOTS - 1
+    assert len(with_sample(samples, Snapshot(), NOW - timedelta(hours=1))) == 1
+
+
+def test_of_many_groups_those_that_are_furthest_behind_are_measured() -> None:
+    trends: dict[str, LagTrend] = {}
+    for number in range(20):
+        lag = GroupLag((PartitionLag("t", 0, number, 99, 99 - number),))
+        found = {Spot("t", 0, number): Written(number, round((NOW.timestamp() - number) * 1000))}
+        trends |= with_times({f"g-{number}": look_again(None, lag, NOW.timestamp())}, found)
+    (sample,) = with_sample((), Snapshot(lag_trends=trends), NOW)
+    assert {measure.about for measure in sample.values} == {f"g-{number}" for number in range(20 - MOST_GROUPS, 20)}
+
+
+# -- how it is drawn ---------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 9), min_size=2, max_size=400), st.sampled_from(WIDTHS))
+def test_a_new_sample_writes_its_column_and_the_gap_alone(values: list[int], columns: int) -> None:
+    values = [9, *values]  # the scale stays
+    each_has = SLOTS // columns
+    for number in range(max(1, len(values) - 40), len(values)):
+        before = graph(over_time(*values)[max(0, number - SLOTS) : number], columns)
+        after = graph(over_time(*values)[max(0, number + 1 - SLOTS) : number + 1], columns)
+        assert len(before) == len(after) == columns
+        changed = sum(a != b for a, b in zip(before, after, strict=True))
+        # Where the highest of them leaves, the others are drawn higher.
+        assert changed <= 2 or 9 not in values[max(0, number + 1 - SLOTS) : number + 1]
+        if (int(NOW.timestamp()) // EVERY + number) % each_has:
+            assert changed == 0 or 9 not in values[max(0, number + 1 - SLOTS) : number + 1]
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_more_is_drawn_higher_nothing_lowest_and_what_is_unknown_not_at_all(columns: int) -> None:
+    each_has = SLOTS // columns
+    values = [value for value in (0, 1, 5, 10) for _ in range(each_has)]
+    line = graph(over_time(*values, 0), columns)
+    drawn = [sign for sign in line if sign not in (" ", GAP)]
+    assert drawn == sorted(drawn)
+    assert (drawn[0], drawn[-1]) == (BLOCKS[0], BLOCKS[-1])
+    assert len(drawn) == 4
+    assert line.count(GAP) == 1
+    assert line.count(" ") == columns - 5
+
+
+def test_the_least_bit_is_not_nothing() -> None:
+    assert graph(over_time(0, 1, 10_000, 0)).strip(f" {GAP}") == BLOCKS[0] + BLOCKS[1] + BLOCKS[-1]
+
+
+def test_lines_stand_in_their_order_and_groups_that_read_well_are_left_out() -> None:
+    values = {
+        Measure("disk", "10 /b"): 0.95,
+        Measure("disk", "2 /a"): 0.5,
+        Measure("behind", "slow"): 60.0,
+        Measure("behind", "slower"): 600.0,
+        Measure("behind", "well"): 2.0,
+        Measure("written", "1"): 2048.0,
+        Measure("offline"): 0,
+        Measure("under-replicated"): 3,
+    }
+    rows = overview_rows((Sample(int(NOW.timestamp()) // EVERY, values),), [NOW], {2: 7200.0}, 45)
+    assert [(row.title, row.now, row.meaning) for row in rows[1:]] == [
+        ("events", "1", ""),
+        ("under-replicated", "3", "failed"),
+        ("offline", "0", ""),
+        ("written to 1", "2.0 KiB/s", ""),
+        ("lag slower", "10 min", ""),
+        ("lag slow", "1 min", ""),
+        ("disk 2 full in 2 h /a", "50 %", ""),
+        ("disk 10 /b", "95 %", "danger"),
+    ]
+    assert len({row.key for row in rows}) == len(rows)
+    assert all(len(row.graph) == 45 for row in rows)
+    assert all(len(OVERVIEW.cells(row)) == 3 for row in rows)
+
+
+def test_there_is_nothing_to_draw_before_the_first_sample() -> None:
+    assert overview_rows((), [NOW], {}, 45) == ()
+
+
+def test_events_stand_where_they_happened() -> None:
+    samples = over_time(*[0] * 100)
+    rows = overview_rows(samples, [NOW + timedelta(seconds=500), NOW - timedelta(hours=2)], {}, 180)
+    events = next(row for row in rows if row.key == "events")
+    assert events.now == "1"
+    line = graph(over_time(*[0] * 100))
+    assert events.graph.index("┆") == (line.index(GAP) - 49) % 180
+    axis = rows[0].graph
+    assert sum(char == ":" for char in axis) == 3
+
+
+def test_the_drawing_has_as_many_columns_as_there_is_room_for() -> None:
+    assert [columns_for(width) for width in (60, 80, 124, 125, 200, 219, 220)] == [45, 45, 45, 90, 90, 90, 180]
+    assert all(SLOTS % columns == 0 for columns in WIDTHS)
