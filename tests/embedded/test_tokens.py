@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from console.plan.settle import ApplyOptions, ApplyReport
 
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings, SaslSettings
@@ -20,6 +19,7 @@ from console.embedded.faults import Cut, Fault, Moment
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.model.changes import Outcome, Status
 from console.model.secret import Secret
+from console.plan.reconcile import ApplyOptions, ApplyReport
 from console.session.session import Session
 from console.session.terminal_front import TerminalFront
 from tests.support.applied import apply_plan

@@ -15,7 +15,7 @@ from console.language.grammar import parse
 from console.language.needs import needs, needs_of_script
 from console.language.snapshot_parts import NOTHING, Needs
 from console.language.verbs.listing import KINDS
-from console.model.cluster import Quorum, QuorumReplica
+from console.model.cluster import DelegationToken, Quorum, QuorumReplica
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, DYNAMIC_BROKER_CONFIG, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, ConfigSet, broker_resource, topic_resource
 from console.model.failure import Failure
@@ -316,7 +316,8 @@ def test_lists_of_loggers_and_client_metrics():
 def test_every_column_of_a_list_can_be_filtered_by(kind):
     metrics = {METRICS: ConfigSet((entry("interval.ms", "60000"),))}
     quorum = Quorum(1, 7, 100, (QuorumReplica(1, 100, 0, directory_id="AAAA"),), ())
-    snapshot = structs.replace(SNAPSHOT, configs=SNAPSHOT.configs | metrics, quorum=quorum)
+    tokens = {"t1": DelegationToken("t1", "User:alice", "User:bob", 1, 2, 3, ("User:carol",))}
+    snapshot = structs.replace(SNAPSHOT, configs=SNAPSHOT.configs | metrics, quorum=quorum, tokens=tokens)
     table = ask(f"list {kind}", snapshot)
     assert table.rows
     for column in COLUMNS[kind].of("filter"):
@@ -347,7 +348,12 @@ ADDRESS = QuotaEntity.of({"ip": "1.2.3.4"})
     [
         (
             "describe topic a",
-            Needs(frozenset({"reassignments"}), topics=frozenset({"a"}), resources=frozenset({topic_resource("a")})),
+            Needs(
+                frozenset({"reassignments"}),
+                topics=frozenset({"a"}),
+                resources=frozenset({topic_resource("a")}),
+                tiered=frozenset({"a"}),
+            ),
         ),
         (
             "set broker <default> k=v",
