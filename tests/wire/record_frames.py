@@ -44,6 +44,7 @@ from tests.wire.recorded_requests import (
     cancel_reassignment,
     check_features,
     create_acls,
+    create_token,
     create_topics,
     delete_acls,
     delete_records,
@@ -228,6 +229,7 @@ async def _quotas_acls_scram(ask: Ask) -> None:
     await ask("acls made", "create_acls", create_acls(ALICE_READS, BOB_IS_DENIED, NO_SUCH_CLUSTER))
     await ask("all acls", "describe_acls", describe_acls, until=lambda answer: len(answer.resources) == 2)
     await ask("acls deleted", "delete_acls", delete_acls)
+    await ask("token refused", "create_delegation_token", create_token)
     await ask("scram altered", "alter_user_scram_credentials", alter_scram)
     await ask("all scram", "describe_user_scram_credentials", describe_scram(), until=lambda answer: answer.results)
     await ask("scram of two", "describe_user_scram_credentials", describe_scram("alice", "nobody"))

@@ -193,6 +193,17 @@ def describe_scram(*users: str) -> Build:
     return build
 
 
+def create_token(kio: ModuleType) -> Any:
+    """CreateDelegationToken, on a listener without a login."""
+    return for_version(
+        kio.CreateDelegationTokenRequest,
+        owner_principal_type=None,
+        owner_principal_name=None,
+        renewers=(),
+        max_lifetime=timedelta(hours=1),
+    )
+
+
 def alter_scram(kio: ModuleType) -> Any:
     def upsertion(user: str, iterations: int) -> Any:
         return kio.ScramCredentialUpsertion(
