@@ -30,10 +30,11 @@ class Measure(NamedTuple):
 class Sample(NamedTuple):
     """The cluster at one time. slot: Unix seconds divided by `EVERY`. values: partitions; bytes a second that are
     written to the partitions that a broker leads; seconds behind; the share of a disk that is used. What is not known
-    is missing."""
+    is missing. least: measures whose value may be larger, as of a lag that is older than the watching."""
 
     slot: int
     values: Mapping[Measure, float]
+    least: frozenset[Measure] = frozenset()
 
 
 def with_sample(known: tuple[Sample, ...], snapshot: Snapshot, at: datetime) -> tuple[Sample, ...]:
@@ -48,7 +49,9 @@ def with_sample(known: tuple[Sample, ...], snapshot: Snapshot, at: datetime) -> 
         return known
     before = known if known and known[-1].slot < slot else ()
     kept = tuple(each for each in before if each.slot > slot - SLOTS)
-    return (*kept, Sample(slot, dict(_values(snapshot))))
+    values = dict(_values(snapshot))
+    bounded = (Measure("behind", name) for name, trend in snapshot.lag_trends.items() if trend.longest_behind.least)
+    return (*kept, Sample(slot, values, frozenset(bounded) & values.keys()))
 
 
 def _values(snapshot: Snapshot) -> Iterator[tuple[Measure, float]]:

@@ -102,7 +102,14 @@ def overview_rows(
         meaning = _meaning(measure, now)
         graph = _graph(by_column, top, last, columns)
         found.append(
-            OverviewRow(" ".join(measure), _title(measure, full_in), _now(measure, now), graph, meaning, measure)
+            OverviewRow(
+                " ".join(measure),
+                _title(measure, full_in),
+                _now(measure, now, measure in samples[-1].least),
+                graph,
+                meaning,
+                measure,
+            )
         )
     return tuple(found)
 
@@ -195,7 +202,7 @@ def _title(measure: Measure, full_in: Mapping[int, float]) -> str:
             return f"disk {number}{f' full in {time_text(left)}' if left is not None else ''} {path}"
 
 
-def _now(measure: Measure, value: float | None) -> str:
+def _now(measure: Measure, value: float | None, is_least: bool) -> str:
     if value is None:
         return NOTHING
     match measure.what:
@@ -204,7 +211,7 @@ def _now(measure: Measure, value: float | None) -> str:
         case "written":
             return f"{size(round(value))}/s"
         case "behind":
-            return time_text(value)
+            return f"≥ {time_text(value)}" if is_least else time_text(value)
         case "disk":
             return f"{100 * value:.0f} %"
 

@@ -57,6 +57,17 @@ def test_a_sample_has_what_is_known_and_nothing_else() -> None:
     }
 
 
+def test_a_lag_from_before_the_watching_is_at_least_so_long() -> None:
+    lag = GroupLag((PartitionLag("t", 0, 5, 9, 4),))
+    trend = look_again(look_again(None, lag, NOW.timestamp() - 60), lag, NOW.timestamp())
+    known = Snapshot(lag_trends={"g": trend})
+    samples = with_sample((), known, NOW)
+    assert samples[-1].least == {Measure("behind", "g")}
+    (now,) = (row.now for row in overview_rows(samples, (), {}, 45) if row.key == "behind g")
+    assert now == "≥ 1 min"
+    assert not over_time(1.0)[0].least
+
+
 def test_there_is_one_sample_each_ten_seconds_for_half_an_hour() -> None:
     samples: tuple[Sample, ...] = ()
     for second in range(0, 2000, 2):
