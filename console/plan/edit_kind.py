@@ -210,10 +210,10 @@ class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
     change made; ``""`` for no doubt. same topic: whether the topic's id is known to be the same."""
 
 
-class Batch(Struct, frozen=True, kw_only=True):
+class Batch(Struct, frozen=True, eq=False, kw_only=True):
     """How edits of some kinds are sent together, after all batches before it in `kinds.registry.BATCHES`.
 
-    Kinds share a batch by naming the same object.
+    Kinds share a batch by naming the same object; two with equal fields are two batches, and each edit is sent once.
     """
 
     steps: Callable[[Sequence[Staged], Facts], list[Step]]

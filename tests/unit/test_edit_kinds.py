@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 import pytest
+from msgspec import structs
 
 from console.journal.open_changes import slot_key
 from console.language.grammar import parse
@@ -179,6 +180,11 @@ def test_every_kind_is_sent_and_what_takes_away_comes_after_what_it_waits_for() 
     assert {id(kind.batch) for kind in KINDS} | {id(BY_LEVEL)} == set(map(id, BATCHES))
     for place, batch in enumerate(BATCHES):
         assert batch.waits_for is None or batch.waits_for in BATCHES[:place]
+
+
+def test_batches_with_equal_fields_are_two_and_each_edit_is_sent_once() -> None:
+    for batch in BATCHES:
+        assert structs.replace(batch) not in BATCHES, "its edits would be sent with both"
 
 
 def test_warnings_have_known_names_in_their_order() -> None:
