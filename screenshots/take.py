@@ -28,7 +28,7 @@ from console.contexts.console_settings import ConsoleSettings
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.replicas import start_move
 from console.embedded.spec import ClusterSpec, clusters_of
-from console.model import rates
+from console.model import rates, time_lag
 from console.model.config import topic_resource
 from console.session import triage_looks
 from console.session.session import Session
@@ -307,6 +307,7 @@ def be_patient() -> None:
     triage_looks.LOOK_SECONDS = triage_looks.SHORT_SECONDS = PATIENCE
     triage_looks.ANSWER_SECONDS = triage_looks.FIRST_ANSWER_SECONDS = PATIENCE
     link.OTHERS_SECONDS = polling.PATIENCE = PATIENCE
+    time_lag.LEAST = 0.0  # a wait is always worth saying, however soon the second look comes
     rates.SHORTEST = NO_TICKS
 
 
