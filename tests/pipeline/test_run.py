@@ -14,6 +14,7 @@ import pytest
 
 from console.pipeline.app import run, update
 from console.pipeline.lake import Lake
+from console.pipeline.runs import is_behind
 from tests.pipeline.lake_tables import gold_of, held, unequal
 from tests.pipeline.small_site import Site, new_lake
 from tests.support.patience import LONG_PATIENCE
@@ -66,8 +67,9 @@ class Running:
             time.sleep(_BETWEEN_LOOKS)
 
     def has_all(self) -> None:
-        """Wait until bronze has all of the site once, and gold its last change."""
+        """Wait until bronze has all of the site once, and gold all of bronze."""
         self.until(lambda: not self.site.problems(self.lake), "bronze is whole")
+        self.until(lambda: not is_behind(self.lake), "gold has all of bronze")
         wanted = str(self.site.rounds * 1000)
         self.until(lambda: wanted in self.retentions(), "the last change is in history")
 
