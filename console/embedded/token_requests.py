@@ -31,3 +31,13 @@ def now_ms(context: RequestContext) -> int:
 def by_hmac(context: RequestContext, proof: bytes) -> Token | None:
     """Return the living token with this HMAC."""
     return next((each for each in living(context).values() if each.hmac == proof), None)
+
+
+def to_change(context: RequestContext, proof: bytes) -> Token | ErrorCode:
+    """Return the token with this HMAC, or why the connection may not change it."""
+    if code := refused(context):
+        return ErrorCode(code)
+    token = by_hmac(context, proof)
+    if token is None:
+        return ErrorCode.delegation_token_not_found
+    return token if token.may_be_changed_by(context.principal) else ErrorCode.delegation_token_owner_mismatch

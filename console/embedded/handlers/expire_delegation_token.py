@@ -15,18 +15,15 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.token_requests import by_hmac, now_ms, refused
+from console.embedded.token_requests import now_ms, to_change
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """Set when the token with this HMAC expires; a negative period removes it."""
-    code, expires = refused(context), -1
-    token = by_hmac(context, bytes(request.hmac))
-    if not code and token is None:
-        code = ErrorCode.delegation_token_not_found
-    if not code and token is not None and not token.may_be_changed_by(context.principal):
-        code = ErrorCode.delegation_token_owner_mismatch
-    if not code and token is not None:
+    token, code, expires = to_change(context, bytes(request.hmac)), ErrorCode.none, -1
+    if isinstance(token, ErrorCode):
+        code = token
+    else:
         period = round(request.expiry_time_period.total_seconds() * 1000)
         expires = now_ms(context)
         if period < 0:

@@ -15,19 +15,16 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.token_requests import by_hmac, now_ms, refused
+from console.embedded.token_requests import now_ms, to_change
 from console.embedded.tokens import PERIOD_MS
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """Renew the token with this HMAC, and return when it expires."""
-    code, expires = refused(context), -1
-    token = by_hmac(context, bytes(request.hmac))
-    if not code and token is None:
-        code = ErrorCode.delegation_token_not_found
-    if not code and token is not None and not token.may_be_changed_by(context.principal):
-        code = ErrorCode.delegation_token_owner_mismatch
-    if not code and token is not None:
+    token, code, expires = to_change(context, bytes(request.hmac)), ErrorCode.none, -1
+    if isinstance(token, ErrorCode):
+        code = token
+    else:
         period = round(request.renew_period.total_seconds() * 1000)
         expires = min(token.max_time, now_ms(context) + (period if period >= 0 else PERIOD_MS))
         context.state.tokens[token.id] = replace(token, expires=expires)
