@@ -476,40 +476,17 @@ def member_columns(members: Iterable[GroupMember]) -> Columns[GroupMember]:
     return MEMBERS.without(empty | ({"to_take"} if all(member.has_target for member in members) else set()))
 
 
+def _topics_column(name: str, title: str, of: Callable[[Subtopology], Sequence[str]]) -> Column[Subtopology]:
+    """Return the column of some topics of a subtopology."""
+    return Column(name, LISTED, lambda row: list(of(row)), "object", title=title, text=lambda row: _names(of(row)))
+
+
 SUBTOPOLOGIES: Columns[Subtopology] = Columns(
     Column("subtopology", LISTED, lambda row: row.id, title="Subtopology"),
-    Column(
-        "source_topics",
-        LISTED,
-        lambda row: list(row.sources),
-        "object",
-        title="Reads",
-        text=lambda row: _names(row.sources),
-    ),
-    Column(
-        "repartition_source_topics",
-        LISTED,
-        lambda row: list(row.repartition_sources),
-        "object",
-        title="Reads between",
-        text=lambda row: _names(row.repartition_sources),
-    ),
-    Column(
-        "repartition_sink_topics",
-        LISTED,
-        lambda row: list(row.repartition_sinks),
-        "object",
-        title="Writes between",
-        text=lambda row: _names(row.repartition_sinks),
-    ),
-    Column(
-        "state_changelog_topics",
-        LISTED,
-        lambda row: list(row.changelogs),
-        "object",
-        title="Changelogs",
-        text=lambda row: _names(row.changelogs),
-    ),
+    _topics_column("source_topics", "Reads", lambda row: row.sources),
+    _topics_column("repartition_source_topics", "Reads between", lambda row: row.repartition_sources),
+    _topics_column("repartition_sink_topics", "Writes between", lambda row: row.repartition_sinks),
+    _topics_column("state_changelog_topics", "Changelogs", lambda row: row.changelogs),
 )
 """The topology of a streams group: what each part reads and writes. Between: topics between parts."""
 
