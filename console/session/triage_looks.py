@@ -183,11 +183,12 @@ class Looker:
     async def rest(self) -> None:
         """Wait until the next poll is due: at once where brokers fell silent, or answer again."""
         left = self._began + EVERY - time.monotonic()
+        noticed = asyncio.ensure_future(self._noticed.wait())
         try:
-            async with asyncio.timeout(max(0.0, left)):
-                await self._noticed.wait()
-        except TimeoutError:
-            return
+            # Not `asyncio.timeout`: one of no time takes a cancellation from before it, as by Ctrl-C, for its own.
+            await asyncio.wait({noticed}, timeout=max(0.0, left))
+        finally:
+            noticed.cancel()
 
     async def _wait(self, seconds: float | None) -> None:
         """Wait until all parts are read, the brokers' silence changes, or the time is over."""

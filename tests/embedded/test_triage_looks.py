@@ -120,6 +120,19 @@ async def test_all_brokers_are_lost_and_come_back(cluster: ThreadedCluster) -> N
                 await looker.rest()
 
 
+async def test_a_rest_that_is_over_can_be_interrupted(cluster: ThreadedCluster) -> None:
+    """As by Ctrl-C while a verdict is written, which took longer than until the next look."""
+    async with looking(cluster) as (looker, _, _):
+
+        async def interrupted() -> None:
+            task.cancel()
+            await looker.rest()
+
+        task = asyncio.create_task(interrupted())
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
 async def test_another_cluster_than_the_contexts(cluster: ThreadedCluster) -> None:
     async with looking(cluster, cluster_id="some-other") as (looker, _, _):
         with pytest.raises(Refused, match="some-other"):
