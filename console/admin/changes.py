@@ -23,7 +23,15 @@ from console.admin.topics import Progress, create_partitions, create_topics, del
 from console.admin.transactions import abort_transaction
 from console.admin.voters import add_voter, remove_voter
 from console.model import changes
-from console.model.changes import ChangeRequest, Outcome
+from console.model.changes import (
+    AccessChange,
+    ChangeRequest,
+    ClusterChange,
+    GroupChange,
+    Outcome,
+    PartitionChange,
+    TopicChange,
+)
 
 
 async def send(
@@ -36,17 +44,59 @@ async def send(
     on_progress: (partitions with a leader, all partitions) during the wait after a creation or growth.
     Raises AdminError only if nothing was sent. Must not be cancelled: the outcome would be lost.
     """
+    if isinstance(request, TopicChange):
+        return await _send_topics(link, request, validate_only, on_progress)
+    if isinstance(request, PartitionChange):
+        return await _send_partitions(link, request, validate_only)
+    if isinstance(request, GroupChange):
+        return await _send_groups(link, request, validate_only)
+    if isinstance(request, AccessChange):
+        return await _send_access(link, request, validate_only)
+    return await _send_cluster(link, request, validate_only)
+
+
+async def _send_topics(
+    link: Link, request: TopicChange, validate_only: bool, on_progress: Progress | None
+) -> tuple[Outcome, ...]:
     match request:
-        case changes.AlterConfigs():
-            return await alter_configs(link, request, validate_only=validate_only)
-        case changes.AlterQuotas():
-            return await alter_quotas(link, request, validate_only=validate_only)
         case changes.CreateTopics():
             return await create_topics(link, request, validate_only=validate_only, on_progress=on_progress)
         case changes.DeleteTopics():
             return await delete_topics(link, request, validate_only=validate_only)
         case changes.CreatePartitions():
             return await create_partitions(link, request, validate_only=validate_only, on_progress=on_progress)
+
+
+async def _send_partitions(link: Link, request: PartitionChange, validate_only: bool) -> tuple[Outcome, ...]:
+    match request:
+        case changes.ElectLeaders():
+            return await elect_leaders(link, request, validate_only=validate_only)
+        case changes.AlterReassignments():
+            return await alter_reassignments(link, request, validate_only=validate_only)
+        case changes.AlterReplicaDirs():
+            return await alter_replica_dirs(link, request, validate_only=validate_only)
+        case changes.DeleteRecords():
+            return await delete_records(link, request, validate_only=validate_only)
+        case changes.AbortTransaction():
+            return await abort_transaction(link, request, validate_only=validate_only)
+
+
+async def _send_groups(link: Link, request: GroupChange, validate_only: bool) -> tuple[Outcome, ...]:
+    match request:
+        case changes.CommitOffsets():
+            return await commit_offsets(link, request, validate_only=validate_only)
+        case changes.DeleteOffsets():
+            return await delete_offsets(link, request, validate_only=validate_only)
+        case changes.AlterShareGroupOffsets():
+            return await alter_share_group_offsets(link, request, validate_only=validate_only)
+        case changes.DeleteShareGroupOffsets():
+            return await delete_share_group_offsets(link, request, validate_only=validate_only)
+        case changes.DeleteGroups():
+            return await delete_groups(link, request, validate_only=validate_only)
+
+
+async def _send_access(link: Link, request: AccessChange, validate_only: bool) -> tuple[Outcome, ...]:
+    match request:
         case changes.CreateAcls():
             return await create_acls(link, request, validate_only=validate_only)
         case changes.DeleteAcls():
@@ -59,30 +109,18 @@ async def send(
             return await renew_token(link, request, validate_only=validate_only)
         case changes.ExpireToken():
             return await expire_token(link, request, validate_only=validate_only)
-        case changes.ElectLeaders():
-            return await elect_leaders(link, request, validate_only=validate_only)
-        case changes.AlterReassignments():
-            return await alter_reassignments(link, request, validate_only=validate_only)
-        case changes.AlterReplicaDirs():
-            return await alter_replica_dirs(link, request, validate_only=validate_only)
-        case changes.AbortTransaction():
-            return await abort_transaction(link, request, validate_only=validate_only)
-        case changes.CommitOffsets():
-            return await commit_offsets(link, request, validate_only=validate_only)
-        case changes.DeleteOffsets():
-            return await delete_offsets(link, request, validate_only=validate_only)
-        case changes.AlterShareGroupOffsets():
-            return await alter_share_group_offsets(link, request, validate_only=validate_only)
-        case changes.DeleteShareGroupOffsets():
-            return await delete_share_group_offsets(link, request, validate_only=validate_only)
-        case changes.DeleteGroups():
-            return await delete_groups(link, request, validate_only=validate_only)
-        case changes.DeleteRecords():
-            return await delete_records(link, request, validate_only=validate_only)
-        case changes.UnregisterBroker():
-            return await unregister_broker(link, request, validate_only=validate_only)
+
+
+async def _send_cluster(link: Link, request: ClusterChange, validate_only: bool) -> tuple[Outcome, ...]:
+    match request:
+        case changes.AlterConfigs():
+            return await alter_configs(link, request, validate_only=validate_only)
+        case changes.AlterQuotas():
+            return await alter_quotas(link, request, validate_only=validate_only)
         case changes.UpdateFeatures():
             return await update_features(link, request, validate_only=validate_only)
+        case changes.UnregisterBroker():
+            return await unregister_broker(link, request, validate_only=validate_only)
         case changes.AddVoter():
             return await add_voter(link, request, validate_only=validate_only)
         case changes.RemoveVoter():

@@ -538,33 +538,12 @@ class RemoveVoter(Request, frozen=True):
         return f"controller {self.voter_id}"
 
 
-ChangeRequest = (
-    AlterConfigs
-    | AlterQuotas
-    | CreateTopics
-    | DeleteTopics
-    | CreatePartitions
-    | CreateAcls
-    | DeleteAcls
-    | AlterScram
-    | CreateToken
-    | RenewToken
-    | ExpireToken
-    | ElectLeaders
-    | AlterReassignments
-    | AlterReplicaDirs
-    | AbortTransaction
-    | CommitOffsets
-    | DeleteOffsets
-    | AlterShareGroupOffsets
-    | DeleteShareGroupOffsets
-    | DeleteGroups
-    | DeleteRecords
-    | UnregisterBroker
-    | UpdateFeatures
-    | AddVoter
-    | RemoveVoter
-)
+TopicChange = CreateTopics | DeleteTopics | CreatePartitions
+PartitionChange = ElectLeaders | AlterReassignments | AlterReplicaDirs | DeleteRecords | AbortTransaction
+GroupChange = CommitOffsets | DeleteOffsets | AlterShareGroupOffsets | DeleteShareGroupOffsets | DeleteGroups
+AccessChange = CreateAcls | DeleteAcls | AlterScram | CreateToken | RenewToken | ExpireToken
+ClusterChange = AlterConfigs | AlterQuotas | UpdateFeatures | UnregisterBroker | AddVoter | RemoveVoter
+ChangeRequest = TopicChange | PartitionChange | GroupChange | AccessChange | ClusterChange
 
 Target = (
     ConfigResource
