@@ -296,32 +296,28 @@ class CreateToken(Request, frozen=True):
         return f"a token of {self.owner}" if self.owner else "a token"
 
 
-class RenewToken(Request, frozen=True):
-    """One RenewDelegationToken. period_ms: from now on, -1 as the broker's configs have it."""
+class TokenChange(Request, frozen=True):
+    """When a delegation token expires. period_ms: from now on, or -1."""
+
+    id: str
+    period_ms: int = -1
+
+    @property
+    def content(self) -> str:
+        """Which token."""
+        return f"token {self.id}"
+
+
+class RenewToken(TokenChange, frozen=True):
+    """One RenewDelegationToken. period_ms: -1 as the broker's configs have it."""
 
     api: ClassVar[str] = "RenewDelegationToken"
 
-    id: str
-    period_ms: int = -1
 
-    @property
-    def content(self) -> str:
-        """Which token."""
-        return f"token {self.id}"
-
-
-class ExpireToken(Request, frozen=True):
-    """One ExpireDelegationToken. period_ms: from now on, -1 for at once."""
+class ExpireToken(TokenChange, frozen=True):
+    """One ExpireDelegationToken. period_ms: -1 for at once."""
 
     api: ClassVar[str] = "ExpireDelegationToken"
-
-    id: str
-    period_ms: int = -1
-
-    @property
-    def content(self) -> str:
-        """Which token."""
-        return f"token {self.id}"
 
 
 class ElectLeaders(Request, frozen=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -209,47 +208,59 @@ def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
 LIVING = Batch(steps=_steps, predict=_unchanged, commands=_commands)
 EXPIRATIONS = Batch(steps=_steps, predict=_without, commands=_commands)
 
-_SHARED: dict[str, Any] = {"form": "token", "state_json": _token_json, "state_of": _token_of, "before": _before}
-_KNOWN: dict[str, Any] = {**_SHARED, "judge": _judge_known, "current": _current, "to_json": _known_json}
-
 KINDS = (
     EditKind(
         edit=MakeToken,
         verb="create",
+        form="token",
         op="create",
         to_json=_made_json,
         from_json=_made_of,
+        state_json=_token_json,
+        state_of=_token_of,
         judge=_judge_made,
         current=_nothing_yet,
         wanted=_not_seen,
+        before=_before,
         after=_after_made,
         reversal=_reverse_made,
         takes_away=lambda _edit: False,
         batch=LIVING,
-        **_SHARED,
     ),
     EditKind(
         edit=Renew,
         verb="renew",
+        form="token",
         op="renew",
+        to_json=_known_json,
         from_json=lambda data: Renew(str(data["token"]), int(data["value"])),
+        state_json=_token_json,
+        state_of=_token_of,
+        judge=_judge_known,
+        current=_current,
         wanted=_not_seen,
+        before=_before,
         after=_after_renewed,
         reversal=_reverse_renewed,
         takes_away=lambda _edit: False,
         batch=LIVING,
-        **_KNOWN,
     ),
     EditKind(
         edit=Expire,
         verb="expire",
+        form="token",
         op="expire",
+        to_json=_known_json,
         from_json=lambda data: Expire(str(data["token"]), int(data["value"])),
+        state_json=_token_json,
+        state_of=_token_of,
+        judge=_judge_known,
+        current=_current,
         wanted=_is_expired,
+        before=_before,
         after=_after_expired,
         effects=_refused_logins,
         reversal=_reverse_expired,
         batch=EXPIRATIONS,
-        **_KNOWN,
     ),
 )
