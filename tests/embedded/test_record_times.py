@@ -121,3 +121,11 @@ def test_groups_and_topics_are_filtered_by_it(running: ThreadedCluster, capsys: 
     assert (topic["name"], topic["groups"]) == (TOPIC, 1)
     (unasked,) = listed("groups")
     assert unasked["lag_seconds"] is None
+
+
+def test_the_text_of_groups_has_it_as_well(running: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["run", "-b", running.bootstrap, "-e", "list groups lag_seconds>1h"]) == 0
+    title, row = (line.split() for line in capsys.readouterr().out.splitlines()[:2])
+    days, unit = row[title.index("Behind") - len(title) - 1 :][:2]
+    assert title[title.index("Lag") + 1] == "Behind"
+    assert (float(days), unit) == (pytest.approx((time.time() - (TIME + POISON) / 1000) / 86_400, abs=0.2), "d")

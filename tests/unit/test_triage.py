@@ -522,6 +522,31 @@ def test_a_trouble_is_named_and_nothing_else(
     assert any(mine.claim.title in line for line in text_lines(verdict, 40))
 
 
+def test_a_slow_consumer_is_so_many_seconds_behind_in_evidence_and_for_prometheus() -> None:
+    """100 records a second are written, ten of them are read: after 40 s record 500 is next, 36 s after it came."""
+    observations = watched(lambda s, t: moved(s, {0: (100 + 50 * t, 100 + 500 * t)}))
+    verdict = diagnose(observations)
+    (slow,) = (each.claim for each in verdict.causes if each.claim.cause == "consumer-slow")
+    assert any(each.fact.startswith("lag 3,600 (36 s behind), +90 records/s") for each in slow.evidence), slow.evidence
+    trends = observations.last.snapshot.lag_trends
+    lines = prometheus_text(verdict, trends).splitlines()
+    assert 'kac_group_lag_seconds{group="billing"} 36' in lines
+    assert 'kac_group_lag_seconds_exact{group="billing"} 1' in lines
+
+
+def test_of_a_lag_from_before_the_watching_the_least_is_told() -> None:
+    before = moved(healthy(), {0: (100, 150)})
+    observations = watched(lambda s, t: moved(s, {0: (100, 150 + 50 * t)}, "Empty", ""), before=before)
+    verdict = diagnose(observations)
+    (stopped,) = (each.claim for each in verdict.causes if each.claim.cause == "group-stopped")
+    assert any(each.fact.startswith("lag 450 (at least 40 s behind), ") for each in stopped.evidence), stopped.evidence
+    told = prometheus_text(verdict, observations.last.snapshot.lag_trends)
+    assert 'kac_group_lag_seconds{group="billing"} 40\n' in told
+    assert 'kac_group_lag_seconds_exact{group="billing"} 0\n' in told
+    unseen = trends_after({}, before.lags, START)
+    assert "kac_group_lag_seconds{" not in prometheus_text(verdict, unseen)
+
+
 def test_no_retention_applies_to_an_empty_cleanup_policy() -> None:
     """Records older than retention.ms go: only a request deletes them where cleanup.policy is empty."""
 
