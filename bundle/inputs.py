@@ -10,17 +10,16 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from datetime import UTC, datetime
 from pathlib import Path
 
-from packaging.markers import Marker
-
+from bundle.locks import PYTHON, for_python
 from console.cli.installed import commit
 
 ROOT = Path(__file__).resolve().parents[1]
 LAUNCHER = ROOT / "bundle" / "launcher"
 INTERPRETER = "github.com/kluctl/go-embed-python"
 GO_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}
-PYTHON = "3.14"
 GLIBC = (2, 28)
 """The oldest glibc that a bundle runs with: wheels may want that or older."""
 _PLATFORMS = (*(f"manylinux_2_{minor}" for minor in range(GLIBC[1], 4, -1)), "manylinux2014", "manylinux2010")
@@ -89,34 +88,6 @@ def wheels(arch: str, lock: Path, cache: Path) -> list[Path]:
     return found
 
 
-def for_python(lock: str) -> str:
-    """The entries of a lock that a bundle's Python needs: pip takes markers to mean the Python that it runs on."""
-    names = {"python_version": PYTHON, "python_full_version": f"{PYTHON}.0", "sys_platform": "linux"}
-    entries, is_needed = [], True
-    for line in lock.splitlines():
-        if not line.startswith((" ", "#")):
-            marker = line.removesuffix("\\").partition(" ; ")[2]
-            is_needed = not marker or Marker(marker).evaluate(dict(names))
-            line = line.partition(" ; ")[0] + (" \\" if marker else "")
-        if is_needed:
-            entries.append(line)
-    return "\n".join(entries) + "\n"
-
-
-def one_of(lock: Path, name: str, cache: Path) -> Path:
-    """A lock that names this package alone, as it stands in the other."""
-    entry, inside = [], False
-    for line in lock.read_text().splitlines():
-        inside = line.startswith(f"{name}==") or (inside and line.startswith(" "))
-        if inside:
-            entry.append(line)
-    if not entry:
-        raise RuntimeError(f"{lock} does not name {name}")
-    alone = cache / f"{name}.txt"
-    alone.write_text("\n".join(entry) + "\n")
-    return alone
-
-
 def compiler(cache: Path) -> Path:
     """The folder of zig, which compiles C for both architectures and any glibc."""
     (wheel,) = wheels(os.uname().machine, ROOT / "requirements" / "bundle.txt", cache)
@@ -149,3 +120,10 @@ def digest(path: Path) -> str:
     """The file's SHA-256 in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def commit_time() -> datetime:
+    """Return the time of the commit that the checkout stands on, so that one commit makes the same bytes; else 1970."""
+    if not (ROOT / ".git").exists():
+        return datetime.fromtimestamp(0, UTC)
+    return datetime.fromtimestamp(int(run(["git", "log", "-1", "--format=%ct"])), UTC)

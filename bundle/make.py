@@ -10,7 +10,8 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from bundle import papers, tree, unwinder
-from bundle.inputs import GO_NAMES, LAUNCHER, ROOT, digest, interpreter, one_of, own_wheel, run, wheels
+from bundle.inputs import GO_NAMES, LAUNCHER, ROOT, digest, interpreter, own_wheel, run, wheels
+from bundle.locks import one_of
 
 LIMITS = {False: (40_000_000, 130_000_000), True: (60_000_000, 230_000_000)}
 """Bytes of the file and of its tree, without and with what reads lakes."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from email.message import Message
-from email.parser import HeaderParser
+from collections.abc import Iterator
+from importlib.metadata import Distribution, PackageMetadata
 from pathlib import Path
-from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from bundle.inputs import INTERPRETER, LAUNCHER, digest, run
+from bundle.locks import holds
+from bundle.parts import PROJECT, licence_of, listed, part, whole
 from bundle.tree import SITE
 
 SBOM = "share/kac/sbom.cdx.json"
@@ -29,92 +33,60 @@ STATIC = (
     ("ncurses", "X11-distribute-modifications-variant", "invisible-island.net/ncurses"),
     ("libuuid", "BSD-3-Clause", "github.com/util-linux/util-linux"),
 )
+MODULES = {
+    "github.com/klauspost/compress": "BSD-3-Clause AND Apache-2.0 AND MIT",
+    "golang.org/x/sys": "BSD-3-Clause",
+}
+"""What the launcher links in -> its licence."""
 
 
 def write(tree: Path, wheels: list[Path], arch: str, zig: Path | None, version: str) -> None:
     """Write both into a pruned tree. zig: the compiler's folder, which has libunwind's licence; None without it."""
-    parts: list[dict[str, Any]] = []
-    texts: list[str] = []
+    parts, texts = [], []
+    needs: dict[str, list[str]] = {}
     for info in sorted((tree / SITE).glob("*.dist-info")):
-        about = HeaderParser().parsestr((info / "METADATA").read_text())
-        name, release = about["Name"], about["Version"]
-        licence = _licence(about)
-        texts.append(_section(f"{name} {release}", licence, _texts(info)))
-        if name == "kafka-admin-console":
+        about = Distribution.at(info).metadata
+        name, release, licence = canonicalize_name(about["Name"]), about["Version"], licence_of(about)
+        texts.append(_section(f"{about['Name']} {release}", licence, _texts(info)))
+        needs[name] = list(_needs(about, arch))
+        if name == PROJECT:
             continue
-        part: dict[str, Any] = {"type": "library", "name": name, "version": release, "licenses": [_entry(licence)]}
-        part["purl"] = f"pkg:pypi/{name.lower().replace('_', '-')}@{release}"
         stem = f"{info.name.removesuffix('.dist-info').lower()}-"
         (wheel,) = [each for each in wheels if each.name.lower().startswith(stem)]
-        part["hashes"] = [{"alg": "SHA-256", "content": digest(wheel)}]
-        parts.append(part)
+        parts.append(part(name, release, licence, f"pkg:pypi/{name}@{release}", digest(wheel)))
     module = next(line.split()[-1] for line in (LAUNCHER / "go.mod").read_text().splitlines() if INTERPRETER in line)
     python_release = module.split("-")[1]
-    parts.append(_part("CPython", python_release, "Python-2.0", f"pkg:golang/{INTERPRETER}@{module}"))
-    parts += [_part(name, "", licence, f"pkg:generic/{name.split()[0].lower()}") for name, licence, _ in STATIC]
-    parts.append(_part("klauspost/compress", _release("klauspost/compress"), "BSD-3-Clause AND Apache-2.0 AND MIT", ""))
-    parts.append(_part("golang.org/x/sys", _release("golang.org/x/sys"), "BSD-3-Clause", ""))
+    parts.append(part("CPython", python_release, "Python-2.0", f"pkg:golang/{INTERPRETER}@{module}"))
+    parts += [part(name, "", licence, f"pkg:generic/{name.split()[0].lower()}") for name, licence, _ in STATIC]
+    needs["CPython"] = [name for name, _, _ in STATIC]
+    for linked, licence in MODULES.items():
+        parts.append(part(linked, _release(linked), licence, f"pkg:golang/{linked}@{_release(linked)}"))
     if zig is not None:
-        parts.append(
-            _part(
-                "libunwind", "", "Apache-2.0 WITH LLVM-exception", f"pkg:pypi/ziglang@{zig.parent.name.split('-')[1]}"
-            )
-        )
+        purl = f"pkg:pypi/ziglang@{zig.parent.name.split('-')[1]}"
+        parts.append(part("libunwind", "", "Apache-2.0 WITH LLVM-exception", purl))
     python = (tree / "lib" / "python3.14" / "LICENSE.txt").read_text()
     texts.append(_section(f"CPython {python_release}", "Python-2.0", python))
     if zig is not None:
         texts.append(
             _section("libunwind", "Apache-2.0 WITH LLVM-exception", (zig / "lib/libunwind/LICENSE.TXT").read_text())
         )
-    modules = ("github.com/klauspost/compress", "golang.org/x/sys")
-    texts.extend(_section(name, "see below", _module_licence(name)) for name in modules)
-    linked = "\n".join(f"{name}: {licence}, {where}" for name, licence, where in STATIC)
-    texts.append(_section("Linked into CPython by python-build-standalone", "as listed", linked))
-    for part in parts:
-        part["bom-ref"] = part["name"]
-    document = {
-        "bomFormat": "CycloneDX",
-        "specVersion": "1.6",
-        "version": 1,
-        "metadata": {
-            "component": {
-                "type": "application",
-                "name": "kac",
-                "version": version,
-                "bom-ref": "kac",
-                "licenses": [{"license": {"id": "Apache-2.0"}}],
-                "properties": [{"name": "kac:architecture", "value": arch}],
-            }
-        },
-        "components": parts,
-        "dependencies": [{"ref": "kac", "dependsOn": [part["bom-ref"] for part in parts]}],
-    }
+    texts.extend(_section(name, "see below", _module_licence(name)) for name in MODULES)
+    static = "\n".join(f"{name}: {licence}, {where}" for name, licence, where in STATIC)
+    texts.append(_section("Linked into CPython by python-build-standalone", "as listed", static))
+    # What no other part asks for, kac does: the interpreter, the launcher's modules, what reads lakes.
+    asked_for = {each for name, needed in needs.items() if name != PROJECT for each in needed}
+    needs["kac"] = [*needs.pop(PROJECT), *(str(each.name) for each in parts if each.name not in asked_for)]
     (tree / SBOM).parent.mkdir(parents=True, exist_ok=True)
-    (tree / SBOM).write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
+    (tree / SBOM).write_text(listed(whole("kac", version, architecture=arch), parts, needs))
     (tree / LICENSES).write_text("\n".join(texts))
 
 
-def _part(name: str, version: str, licence: str, purl: str) -> dict[str, Any]:
-    part: dict[str, Any] = {"type": "library", "name": name, "licenses": [_entry(licence)]}
-    return part | ({"version": version} if version else {}) | ({"purl": purl} if purl else {})
-
-
-def _entry(licence: str) -> dict[str, Any]:
-    """CycloneDX has identifiers, expressions of them, and names for all else."""
-    words = licence.split()
-    if len(words) == 1:
-        return {"license": {"id": licence}}
-    if any(word in ("AND", "OR", "WITH") for word in words):
-        return {"expression": licence}
-    return {"license": {"name": licence}}
-
-
-def _licence(about: Message) -> str:
-    """The licence that a package's metadata names, by an expression, a classifier or a short text."""
-    if about["License-Expression"]:
-        return str(about["License-Expression"])
-    found = [each.split(" :: ")[-1] for each in about.get_all("Classifier", []) if each.startswith("License ::")]
-    return " and ".join(found) or str(about["License"] or "not named").splitlines()[0]
+def _needs(about: PackageMetadata, arch: str) -> Iterator[str]:
+    """Yield the names that a package asks for on a bundle's Python, without its extras."""
+    for text in about.get_all("Requires-Dist") or ():
+        asked = Requirement(text)
+        if holds(asked.marker, platform_machine=arch):
+            yield canonicalize_name(asked.name)
 
 
 def _texts(info: Path) -> str:

@@ -7,7 +7,8 @@ import zipfile
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
-from bundle.inputs import PYTHON, run
+from bundle.inputs import run
+from bundle.locks import PYTHON
 
 SITE = f"lib/python{PYTHON}/site-packages"
 PROGRAM = f"bin/python{PYTHON}"

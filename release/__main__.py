@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bundle.inputs import GO_NAMES, ROOT, Missing, digest, run
+from bundle.parts import of_package
 
 GENERATED = {
     "docs/commands.md": ("console.cli.manual.pages", "commands"),
@@ -65,13 +66,20 @@ def refusals(root: Path, version: str, *, pictures: bool) -> Iterator[str]:
         yield why
 
 
-def packages(out: Path) -> None:
-    """Make the sdist and the wheel, of the commit and with its time, and check what an index would show of them."""
+def packages(out: Path, version: str) -> None:
+    """Make the sdist and the wheel, of the commit and with its time, each with the list of what it asks for.
+
+    Raises RuntimeError where an index would refuse them or show less than they say.
+    """
     time = run(["git", "log", "-1", "--format=%ct"], ROOT).strip()
     python = str(TOOLS)
     run([python, "-m", "build", "--no-isolation", "--outdir", str(out), str(ROOT)], ROOT, SOURCE_DATE_EPOCH=time)
-    made = [str(path) for path in out.iterdir() if path.name.endswith((".whl", ".tar.gz"))]
-    run([python, "-m", "twine", "check", "--strict", *made], ROOT)
+    made = sorted(path for path in out.iterdir() if path.name.endswith((".whl", ".tar.gz")))
+    run([python, "-m", "twine", "check", "--strict", *map(str, made)], ROOT)
+    run_lock, build_lock = ((ROOT / "requirements" / f"{name}.txt").read_text() for name in ("run", "build"))
+    for path in made:
+        built_here = "" if path.suffix == ".whl" else build_lock
+        (out / f"{path.name}.cdx.json").write_text(of_package(path, version, run_lock, built_here))
 
 
 def sums(out: Path) -> str:
@@ -104,7 +112,7 @@ def main() -> int:
         commit = head()
         shutil.rmtree(options.out, ignore_errors=True)
         options.out.mkdir(parents=True)
-        packages(options.out)
+        packages(options.out, version)
         if not options.without_files:
             for arch in GO_NAMES:
                 run([sys.executable, "-m", "bundle", "--arch", arch, "--out", str(options.out)], ROOT)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bundle.inputs import for_python
+from bundle.locks import for_python
 
 ROOT = Path(__file__).resolve().parents[2]
 TOPS = ("console", "widgets", "themes")

@@ -1,0 +1,119 @@
+"""Lists of parts in CycloneDX's form, as its library writes and checks them: what a file holds, or what it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib.metadata import PackageMetadata, PackageNotFoundError, metadata
+from pathlib import Path
+from uuid import NAMESPACE_URL, uuid5
+
+from cyclonedx.contrib.license.factories import LicenseFactory
+from cyclonedx.model import ExternalReference, ExternalReferenceType, HashAlgorithm, HashType, Property, XsUri
+from cyclonedx.model.bom import Bom
+from cyclonedx.model.component import Component, ComponentScope, ComponentType
+from cyclonedx.output.json import JsonV1Dot6
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+from packageurl import PackageURL
+
+from bundle.inputs import commit_time, digest
+from bundle.locks import Locked, locked
+from console.cli.installed import commit
+
+PROJECT = "kafka-admin-console"
+OUR_LICENCE = "Apache-2.0"
+
+
+def part(name: str, version: str = "", licence: str = "", purl: str = "", sha256: str = "") -> Component:
+    """Return a part.
+
+    licence: an identifier or expression of SPDX, or what else it is called. sha256: of its file, in hexadecimal.
+    """
+    return Component(
+        name=name,
+        bom_ref=name,
+        version=version or None,
+        licenses=[LicenseFactory().make_from_string(licence)] if licence else None,
+        purl=PackageURL.from_string(purl) if purl else None,
+        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=sha256)] if sha256 else None,
+    )
+
+
+def whole(name: str, version: str, purl: str = "", sha256: str = "", **properties: str) -> Component:
+    """Return what a list is of."""
+    made = part(name, version, OUR_LICENCE, purl, sha256)
+    made.type = ComponentType.APPLICATION
+    made.properties.update(Property(name=f"kac:{key}", value=value) for key, value in properties.items())
+    return made
+
+
+def listed(root: Component, parts: Iterable[Component], needs: Mapping[str, Iterable[str]]) -> str:
+    """Return the document as JSON; the same commit makes the same bytes.
+
+    Args:
+        needs: name of a part, or of the root -> names of what it needs. Names that are no part are left out.
+
+    Raises RuntimeError with what the schema refuses.
+    """
+    named = {str(each.name): each for each in (root, *parts)}
+    about = [str(root.name), str(root.version), commit(), *(f"{each.name}={each.value}" for each in root.properties)]
+    number = uuid5(NAMESPACE_URL, " ".join(about))
+    bom = Bom(components=[each for each in named.values() if each is not root], serial_number=number)
+    bom.metadata.component = root
+    bom.metadata.timestamp = commit_time()
+    for name, needed in needs.items():
+        bom.register_dependency(named[name], [named[each] for each in sorted(set(needed)) if each in named])
+    text = JsonV1Dot6(bom).output_as_string(indent=1) + "\n"
+    if (wrong := JsonStrictValidator(SchemaVersion.V1_6).validate_str(text)) is not None:
+        raise RuntimeError(f"the list of parts of {root.name} is not what CycloneDX's schema wants: {wrong}")
+    return text
+
+
+def of_package(package: Path, version: str, run_lock: str, build_lock: str = "") -> str:
+    """Return the list of what a wheel or an sdist asks for, as the locks have it: no file of others is in it.
+
+    Args:
+        run_lock: the lock of what it needs at run time, without its extras; build_lock: of what builds it.
+    """
+    root = whole(PROJECT, version, f"pkg:pypi/{PROJECT}@{version}", digest(package), file=package.name)
+    entries = [*locked(run_lock), *locked(build_lock)]
+    for_building = {each.name for each in locked(build_lock)}
+    parts = [_asked_for(each, ComponentScope.EXCLUDED if each.name in for_building else None) for each in entries]
+    needs: dict[str, list[str]] = {PROJECT: []}
+    for each in entries:
+        for name in each.wanted_by:
+            needs.setdefault(name, []).append(each.name)
+    return listed(root, parts, needs)
+
+
+def _asked_for(entry: Locked, scope: ComponentScope | None) -> Component:
+    """Return a package of a lock as a part: any file with one of its hashes will do, so none is the part's own."""
+    purl = f"pkg:pypi/{entry.name}@{entry.version}"
+    made = part(entry.name, entry.version, _installed_licence(entry), purl)
+    made.scope = scope or (ComponentScope.OPTIONAL if entry.marker else ComponentScope.REQUIRED)
+    if entry.marker:
+        made.properties.add(Property(name="kac:where", value=entry.marker))
+    files = [HashType(alg=HashAlgorithm.SHA_256, content=each) for each in entry.hashes]
+    made.external_references.add(
+        ExternalReference(type=ExternalReferenceType.DISTRIBUTION, url=XsUri(purl), hashes=files)
+    )
+    return made
+
+
+def _installed_licence(entry: Locked) -> str:
+    """Return the licence that a package names, ``""`` where it is not installed here in that version."""
+    try:
+        about = metadata(entry.name)
+    except PackageNotFoundError:
+        return ""
+    return licence_of(about) if about["Version"] == entry.version else ""
+
+
+def licence_of(about: PackageMetadata) -> str:
+    """Return the licence that a package's metadata names, by an expression, a classifier or a short text."""
+    if "License-Expression" in about:
+        return str(about["License-Expression"])
+    found = [each.split(" :: ")[-1] for each in about.get_all("Classifier") or () if each.startswith("License ::")]
+    if found:
+        return " and ".join(found)
+    return str(about["License"]).splitlines()[0] if "License" in about else "not named"
