@@ -71,6 +71,8 @@ _ON_THIS_MACHINE = {
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.files.minPartitionNum": "1",
     "spark.sql.files.openCostInBytes": "65536",
+    # Each sort and each aggregation of a task takes a page at least: of a heap of some GB by default one of 64 MB.
+    "spark.buffer.pageSize": "4m",
 }
 _HERE: Mapping[str, str | None] = {
     "PYSPARK_PYTHON": sys.executable,
