@@ -17,11 +17,11 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self
+from typing import Literal, Self, TypeVar
 
 from tests.support import reaper
 from tests.support.broker_probe import live_brokers
@@ -441,6 +441,31 @@ def _is_stopped(pid: int) -> bool:
     return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
 
 
+C = TypeVar("C", bound=KafkaCluster)
+
+
+def run_in_foreground(make: Callable[[], C], addresses: Callable[[C], Iterable[str]]) -> int:
+    """Run a cluster until Ctrl-C or SIGTERM, and return the exit code: 1 where it does not start.
+
+    Args:
+        make: raises BrokersUnavailableError where Java or the jars are missing.
+        addresses: the lines that are printed once it is up, before that of its folder.
+    """
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    try:
+        with make() as cluster:
+            for line in addresses(cluster):
+                print(line, flush=True)
+            print(f"folder {cluster.directory}", flush=True)
+            ended.wait()
+    except (BrokersUnavailableError, ClusterStartError) as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    return 0
+
+
 def main() -> int:
     """Run one cluster in the foreground until Ctrl-C or SIGTERM, its addresses on standard output."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.kafka_cluster", description=main.__doc__)
@@ -452,11 +477,9 @@ def main() -> int:
     parser.add_argument("--property", action="append", default=[], metavar="NAME=VALUE", help="of all brokers")
     parser.add_argument("--java-option", action="append", default=[], help="as --java-option=-Dname=value")
     arguments = parser.parse_args()
-    ended = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
-    try:
-        with KafkaCluster(
+
+    def make() -> KafkaCluster:
+        return KafkaCluster(
             arguments.version,
             brokers=arguments.brokers,
             security=arguments.security,
@@ -464,17 +487,15 @@ def main() -> int:
             host=arguments.host,
             properties=dict(each.split("=", 1) for each in arguments.property),
             jvm_options=(*JVM, *arguments.java_option),
-        ) as cluster:
-            print(cluster.bootstrap, flush=True)
-            if arguments.security == "secure":
-                print(f"mTLS {cluster.mtls_bootstrap}", flush=True)
-                print(f"client properties {cluster.client_properties()}", flush=True)
-            print(f"folder {cluster.directory}", flush=True)
-            ended.wait()
-    except (BrokersUnavailableError, ClusterStartError) as failure:
-        print(failure, file=sys.stderr)
-        return 1
-    return 0
+        )
+
+    def addresses(cluster: KafkaCluster) -> Iterator[str]:
+        yield cluster.bootstrap
+        if cluster.security == "secure":
+            yield f"mTLS {cluster.mtls_bootstrap}"
+            yield f"client properties {cluster.client_properties()}"
+
+    return run_in_foreground(make, addresses)
 
 
 if __name__ == "__main__":

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import argparse
 import base64
-import signal
-import sys
-import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tests.support.free_ports import LOOPBACK, free_ports
-from tests.support.kafka_cluster import ClusterStartError, KafkaCluster
-from tests.support.kafka_jars import NEWEST, RELEASES, BrokersUnavailableError
+from tests.support.kafka_cluster import KafkaCluster, run_in_foreground
+from tests.support.kafka_jars import NEWEST, RELEASES
 from tests.support.server_properties import NodePorts, server_properties
 
 FIRST_CONTROLLER = 101
@@ -131,27 +128,23 @@ def main() -> int:
     parser.add_argument("--observers", type=int, default=0)
     parser.add_argument("--static", action="store_true")
     arguments = parser.parse_args()
-    ended = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
-    try:
-        with QuorumCluster(
+
+    def make() -> QuorumCluster:
+        return QuorumCluster(
             arguments.version,
             brokers=arguments.brokers,
             controllers=arguments.controllers,
             observers=arguments.observers,
             dynamic=not arguments.static,
-        ) as cluster:
-            print(f"brokers {cluster.bootstrap}", flush=True)
-            print(f"controllers {cluster.bootstrap_controllers}", flush=True)
-            for node, process in cluster.pids.items():
-                print(f"process {process} {node}", flush=True)
-            print(f"folder {cluster.directory}", flush=True)
-            ended.wait()
-    except (BrokersUnavailableError, ClusterStartError) as failure:
-        print(failure, file=sys.stderr)
-        return 1
-    return 0
+        )
+
+    def addresses(cluster: QuorumCluster) -> Iterator[str]:
+        yield f"brokers {cluster.bootstrap}"
+        yield f"controllers {cluster.bootstrap_controllers}"
+        for node, process in cluster.pids.items():
+            yield f"process {process} {node}"
+
+    return run_in_foreground(make, addresses)
 
 
 if __name__ == "__main__":
