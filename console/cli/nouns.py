@@ -390,13 +390,13 @@ TOKENS = Noun(
 
 NOUNS: dict[str, Noun | str] = {
     **{each.name: each for each in (TOPICS, QUOTAS, ACLS, BROKERS, SCRAM, TOKENS)},
-    "groups": "console.cli.groups",
-    "share-groups": "console.cli.share_groups",
-    "streams-groups": "console.cli.streams_groups",
-    "transactions": "console.cli.transactions",
-    "features": "console.cli.features",
+    "groups": "console.cli.groups:NOUN",
+    "share-groups": "console.cli.groups:SHARE_GROUPS",
+    "streams-groups": "console.cli.groups:STREAMS_GROUPS",
+    "transactions": "console.cli.transactions:NOUN",
+    "features": "console.cli.features:NOUN",
 }
-"""A noun, or the module with its `NOUN`, which is imported when it is asked for."""
+"""A noun, or the module that has it and its name there, which is imported when it is asked for."""
 NAMES = tuple(NOUNS)
 
 
@@ -404,7 +404,8 @@ def noun(name: str) -> Noun:
     """Return the noun of this name."""
     found = NOUNS[name]
     if isinstance(found, str):
-        made: Noun = import_module(found).NOUN
+        module, _, name_there = found.partition(":")
+        made: Noun = getattr(import_module(module), name_there)
         return made
     return found
 

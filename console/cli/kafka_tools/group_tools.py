@@ -26,6 +26,7 @@ class GroupTool(NamedTuple):
         states: in which its groups can be (GroupState.groupStatesForType).
         least: the width of the first columns of new offsets, in characters.
         last: the width of their last column, where it has one.
+        topic: its option for a topic.
     """
 
     kind: str
@@ -33,6 +34,7 @@ class GroupTool(NamedTuple):
     states: tuple[str, ...]
     least: int = 15
     last: tuple[int, ...] = ()
+    topic: str = "topic"
 
     @property
     def title(self) -> str:
@@ -52,4 +54,5 @@ STREAMS = GroupTool(
     ("Empty", "Stable", "Dead", "NotReady", "Assigning", "Reconciling"),
     least=30,
     last=(15,),
+    topic="input-topic",
 )

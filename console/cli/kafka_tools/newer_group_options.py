@@ -30,14 +30,10 @@ def check(given: argparse.Namespace, action: str, tool: GroupTool) -> None:
         if given.group:
             raise OptionsError(_together("group", LIST))
     if given.topic and action in (LIST, DESCRIBE):
-        raise OptionsError(_together(_topic(tool), action))
+        raise OptionsError(_together(tool.topic, action))
     for name in ("members", "offsets", "verbose", "state"):
         if getattr(given, name) not in (None, False) and action not in (DESCRIBE, *([LIST] if name == "state" else [])):
             raise OptionsError(f"Option(s) [{name}] are unavailable given other options on the command line")
-
-
-def _topic(tool: GroupTool) -> str:
-    return "topic" if tool is SHARE else "input-topic"
 
 
 def _check_describe(given: argparse.Namespace) -> None:
