@@ -1212,7 +1212,7 @@ async def find_coordinators(
 
 
 async def _coordinators(link: Link, names: Sequence[str], of: int) -> dict[str, tuple[int, int, str | None]]:
-    """Name -> (broker id, error code, message). Several names in one request from version 4 on (KIP-699)."""
+    """Return name -> (broker id, error code, message). Several names in one request from version 4 on (KIP-699)."""
     from console.wire.schemas import for_version
 
     if (await link.version("find_coordinator") or 0) >= 4:

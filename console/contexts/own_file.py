@@ -397,7 +397,7 @@ def _throttle(text: str) -> ConfigPlace | None:
 
 
 def _leaves(tree: Mapping[str, Any], above: KeyPath = ()) -> list[tuple[KeyPath, Any]]:
-    """Every value of nested tables with the path of its keys."""
+    """Return every value of nested tables with the path of its keys."""
     found: list[tuple[KeyPath, Any]] = []
     for key, value in tree.items():
         path = (*above, key)

@@ -46,7 +46,7 @@ class Pseudonyms:
     """Names for names. Equal ones get equal ones."""
 
     def __init__(self, key: bytes | None = None) -> None:
-        """key: for tests; a new one is made otherwise."""
+        """Hash names with a key; without one, with a new key."""
         self._key = secrets.token_bytes(32) if key is None else key
 
     def _hash(self, name: bytes, size: int) -> bytes:

@@ -98,7 +98,7 @@ class Encoder:
     """Makes the frames of one part of a record. Not for several threads."""
 
     def __init__(self, header: Header, most_kept: int = MOST_KEPT) -> None:
-        """header: of the part. most_kept: bytes of answers that are held."""
+        """Begin a part. most_kept: bytes of answers that are held."""
         self.header = header
         self._most_kept = most_kept
         self._kept: dict[Asked, _Kept] = {}

@@ -45,7 +45,7 @@ class Memory:
     """
 
     def __init__(self, header: Header) -> None:
-        """header: of the files that are written; their times are filled in."""
+        """Begin empty. header: of the files that are written; their times are filled in."""
         self._header = header
         self._parts: deque[_Part] = deque()
 

@@ -48,7 +48,7 @@ class Recorder:
     """
 
     def __init__(self, most_waiting: int = MOST_WAITING) -> None:
-        """most_waiting: bytes of answers that may wait."""
+        """Begin with nothing kept. most_waiting: bytes of answers that may wait."""
         self.lost = 0
         self._most_waiting = most_waiting
         self.problem: OSError | None = None

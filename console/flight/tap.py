@@ -56,7 +56,7 @@ class Tap:
     """Makes an `Answer` of what one client is answered. For the thread of the client's loop."""
 
     def __init__(self, keep: Callable[[Answer], None]) -> None:
-        """keep: gets each answer at once; it must not block."""
+        """Hand each answer to `keep` at once; it must not block."""
         self._keep = keep
         self._nodes: Mapping[Address, int] = {}
         # Time goes on where the clock of the system is set back, and through suspension.

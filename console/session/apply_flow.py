@@ -153,7 +153,7 @@ class Unattended(Struct):
     can_ask: ClassVar[bool] = False
 
     async def confirm(self, question: Question) -> str:
-        """Decline; the flow asks only where it can."""
+        """Decline, as the flow asks only where it can."""
         return f"{len(question.plan)} edits are not confirmed"
 
     async def go_over(self, conflicts: tuple[Conflict, ...]) -> bool:
@@ -381,7 +381,6 @@ def refusal(warnings: Iterable[Risk], accepted: Iterable[str], flags: Flags) -> 
     """Return the reason why nothing is sent where warnings are not accepted.
 
     Args:
-        warnings: the warnings.
         accepted: names that were accepted beforehand; the hint repeats them, so that its flag can be copied.
     """
     risks = tuple(warnings)

@@ -76,7 +76,7 @@ class EventFeed:
     """
 
     def __init__(self, session: Session, tell: Callable[[Sequence[Event]], None]) -> None:
-        """tell: called with new events, in their order."""
+        """Call `tell` with new events, in their order."""
         self._session = session
         self._tell = tell
         self._pending: deque[_Pair] = deque()

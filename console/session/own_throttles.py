@@ -17,7 +17,7 @@ class OwnThrottles:
     of operations that have ended since the configs were read. What the context declares as meant is held, too."""
 
     def __init__(self, meant: frozenset[ConfigPlace]) -> None:
-        """meant: what the context declares."""
+        """Hold what the context declares as meant, and what `take` adds."""
         self._meant = meant
         self._open: Mapping[int, frozenset[ConfigPlace]] = {}
         self.over: frozenset[ConfigPlace] = frozenset()

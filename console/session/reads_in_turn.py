@@ -60,7 +60,7 @@ class ReadsInTurn:
     """
 
     def __init__(self, session: Session, paces: Paces, may_read: Callable[[], bool] = lambda: True) -> None:
-        """may_read: whether a read may begin now."""
+        """Read at these paces, while `may_read` allows that a read begins."""
         self._session = session
         self._configs_every = timedelta(seconds=paces.configs)
         self._may_read = may_read

@@ -71,8 +71,8 @@ class Looker:
     """Takes one poll after another of a session's cluster; use as an async context manager."""
 
     def __init__(self, session: Session, request_logs: Sequence[Path] = (), slow: SlowLooks | None = None) -> None:
-        """request_logs: those of brokers, as files on this host. slow: what is read beside the snapshot; for a record
-        another one."""
+        """Poll a session's cluster. request_logs: those of brokers, as files on this host. slow: what is read beside
+        the snapshot; for a record another one."""
         self._session = session
         self._next_group = ""
         self._silence = Silence()

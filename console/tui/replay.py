@@ -232,7 +232,7 @@ class ReplayConsole(Console):
         )
 
     def do_pause(self) -> None:
-        """Play; then play ten times as fast; then stop."""
+        """Play, then play ten times as fast, then stop."""
         self._speed = SPEEDS[(SPEEDS.index(self._speed) + 1) % len(SPEEDS)]
         self._played_ms = self.at_ms
         self._write_time()

@@ -88,16 +88,37 @@ VERBS = (
 )
 """With which a function says what it does; a property may be a noun."""
 ROOMS = ("admin", "journal", "wire")
+PROPERTIES = ("property", "setter", "cached_property")
+NO_VERBS = (
+    " A After All An Another Any As At Before Both By Each Every For From How If In It Its Most No None Nothing Of On"
+    " One Only Same Some That The Their There These This Those To What When Where Whether Which Who Whose Why With"
+    " Without "
+)
+"""With which no function says what it does, in any room."""
 
 
-def without_verb(source: str) -> Iterator[tuple[int, str]]:
-    """The docstrings of functions that do not begin with a verb, each with its line."""
+def function_docstrings(source: str) -> Iterator[tuple[int, str]]:
+    """The docstrings of functions, each with the function's line; not those of properties, which may be nouns."""
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not (text := ast.get_docstring(node)):
             continue
-        is_noun = any(ast.unparse(each).rpartition(".")[2] in ("property", "setter") for each in node.decorator_list)
-        if not is_noun and f" {text.split()[0].strip(',.:')} " not in VERBS:
-            yield node.lineno, text.splitlines()[0]
+        if not any(ast.unparse(each).rpartition(".")[2] in PROPERTIES for each in node.decorator_list):
+            yield node.lineno, text
+
+
+def without_verb(source: str) -> Iterator[tuple[int, str]]:
+    """The docstrings of functions that do not begin with one of `VERBS`, each with its line."""
+    for line, text in function_docstrings(source):
+        if f" {text.split()[0].strip(',.:')} " not in VERBS:
+            yield line, text.splitlines()[0]
+
+
+def with_noun(source: str) -> Iterator[tuple[int, str]]:
+    """The docstrings of functions that begin with a noun, a pronoun or a parameter's name, each with its line."""
+    for line, text in function_docstrings(source):
+        first = text.split()[0]
+        if f" {first.strip(',.:')} " in NO_VERBS or first.endswith(":") or not first[0].isupper():
+            yield line, text.splitlines()[0]
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -115,3 +136,19 @@ def test_a_docstring_without_a_verb_is_found() -> None:
         'def a():\n    """The end."""\n\n@property\ndef b():\n    """The end."""\n\ndef c():\n    """Return it."""\n'
     )
     assert list(without_verb(source)) == [(1, "The end.")]
+
+
+@pytest.mark.parametrize("room", ["console", "widgets", "themes"])
+def test_no_function_says_what_it_does_by_a_noun(room: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {text}"
+        for path in sorted((ROOT / room).rglob("*.py"))
+        for line, text in with_noun(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("text", ["The end.", "What ends.", "end: a line.", "Whether it ends.", "``x`` of it."])
+def test_a_docstring_that_begins_with_a_noun_is_found(text: str) -> None:
+    source = f'def a():\n    """{text}"""\n\n@property\ndef b():\n    """{text}"""\n\ndef c():\n    """End it."""\n'
+    assert list(with_noun(source)) == [(1, text)]

@@ -52,7 +52,7 @@ class Looks:
     """
 
     def __init__(self, client: Client, context: Context) -> None:
-        """client: one whose link refuses to send changes."""
+        """Ask through a client whose link refuses to send changes."""
         self.client = client
         self.context = context
         self.pinned = context.cluster_id

@@ -54,7 +54,7 @@ class Proposals:
     """Makes plan files of statements, in one folder, which is chosen when the server starts."""
 
     def __init__(self, looks: Looks, folder: Path | None, connection: Sequence[str]) -> None:
-        """folder: None for one of kac's own. connection: the options of kac that name this cluster."""
+        """Write into a folder, None for one of kac's own. connection: the options of kac that name this cluster."""
         self._looks = looks
         self._named = folder
         self._connection = tuple(connection)
@@ -211,11 +211,8 @@ def _refusal(refused: Sequence[Refused]) -> Failure:
 
 
 def _forecast(plan: Plan, snapshot: Snapshot, risks: Iterable[Risk], deletions: Deletions) -> dict[str, Data]:
-    """Return what a plan would do, in the fields of `kac plan --output json` and beside them.
-
-    Args:
-        risks: its risks.
-        deletions: what its edits delete.
+    """Return what a plan would do, in the fields of `kac plan --output json` and beside them. deletions: what its edits
+    delete.
     """
     from console.answers.plan_results import effect_lines, loss_lines, plan_table
     from console.answers.results import to_data
