@@ -86,6 +86,11 @@ class Member:
         """Whether the member has no client."""
         return self.session_timeout == inf
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether its client waits for the answer to a request."""
+        return self.joining is not None or self.syncing is not None
+
     def heard(self, now: float) -> None:
         """Extend the session by its timeout."""
         self.deadline = now + self.session_timeout
@@ -196,7 +201,7 @@ class Group:
         Returns:
             The answer, or a future that ends with the rebalance.
         """
-        if not self._agrees(wish):
+        if not _agrees(self, wish):
             return Joined(ErrorCode.inconsistent_group_protocol, wish.member_id)
         if not wish.member_id:
             return self._join_new(wish, now)
@@ -214,17 +219,8 @@ class Group:
         # Nothing changes, so the others need not stop: the answer is that of the current generation. A leader that
         # joins again asks for a rebalance, as its subscription's partitions may have changed.
         if same and steady:
-            return self._current(member)
+            return _joined(self, member)
         return self._rejoin(member, wish, now)
-
-    def _agrees(self, wish: JoinRequest) -> bool:
-        if not wish.protocols or not wish.protocol_type or self.newer is not None:
-            return False
-        if self.members and wish.protocol_type != self.protocol_type:
-            return False
-        others = [member for member in self.members.values() if member.id != wish.member_id and not member.stands_in]
-        names = {name for name, _ in wish.protocols}
-        return bool(names.intersection(*({name for name, _ in member.protocols} for member in others)))
 
     def _join_new(self, wish: JoinRequest, now: float) -> Joined | asyncio.Future[Joined]:
         was = self._static(wish.instance_id)
@@ -282,7 +278,7 @@ class Group:
         # A restarted static member takes its old assignment and spares the group a rebalance (KIP-345).
         if not (self.state == GroupState.STABLE and same):
             return self._rejoin(was, wish, now)
-        answer = self._current(was)
+        answer = _joined(self, was)
         if led and wish.skips_assignment:
             return answer._replace(skip_assignment=True)
         # Before KIP-814 a leader could not be asked to skip the assignment: it is named its old id as the leader, and
@@ -315,7 +311,7 @@ class Group:
         member = self.members[member_id]
         member.heard(now)
         if self.state == GroupState.STABLE:
-            return self._assigned(member)
+            return _synced(self, member)
         member.syncing = asyncio.get_running_loop().create_future()
         future = member.syncing
         if member_id == self.leader:
@@ -385,13 +381,9 @@ class Group:
         """When `pass_time` has to be called; None for never."""
         moments = [*self.pending.values(), self.gathering, self.syncing_until]
         # A member whose request is held can't send heartbeats, so its session does not end meanwhile.
-        moments += [member.deadline for member in self.members.values() if not self._waits(member)]
+        moments += [member.deadline for member in self.members.values() if not member.is_waiting]
         soonest = min(moments)
         return None if soonest == inf else soonest
-
-    @staticmethod
-    def _waits(member: Member) -> bool:
-        return member.joining is not None or member.syncing is not None
 
     def pass_time(self, now: float) -> None:
         """Remove members whose session has ended, and end rebalances that have waited long enough."""
@@ -400,7 +392,7 @@ class Group:
             for member in [member for member in self.members.values() if member.syncing is None]:
                 self._remove(member, now)
         for member in list(self.members.values()):
-            if member.deadline <= now and not self._waits(member):
+            if member.deadline <= now and not member.is_waiting:
                 self._remove(member, now)
         if self.state == GroupState.PREPARING and self.gathering <= now:
             self._gathered(now)
@@ -466,22 +458,7 @@ class Group:
         self.syncing_until = now + max(member.rebalance_timeout for member in self.members.values())
         for member in here:
             member.heard(now)
-            member.end_join(self._current(member))
-
-    def _current(self, member: Member) -> Joined:
-        """Return the answer to a member of this generation."""
-        leads = member.id == self.leader
-        return Joined(
-            0,
-            member.id,
-            self.generation,
-            self.protocol_type,
-            self.protocol,
-            self.leader or "",
-            tuple((each.id, each.instance_id, each.metadata(self.protocol)) for each in self.members.values())
-            if leads
-            else (),
-        )
+            member.end_join(_joined(self, member))
 
     def _stable(self, assignments: dict[str, bytes], now: float) -> None:
         self.state, self.syncing_until, self.written = GroupState.STABLE, inf, True
@@ -489,11 +466,8 @@ class Group:
             member.assignment = assignments.get(member.id, b"")
             if member.syncing is not None:
                 member.heard(now)
-                member.end_sync(self._assigned(member))
+                member.end_sync(_synced(self, member))
         self.changed.set()
-
-    def _assigned(self, member: Member) -> Synced:
-        return Synced(0, member.assignment, self.protocol_type, self.protocol)
 
     def _remove(self, member: Member, now: float) -> None:
         """Remove a member, and rebalance."""
@@ -504,3 +478,35 @@ class Group:
             self._rebalance(now)
         self._try_complete(now)
         self.changed.set()
+
+
+def _agrees(group: Group, wish: JoinRequest) -> bool:
+    """Return whether a member may join by its protocols."""
+    if not wish.protocols or not wish.protocol_type or group.newer is not None:
+        return False
+    if group.members and wish.protocol_type != group.protocol_type:
+        return False
+    others = [member for member in group.members.values() if member.id != wish.member_id and not member.stands_in]
+    names = {name for name, _ in wish.protocols}
+    return bool(names.intersection(*({name for name, _ in member.protocols} for member in others)))
+
+
+def _joined(group: Group, member: Member) -> Joined:
+    """Return the answer to a member of this generation."""
+    leads = member.id == group.leader
+    return Joined(
+        0,
+        member.id,
+        group.generation,
+        group.protocol_type,
+        group.protocol,
+        group.leader or "",
+        tuple((each.id, each.instance_id, each.metadata(group.protocol)) for each in group.members.values())
+        if leads
+        else (),
+    )
+
+
+def _synced(group: Group, member: Member) -> Synced:
+    """Return the answer to a member of a stable group."""
+    return Synced(0, member.assignment, group.protocol_type, group.protocol)
