@@ -238,6 +238,7 @@ REMEDIES: Mapping[str, str] = {
     "DELEGATION_TOKEN_EXPIRED": "The token has expired: make a new one.",
     "INVALID_PRINCIPAL_TYPE": "Write the principal as User:name.",
     "NON_EMPTY_GROUP": "The group has members: stop its consumers first.",
+    "GROUP_DELETION_FAILED": "The broker's message says what failed beside it: correct that and delete it again.",
     "GROUP_ID_NOT_FOUND": "No such group: check its name; a group without members and offsets is forgotten.",
     "TOPIC_DELETION_DISABLED": "The brokers have delete.topic.enable=false.",
     "PREFERRED_LEADER_NOT_AVAILABLE": "The preferred replica is down or out of sync: bring its broker back first.",
@@ -264,6 +265,9 @@ REMEDIES: Mapping[str, str] = {
 }
 """By name, for errors that an administrator sees. Other retriable errors get `_PASSES`."""
 
+_NEWER_NAMES: Mapping[int, str] = {134: "GROUP_DELETION_FAILED", 136: "CONTROLLER_ID_NOT_REGISTERED"}
+"""Names of Kafka 4.4's codes that kio does not have."""
+
 
 T = TypeVar("T")
 
@@ -283,7 +287,7 @@ def of_all_brokers(answers: Mapping[int, T | AdminError]) -> tuple[list[T], dict
 def error_name(code: int) -> str:
     """Return Kafka's name (``INVALID_CONFIG``), or ``UNKNOWN(n)``; ``NONE`` for 0."""
     known = _known(code)
-    return f"UNKNOWN({code})" if known is None else known.name.upper()
+    return _NEWER_NAMES.get(code, f"UNKNOWN({code})") if known is None else known.name.upper()
 
 
 def is_retriable(code: int) -> bool:

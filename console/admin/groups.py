@@ -365,7 +365,7 @@ def _newer_group(described: Any, type_: str, coordinator: int, members: Iterable
         _members_by_client(members),
         described.group_epoch,
         described.assignment_epoch,
-        getattr(described, "assignor_name", ""),
+        getattr(described, "assignor_name", "") or "",
     )
 
 
@@ -1043,7 +1043,11 @@ async def _delete_at(link: Link, targets: Sequence[GroupTarget]) -> dict[GroupTa
             return (each.error_code for each in response.results)
 
         response = await _at_coordinator(link, "delete_groups", some[0].name, build, codes, since="1.1")
-        return {GroupTarget(each.group_id): _explained(each.group_id, each.error_code) for each in response.results}
+        return {
+            # The message is new in v3: why a broker could not do what the code alone does not say.
+            GroupTarget(each.group_id): _explained(each.group_id, each.error_code, getattr(each, "error_message", None))
+            for each in response.results
+        }
 
     async def describe_again(some: Sequence[GroupTarget]) -> Mapping[GroupTarget, Status]:
         positions, _ = await group_positions(link, [target.name for target in some])

@@ -1,7 +1,8 @@
 """The index of messages: an API's key, its versions, and the module of one version, imported at its first use.
 
 The client looks up by kio's name of an API, the broker's side by key and version, as in a request header. Kafka's
-messages are kio's; other versions may be a proposal's own (console.wire.proposals).
+messages are kio's, or taken from a newer Kafka's own definitions (console.wire.newer); other versions may be a
+proposal's own (console.wire.proposals).
 """
 
 from __future__ import annotations
@@ -15,7 +16,14 @@ from kio.schema.index import api_key_map, schema_name_map
 from kio.static.constants import EntityType
 from kio.static.protocol import RequestPayload, ResponsePayload
 
+from console.wire.newer import NEWER
 from console.wire.partial_imports import import_alone
+
+BY_VERSION: Mapping[str, Mapping[int, Any]] = {
+    **schema_name_map,
+    **{api: {**schema_name_map[api], **versions} for api, versions in NEWER.items()},
+}
+"""kio's name of an API -> version -> the module and the class of each of its messages."""
 
 E = TypeVar("E")
 
@@ -32,15 +40,15 @@ def api_key(api: str) -> int:
 
 @cache
 def version_range(api: str) -> tuple[int, int]:
-    """Return the lowest and highest version that kio has of an API."""
-    versions = schema_name_map[api]
+    """Return the lowest and highest version of an API that are known here."""
+    versions = BY_VERSION[api]
     return min(versions), max(versions)
 
 
 @cache
 def _proposed_messages(api: str, version: int) -> Messages | None:
     """Return the proposal's own messages, None for a version that is Kafka's. Raises KeyError for any other version."""
-    if version in schema_name_map[api]:
+    if version in BY_VERSION[api]:
         return None
     from console.wire.proposals.table import PROPOSED
 
@@ -48,7 +56,7 @@ def _proposed_messages(api: str, version: int) -> Messages | None:
 
 
 def _message_of(api: str, version: int, kind: EntityType) -> tuple[ModuleType, str]:
-    path, _, name = schema_name_map[api][version][kind].partition(":")  # type: ignore[index]
+    path, _, name = BY_VERSION[api][version][kind].partition(":")
     return import_alone(path), name
 
 
@@ -105,7 +113,7 @@ class Messages(NamedTuple):
 
 @cache
 def messages(key: int, version: int) -> Messages | None:
-    """Return the messages of a key and a version, a proposal's own or kio's; None if unknown."""
+    """Return the messages of a key and a version, a proposal's own or Kafka's; None if unknown."""
     from console.wire.proposals.table import PROPOSED
 
     found = PROPOSED.get((key, version))
@@ -114,21 +122,21 @@ def messages(key: int, version: int) -> Messages | None:
 
 def _kafka_messages(key: int, version: int) -> Messages | None:
     api = api_key_map.get(key)
-    if api is None or version not in schema_name_map[api]:
+    if api is None or version not in BY_VERSION[api]:
         return None
-    request_path, _, request_name = schema_name_map[api][version][EntityType.request].partition(":")
-    path, _, name = schema_name_map[api][version][EntityType.response].partition(":")
+    request_path, _, request_name = BY_VERSION[api][version][EntityType.request].partition(":")
+    path, _, name = BY_VERSION[api][version][EntityType.response].partition(":")
     schema = import_alone(path)
     return Messages(api, key, version, getattr(import_alone(request_path), request_name), getattr(schema, name), schema)
 
 
 @cache
 def readable_versions(key: int) -> tuple[int, int] | None:
-    """Return the lowest and highest version of a Kafka API that kio has, None for an unknown key."""
+    """Return the lowest and highest version of a Kafka API that are known here, None for an unknown key."""
     api = api_key_map.get(key)
     if api is None:
         return None
-    versions = schema_name_map[api]
+    versions = BY_VERSION[api]
     return min(versions), max(versions)
 
 
@@ -137,7 +145,7 @@ def api_name(key: int) -> str | None:
     return api_key_map.get(key)
 
 
-# Which Kafka release first has an API, in a version that kio supports.
+# Which Kafka release first has an API, in a version that is known here.
 
 FIRST_RELEASE: Mapping[str, str] = {
     "describe_acls": "2.0",

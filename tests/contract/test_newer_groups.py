@@ -21,6 +21,8 @@ OTHERS = {"consumer": "share", "share": "streams", "streams": "consumer"}
 VERSIONS = {"consumer": 1, "share": 1, "streams": 0}
 FIRST = {"consumer": "4.0", "share": "4.4", "streams": "4.4"}
 """The first imitated releases in which the protocols are enabled."""
+STREAMS_ASSIGNOR = "sticky"
+"""The default one, which StreamsGroupDescribe names from v1 on."""
 MOVES = ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE")
 
 
@@ -168,7 +170,7 @@ def as_data(cluster: EmbeddedCluster, kind: str, group: str, topic: str, member:
                 tasks,
             ),
         ),
-        real.get("assignor_name", ""),
+        real.get("assignor_name", STREAMS_ASSIGNOR if kind == "streams" else ""),
         topology_epoch=1,
         subtopologies={"0": Subtopology((topic,))} if kind == "streams" else {},
     )
@@ -196,10 +198,12 @@ def test_a_group_is_described_as_a_real_one(target: Target, name: str, kind: str
     target.thread.call(lambda cluster: as_data(cluster, kind, group, topic, member, real["groups"][0]))
     other = OTHERS[kind]
     another = f"{other}_group_describe"
+    has_newer = kind == "streams" and target.has("streams_group_describe", 1)
     has_another, has_share = target.has(another, VERSIONS[other]), target.has("describe_share_group_offsets", 1)
     told, found = (
         {
             "described": describe(server, f"{kind}_group_describe", VERSIONS[kind], group),
+            "described newer": describe(server, f"{kind}_group_describe", 1, group) if has_newer else None,
             "as another": describe(server, another, VERSIONS[other], group) if has_another else None,
             "as classic": describe_classic(server, 6, group),
             "as classic before": describe_classic(server, 5, group),

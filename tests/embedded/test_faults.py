@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from kio.schema.errors import ErrorCode
-from kio.schema.index import schema_name_map
 from kio.static.constants import EntityType
 
 from console.embedded.answers import error_answer
@@ -38,7 +37,7 @@ from console.embedded.faults import (
 from console.embedded.request_pipeline import handled_apis
 from console.model.config import topic_resource
 from console.wire.frames import decode_body, encode_body
-from console.wire.schemas import messages
+from console.wire.schemas import BY_VERSION, messages
 from tests.embedded.raw_client import RawClient, framed, header
 from tests.embedded.test_cluster_clients import add_topic
 from tests.support.patience import PATIENCE
@@ -239,7 +238,7 @@ def test_text_that_is_no_fault(text: str) -> None:
 @pytest.mark.parametrize("api", sorted(handled_apis()))
 def test_every_api_can_be_answered_with_an_error(api: str) -> None:
     """For each version, with a request full of samples; in the answer the error is found."""
-    for version, kinds in schema_name_map[api].items():
+    for version, kinds in BY_VERSION[api].items():
         module_name, _, name = kinds[EntityType.request].partition(":")
         found = messages(_key(api), version)
         assert found is not None

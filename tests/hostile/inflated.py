@@ -14,7 +14,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
-from kio.schema.index import api_key_map, schema_name_map
+from kio.schema.index import api_key_map
 from kio.static.constants import EntityType
 
 from console.embedded.group_coordinator import _topics
@@ -25,7 +25,7 @@ from console.wire.config_decoder import ConfigDecoder
 from console.wire.frames import decode_body, decode_request
 from console.wire.proposals.table import PROPOSED
 from console.wire.quota_decoder import decode_quotas
-from console.wire.schemas import request_type, response_type
+from console.wire.schemas import BY_VERSION, request_type, response_type
 from console.wire.tagged_fields import encode_varint
 from tests.wire.samples import sample, written
 
@@ -49,7 +49,7 @@ PADDED = 70_000
 def responses() -> Iterator[Message]:
     """Every response of Kafka's and of the proposals."""
     for api in api_key_map.values():
-        for version, kinds in schema_name_map[api].items():
+        for version, kinds in BY_VERSION[api].items():
             if EntityType.response in kinds:
                 yield _response(f"{api} v{version}", response_type(api, version))
     for found in PROPOSED.values():
@@ -63,7 +63,7 @@ def _response(name: str, response: Any) -> Message:
 def requests() -> Iterator[Message]:
     """The same of the requests that an embedded cluster reads."""
     for api in api_key_map.values():
-        for version, kinds in schema_name_map[api].items():
+        for version, kinds in BY_VERSION[api].items():
             if EntityType.request in kinds:
                 yield _request(f"{api} v{version}", request_type(api, version))
     for found in PROPOSED.values():

@@ -14,7 +14,13 @@ from collections.abc import Iterator
 from console.embedded.spec import RELEASE_NAMES
 from tests.support.kafka_jars import NEWEST
 
-TABLES = ("record_dynamic_keys", "record_feature_levels", "record_harmless_configs", "record_metadata_schemas")
+TABLES = (
+    "record_newer_messages",
+    "record_dynamic_keys",
+    "record_feature_levels",
+    "record_harmless_configs",
+    "record_metadata_schemas",
+)
 """Scripts for all releases together."""
 
 

@@ -6,18 +6,18 @@ import struct
 import time
 
 import pytest
-from kio.schema.index import api_key_map, schema_name_map
+from kio.schema.index import api_key_map
 from kio.static.constants import EntityType
 
 from console.wire.bounds_check import MalformedFrame, _entity_walk, check_message
 from console.wire.frames import decode_request
-from console.wire.schemas import request_module, request_type
+from console.wire.schemas import BY_VERSION, request_module, request_type
 from tests.wire.samples import sample, written
 
 REQUESTS = [
     (api, version)
     for api in api_key_map.values()
-    for version, kinds in schema_name_map[api].items()
+    for version, kinds in BY_VERSION[api].items()
     if EntityType.request in kinds
 ]
 

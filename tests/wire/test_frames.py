@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kio.schema.describe_acls.v1.request import DescribeAclsRequest as OldAclsRequest
 from kio.schema.describe_configs.v4.request import DescribeConfigsRequest, DescribeConfigsResource
-from kio.schema.index import schema_name_map
 
 from console.wire.bounds_check import MalformedFrame
 from console.wire.frames import (
@@ -20,7 +19,7 @@ from console.wire.frames import (
     has_flexible_response_header,
     split_response,
 )
-from console.wire.schemas import for_version, request_type, response_type, version_range
+from console.wire.schemas import BY_VERSION, for_version, request_type, response_type, version_range
 
 FLEXIBLE = DescribeConfigsRequest(resources=(), include_synonyms=True, include_documentation=False)
 NOT_FLEXIBLE = for_version(
@@ -124,7 +123,7 @@ def test_an_answer_that_tells_of_more_than_it_has_is_refused_before_room_is_made
 
 
 def test_the_response_header_follows_from_the_request_for_every_message_of_kafka() -> None:
-    for api, versions in schema_name_map.items():
+    for api, versions in BY_VERSION.items():
         for version in versions:
             try:
                 request, response = request_type(api, version), response_type(api, version)

@@ -7,19 +7,18 @@ from dataclasses import replace
 import kio.schema.describe_configs.v4.response as describe_configs
 import pytest
 from kio.schema.errors import ErrorCode
-from kio.schema.index import schema_name_map
 from kio.serial import entity_reader
 from kio.static.constants import EntityType
 
 from console.wire.bounds_check import MalformedFrame
 from console.wire.frames import decode_body, open_reader, with_open_codes
-from console.wire.schemas import response_type
+from console.wire.schemas import BY_VERSION, response_type
 from tests.wire.samples import sample, written
 
 NEWER_THAN_KIO = 9999
 VERSIONS = {
     api: [version for version, kinds in versions.items() if EntityType.response in kinds]
-    for api, versions in schema_name_map.items()
+    for api, versions in BY_VERSION.items()
 }
 APIS = [api for api, versions in VERSIONS.items() if versions]
 

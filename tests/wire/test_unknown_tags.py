@@ -5,18 +5,17 @@ from __future__ import annotations
 import struct
 
 import pytest
-from kio.schema.index import schema_name_map
 from kio.static.constants import EntityType
 
 from console.wire.bounds_check import MalformedFrame
 from console.wire.frames import decode_body, with_open_codes
-from console.wire.schemas import response_type
+from console.wire.schemas import BY_VERSION, response_type
 from console.wire.tagged_fields import without_unknown_tags
 from tests.wire.samples import sample, written
 
 VERSIONS = {
     api: [version for version, kinds in versions.items() if EntityType.response in kinds]
-    for api, versions in schema_name_map.items()
+    for api, versions in BY_VERSION.items()
 }
 APIS = [api for api, versions in VERSIONS.items() if versions]
 UNKNOWN_TAG = b"\x63\x02\xff\xff"  # tag 99, two bytes

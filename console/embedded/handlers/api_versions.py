@@ -1,4 +1,4 @@
-"""ApiVersions (18), v0-4: the supported versions, and the cluster's features (KIP-35, KIP-511, KIP-584).
+"""ApiVersions (18), v0-5: the supported versions, and the cluster's features (KIP-35, KIP-511, KIP-584, KIP-1242).
 
 A version above the highest is answered with v0 (KIP-511; `Dispatcher`), so that any client can begin.
 
@@ -6,6 +6,8 @@ Version notes:
 - v1: throttle time.
 - v3: flexible; the client's software name and version; features.
 - v4: features whose lowest level is 0.
+- v5: the cluster and the node that the client means; REBOOTSTRAP_REQUIRED from any other, after
+  the login.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from console.wire.schemas import for_version, messages
 _NO_TIME = timedelta(0)
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _ZERO_MINIMUM_FROM = 4
+_NO_NODE = -1
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -30,10 +33,10 @@ async def handle(request: Any, context: RequestContext) -> Any:
     allow."""
     name = getattr(request, "client_software_name", None)
     version = getattr(request, "client_software_version", None)
-    if name is not None and not (_SOFTWARE.fullmatch(name) and _SOFTWARE.fullmatch(version or "")):
+    if code := _refused(request, context, name, version):
         found = messages(18, context.version)
         assert found is not None
-        return error_answer(request, found, ErrorCode.invalid_request)
+        return error_answer(request, found, code)
     context.session.software = (name or "", version or "")
     schema, cluster = context.schema, context.cluster
     release, view = cluster.release, context.view
@@ -59,3 +62,16 @@ async def handle(request: Any, context: RequestContext) -> Any:
         )
         fields["finalized_features_epoch"] = view.offset
     return for_version(schema.ApiVersionsResponse, **fields)
+
+
+def _refused(request: Any, context: RequestContext, name: str | None, version: str | None) -> int:
+    """Return the code that the request is refused with, 0 for none."""
+    if name is not None and not (_SOFTWARE.fullmatch(name) and _SOFTWARE.fullmatch(version or "")):
+        return ErrorCode.invalid_request
+    cluster, node = getattr(request, "cluster_id", None), getattr(request, "node_id", _NO_NODE)
+    if (cluster is None) is not (node == _NO_NODE):
+        return ErrorCode.invalid_request
+    is_another = (cluster, node) != (context.state.cluster_id, context.broker_id)
+    if cluster is not None and is_another and context.session.authenticated:
+        return ErrorCode.rebootstrap_required
+    return 0

@@ -1,9 +1,10 @@
-"""DeleteGroups (42), v0-2: deletes groups without members, with their offsets (KIP-229).
+"""DeleteGroups (42), v0-3: deletes groups without members, with their offsets (KIP-229).
 
 Needs DELETE on the group. The group's coordinator answers.
 
 Version notes:
 - v2: flexible.
+- v3: an error message for each group, which brokers leave out where the code says enough.
 """
 
 from __future__ import annotations

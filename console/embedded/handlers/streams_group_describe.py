@@ -1,9 +1,12 @@
-"""StreamsGroupDescribe (89), v0: describes groups of the streams protocol (KIP-1071).
+"""StreamsGroupDescribe (89), v0-1: describes groups of the streams protocol (KIP-1071, KIP-1331, KIP-1357).
 
 Needs DESCRIBE on the group and on its topics.
 
-Differences from Kafka: topics between subtopologies have no number of partitions; members have no endpoint, tags or
-offsets of tasks, and their client id is their process id.
+Version notes:
+- v1: the assignor; the topology with its nodes, for brokers with a plugin that keeps it.
+
+Differences from Kafka: no such plugin; topics between subtopologies have no number of partitions; members have no
+endpoint, tags or offsets of tasks, and their client id is their process id.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from console.embedded.newer_group_answers import described, described_group
 from console.embedded.newer_groups import NewerGroup, NewerMember, Partitions, Tasks
 from console.wire.schemas import for_version
 
+_NOT_REQUESTED, _NOT_STORED = 0, 1
+
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """Return a description or an error for each group."""
@@ -31,7 +36,16 @@ def _group(request: Any, context: RequestContext, group_id: str) -> Any:
     group = found.group
     topology = _topology(context.schema, group) if group else None
     member = partial(_member, context.schema, group.topology_epoch if group else 0)
-    return described_group(context, found, group_id, member, topology=topology)
+    is_asked = group is not None and getattr(request, "include_topology_description", False)
+    return described_group(
+        context,
+        found,
+        group_id,
+        member,
+        topology=topology,
+        topology_description_status=_NOT_STORED if is_asked else _NOT_REQUESTED,
+        assignor_name=group.assignor if group else None,
+    )
 
 
 def _topology(schema: Any, group: NewerGroup) -> Any:

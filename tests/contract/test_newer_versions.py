@@ -1,0 +1,100 @@
+"""Versions of Kafka 4.4 that kio does not have (console.wire.newer): real brokers answer them as the embedded ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.contract.client import Client
+from tests.contract.target import ADMIN, Server, Target
+from tests.contract.test_newer_groups import MOVES, coordinator, describe
+
+NOBODY, NO_NODE = None, -1
+OTHERS = "x" * 22
+
+
+def node_meant(server: Server, cluster: str | None, node: int, software: str = "contract") -> Any:
+    """The error code of ApiVersions v5, and whether APIs are named with it."""
+
+    def build(m: Any) -> Any:
+        return m.ApiVersionsRequest(
+            client_software_name=software, client_software_version="1", cluster_id=cluster, node_id=node
+        )
+
+    answer = server.ask("api_versions", 5, build, 1, ADMIN)
+    return answer["error_code"], bool(answer["api_keys"])
+
+
+def own_cluster(server: Server) -> str:
+    """The id of the server's cluster, which answers as they are compared leave out."""
+    client = Client(server.addresses[1], (ADMIN, server.users[ADMIN]))
+    try:
+        return str(client.ask("metadata", 12, _no_topic).cluster_id)
+    finally:
+        client.close()
+
+
+def _no_topic(m: Any) -> Any:
+    return m.MetadataRequest(topics=(), allow_auto_topic_creation=False, include_topic_authorized_operations=False)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "node", "code"),
+    [
+        (NOBODY, NO_NODE, "NONE"),
+        (OTHERS, 1, "REBOOTSTRAP_REQUIRED"),
+        ("", 1, "REBOOTSTRAP_REQUIRED"),
+        (OTHERS, NO_NODE, "INVALID_REQUEST"),
+        (NOBODY, 1, "INVALID_REQUEST"),
+        (NOBODY, 2, "INVALID_REQUEST"),
+        (NOBODY, -2, "INVALID_REQUEST"),
+    ],
+)
+def test_a_node_that_is_not_meant(target: Target, cluster: str | None, node: int, code: str) -> None:
+    if target.has("api_versions", 5):
+        for server in target.servers:
+            assert node_meant(server, cluster, node) == (code, code == "NONE")
+
+
+def test_the_software_is_looked_at_first(target: Target) -> None:
+    if target.has("api_versions", 5):
+        for server in target.servers:
+            assert node_meant(server, OTHERS, 1, software="no name!") == ("INVALID_REQUEST", False)
+
+
+@pytest.mark.live
+def test_the_node_that_is_meant(target: Target) -> None:
+    """Clusters have ids of their own: what is asked is another request each time."""
+    if target.has("api_versions", 5):
+        for server in target.servers:
+            own = own_cluster(server)
+            told = [node_meant(server, own, node) for node in (1, 2, -7)]
+            assert told == [("NONE", True), *[("REBOOTSTRAP_REQUIRED", False)] * 2]
+
+
+def deleted(server: Server, group: str) -> Any:
+    """What the group's coordinator answers to its deletion."""
+
+    def build(m: Any) -> Any:
+        return m.DeleteGroupsRequest(groups_names=(group,))
+
+    while True:
+        (result,) = server.ask("delete_groups", 3, build, coordinator(server, group), ADMIN)["results"]
+        if result["error_code"] not in MOVES:
+            return result
+
+
+def test_a_group_that_can_not_be_deleted(target: Target, name: str) -> None:
+    if not target.has("delete_groups", 3):
+        return
+    told = [deleted(server, name) for server in target.servers]
+    assert told == [{"group_id": name, "error_code": "GROUP_ID_NOT_FOUND", "error_message": None}] * len(told)
+
+
+def test_a_streams_group_that_is_not_there(target: Target, name: str) -> None:
+    if not target.has("streams_group_describe", 1):
+        return
+    told = [describe(server, "streams_group_describe", 1, name)["groups"] for server in target.servers]
+    assert told == [told[0]] * len(told)
+    assert (told[0][0]["error_code"], told[0][0]["assignor_name"]) == ("GROUP_ID_NOT_FOUND", None)

@@ -1,0 +1,46 @@
+"""What versions of Kafka 4.4 say that those before do not, as kac hands it on."""
+
+from __future__ import annotations
+
+import pytest
+
+from console.admin.groups import delete_groups, describe_groups
+from console.admin.link import Link
+from console.admin.settings import ConnectionSettings
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.faults import Fail, Fault
+from console.embedded.groups import Group
+from console.embedded.newer_groups import NewerGroup
+from console.model.changes import DeleteGroups, Status
+from tests.support.older_brokers import like
+
+GROUP_DELETION_FAILED = 134
+WHY = "the topology of orders is not deleted: the plugin is down"
+
+
+@pytest.mark.parametrize(("release", "message"), [("4.4", WHY), ("4.0", "")])
+async def test_why_a_group_is_not_deleted(release: str, message: str) -> None:
+    async with EmbeddedCluster(like(release, brokers=1)) as cluster:
+        cluster.state.groups["orders"] = Group("orders", written=True)
+        cluster.faults.add(Fault(Fail(GROUP_DELETION_FAILED, WHY), api="delete_groups", times=1))
+        link = Link(ConnectionSettings(tuple(cluster.addresses.values())))
+        try:
+            (refused,) = await delete_groups(link, DeleteGroups(("orders",)), validate_only=False)
+            (gone,) = await delete_groups(link, DeleteGroups(("orders",)), validate_only=False)
+        finally:
+            await link.close()
+        assert refused.failure is not None
+        assert (refused.failure.name, refused.failure.message) == ("GROUP_DELETION_FAILED", message)
+        assert gone.status is Status.APPLIED
+
+
+async def test_a_streams_groups_assignor() -> None:
+    async with EmbeddedCluster(like("4.4", brokers=1)) as cluster:
+        newer = NewerGroup("streams", "Empty", 1, 1, (), "sticky", topology_epoch=1)
+        cluster.state.groups["sums"] = Group("sums", protocol_type="streams", written=True, newer=newer)
+        link = Link(ConnectionSettings(tuple(cluster.addresses.values())))
+        try:
+            found = await describe_groups(link, ["sums"], {"sums": "streams"})
+        finally:
+            await link.close()
+        assert found.groups["sums"].assignor == "sticky"
