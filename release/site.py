@@ -16,6 +16,8 @@ FROM_ROOT = {
     "benchmarks/README.md": "BENCHMARKS.md",
 }
 """Page in the checkout -> page of the site."""
+OTHERS = {"LICENSE": "LICENSE", "site.css": "release/site.css"}
+"""File of the site -> where it stands in the checkout."""
 _LINK = re.compile(r"(\]\(|^\[[^\]]+\]: )(?![a-z]+:|#)([^)\s#]+)", re.MULTILINE)
 
 
@@ -40,12 +42,14 @@ def on_files(files: Any, config: Any) -> Any:
         files.append(File.generated(config, name, content=with_places(page, (ROOT / page).read_text("utf-8"))))
     for picture in sorted((ROOT / "screenshots").glob("*.svg")):
         files.append(File.generated(config, f"screenshots/{picture.name}", abs_src_path=str(picture)))
-    for other in ("LICENSE",):
-        files.append(File.generated(config, other, abs_src_path=str(ROOT / other)))
+    for name, path in OTHERS.items():
+        files.append(File.generated(config, name, abs_src_path=str(ROOT / path)))
     return files
 
 
 def on_page_markdown(text: str, page: Any, **_: Any) -> str:
-    """Change the links of a page of docs/."""
+    """Change the links of a page of docs/. The first page is alone in its section, so it has no list of neighbours."""
     source = page.file.src_uri
+    if source == "index.md":
+        page.meta["hide"] = ["navigation"]
     return text if source in FROM_ROOT.values() else with_places(f"docs/{source}", text)

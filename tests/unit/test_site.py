@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from release.site import FROM_ROOT, with_places
+from release.site import FROM_ROOT, OTHERS, with_places
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,6 +23,12 @@ def pages(nav: Any) -> Iterator[str]:
 def test_every_page_stands_in_the_navigation_once() -> None:
     found = sorted(pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"]))
     assert found == sorted([*FROM_ROOT.values(), *(page.name for page in (ROOT / "docs").glob("*.md"))])
+
+
+def test_what_the_theme_is_told_of_stands_in_the_site() -> None:
+    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))
+    assert set(site["extra_css"]) <= set(OTHERS)
+    assert all((ROOT / path).is_file() for path in OTHERS.values())
 
 
 @pytest.mark.parametrize(
