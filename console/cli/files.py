@@ -480,10 +480,11 @@ async def _read_state(session: Session) -> _State:
     printed."""
     from console.admin.errors import AdminError
     from console.session.reading import read_everything
+    from console.session.snapshot_reader import read_features
 
     await read_everything(session)
     try:
-        await session.read_features()
+        await session.keep(read_features(session.client))
     except AdminError as error:
         complain(f"could not be read: features: {error.failure}")
     return _State(session.snapshot, session.context.name)

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from console.model import snapshot as refresh
 from console.model.cluster import Topic
 from console.model.rates import Place
-from console.session.snapshot_reader import SnapshotReader
+from console.session.snapshot_reader import SnapshotReader, read_end_offsets
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class RateReader:
         leaders = _by_leader(self._reader.snapshot.topics, wanted)
         asked = {broker: places for broker, places in leaders.items() if broker not in silent}
         if asked:
-            await self._reader.read_end_offsets(asked)
+            await self._reader.keep(read_end_offsets(self._reader.client, asked))
         if turn:
             self._ends.ended(began, REST)  # all leaders are asked at once
 

@@ -14,7 +14,7 @@ from console.model.quota import QuotaEntity, filter_for_entity
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit
 from console.session.describe_again import READERS, SINGLY, Home, touched
-from console.session.snapshot_reader import Refused
+from console.session.snapshot_reader import Refused, read_quotas_of
 
 if TYPE_CHECKING:
     from console.session.session import Session
@@ -40,7 +40,9 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
             elif type_ is QuotaEntity:
                 # These alone if the others are known already: there may be a million.
                 if len(targets) <= SINGLY and "quotas" in session.snapshot.read_at:
-                    await session.read_quotas_of([filter_for_entity(entity) for entity in targets])
+                    await session.keep(
+                        read_quotas_of(session.client, [filter_for_entity(entity) for entity in targets])
+                    )
                 else:
                     await session.read_quotas()
             elif type_ is Acl:

@@ -14,6 +14,18 @@ from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resourc
 from console.model.nodes import is_broker
 from console.model.snapshot import Snapshot, TopicPartition
 from console.session.group_reads import held_offsets
+from console.session.snapshot_reader import (
+    read_acls_of,
+    read_features,
+    read_group_positions,
+    read_log_ranges,
+    read_offsets_at,
+    read_quotas_of,
+    read_reassignments,
+    read_replica_logs,
+    read_tokens,
+    read_transactions,
+)
 
 if TYPE_CHECKING:
     from console.session.session import Session
@@ -48,18 +60,21 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
     if unknown := sorted(topics - session.snapshot.topics.keys()):
         await session.read_topics(unknown)
     places, at = _positions(session.snapshot, need)
-    reads: list[Awaitable[None]] = [session.read_offsets_at(sorted(mine), time) for time, mine in sorted(at.items())]
+    reads: list[Awaitable[None]] = [
+        session.keep(read_offsets_at(session.client, sorted(mine), time)) for time, mine in sorted(at.items())
+    ]
     if places:
-        reads.append(session.read_log_ranges(sorted(places)))
+        reads.append(session.keep(read_log_ranges(session.client, sorted(places))))
     await asyncio.gather(*reads)
     if groups and (held := await held_offsets(session.client, sorted(groups))):
         with_topic = partial(refresh.with_topics, listing=held.topic, whole=False, at=session.clock.now())
         session.learn(with_topic, "topics")
         if held.places:
-            await session.read_transactions(held.places)
+            await session.keep(read_transactions(session.client, held.places))
     for topic in sorted(need.tiered):
         await session.read_tiered(topic)
-    await session.read_replica_logs(_in_trouble(session.snapshot, need.replica_logs))
+    lost = _in_trouble(session.snapshot, need.replica_logs)
+    await session.keep(read_replica_logs(session.client, session.snapshot, lost))
     if need.a_topic and TOPIC not in need.every and not session.snapshot.topics:
         await session.read_topics()
     listed = need.every & {*IN_RESOURCE_LISTS}
@@ -89,17 +104,17 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
         "quotas": session.read_quotas,
         "acls": session.read_acls,
         "scram": session.read_scram,
-        "tokens": session.read_tokens,
+        "tokens": lambda: session.keep(read_tokens(session.client)),
         "groups": session.read_groups,
         "log_dirs": session.read_log_dirs,
-        "reassignments": session.read_reassignments,
-        "features": session.read_features,
+        "reassignments": lambda: session.keep(read_reassignments(session.client)),
+        "features": lambda: session.keep(read_features(session.client)),
     }
     first: list[Awaitable[None]] = [readers[part]() for part in sorted(parts)]
     if need.quotas_of and "quotas" not in need.parts:
-        first.append(session.read_quotas_of(sorted(need.quotas_of, key=repr)))
+        first.append(session.keep(read_quotas_of(session.client, sorted(need.quotas_of, key=repr))))
     if need.acls_of and "acls" not in parts:
-        first.append(session.read_acls_of(sorted(need.acls_of)))
+        first.append(session.keep(read_acls_of(session.client, sorted(need.acls_of))))
     # Partitions and leaders come with the topics; logs and replicas can't be asked for without them.
     topics = need.topics | need.replica_logs | need.log_ranges | {topic for topic, _ in need.offsets_at}
     if topics and "topics" not in parts:
@@ -107,9 +122,10 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
     if need.groups:
         first.append(session.look_at_groups(sorted(need.groups), times=TIMES))
     if need.group_positions:
-        first.append(session.read_group_positions(sorted({group for group, _ in need.group_positions})))
+        names = sorted({group for group, _ in need.group_positions})
+        first.append(session.keep(read_group_positions(session.client, names)))
     if need.transactions:
-        first.append(session.read_transactions(sorted(need.transactions)))
+        first.append(session.keep(read_transactions(session.client, sorted(need.transactions))))
     first.append(session.read_configs(sorted(need.resources), need.documentation))
     await asyncio.gather(*first)
     if "topics" in parts:

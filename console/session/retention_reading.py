@@ -26,7 +26,7 @@ from console.plan.retention import (
 from console.plan.staged import Staged
 from console.plan.topic_risks import config_number
 from console.session.session import RetentionReading, Session
-from console.session.snapshot_reader import Client
+from console.session.snapshot_reader import Client, read_log_ranges
 
 GOOD_FOR = 30.0
 """Seconds after which it is read again."""
@@ -73,7 +73,9 @@ async def read_deletions(session: Session) -> dict[Slot, Deletion]:
                 await session.read_topics(trimmed)
                 logs = [(edit.topic, edit.partition) for edit in trims[:MOST]]
                 resources = [topic_resource(name) for name in trimmed]
-                await asyncio.gather(session.read_log_ranges(logs), session.read_configs(resources))
+                await asyncio.gather(
+                    session.keep(read_log_ranges(session.client, logs)), session.read_configs(resources)
+                )
             found = await _deletions(session.client, session.snapshot, cuts) if cuts else {}
             records = await _freed(session.client, session.snapshot, trims) if trims else {}
             session.retention = RetentionReading(staged, found, time.monotonic(), records)

@@ -24,6 +24,7 @@ from console.model.metadata_views import look_at_view, views_of
 from console.model.observed_logs import LogOffsets, Newest, Place, look_at_logs, without_logs
 from console.model.snapshot import with_acls
 from console.session.request_log_tail import RequestLogTails
+from console.session.snapshot_reader import read_replica_logs
 from console.triage.facts import AclKey, Author, ConfigKey, Facts, opened
 from console.triage.symptoms import out_of_sync
 
@@ -220,7 +221,8 @@ class SlowLooks:
         """Read the replicas of partitions without a leader: which may lead, and what they hold."""
         places = [(name, each.number) for name, each in out_of_sync(self._session.snapshot.topics) if each.leader < 0]
         if places:
-            await self._session.read_replica_logs(places[:LEADERLESS_AT_ONCE])
+            some, session = places[:LEADERLESS_AT_ONCE], self._session
+            await session.keep(read_replica_logs(session.client, session.snapshot, some))
 
     # -- transactions --------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from console.model import snapshot as refresh
 from console.model.acl import AclFilter
-from console.model.cluster import ClusterInfo, LogRange, Silence
+from console.model.cluster import ClusterInfo, LogRange
 from console.model.config import ConfigListing, ConfigResource, is_tiered, topic_resource
 from console.model.coordinators import unlisted
 from console.model.failure import Failure
@@ -51,8 +51,6 @@ GROUPS_AT_ONCE = 5_000
 
 TIMES_WITHIN = 3.0
 """Seconds for which records' timestamps are waited for, before what is known is shown."""
-TIMES_OF_ONE = 100
-"""Committed offsets of a group whose records' timestamps are read at once."""
 
 
 SINGLE_QUOTAS = tuple(QuotaFilter((QuotaMatch(type_, Match.ANY_NAME),), strict=True) for type_ in (USER, CLIENT_ID, IP))
@@ -114,6 +112,10 @@ def _now() -> datetime:
 
 WALL = Clock(_now, time.monotonic)
 
+Learned = tuple[Callable[[Snapshot, datetime], Snapshot], str]
+"""What a read of some of a part changes, with the part's name as in `SnapshotChanged`: (snapshot as it is now, time of
+the answer) -> snapshot."""
+
 
 class SnapshotReader:
     """Reads a cluster into a snapshot, part by part.
@@ -159,6 +161,11 @@ class SnapshotReader:
         """
         self._learn(update(self.snapshot), *parts)
 
+    async def keep(self, read: Awaitable[Learned]) -> None:
+        """Wait for one of the reads below the class, and learn what it read."""
+        update, part = await read
+        self._learn(update(self.snapshot, self.clock.now()), part)
+
     def _learn(self, snapshot: Snapshot, *parts: str) -> None:
         # Updates return the same object where nothing is new, so that an unchanged cluster costs no redraw.
         if snapshot is not self.snapshot:
@@ -198,55 +205,12 @@ class SnapshotReader:
             self._fail("quorum", [])
             self._learn(refresh.with_quorum(self.snapshot, quorum, self.clock.now()), "quorum")
 
-    async def silent_brokers(self, within: float) -> frozenset[int]:
-        """Return the ids of the brokers that do not answer.
-
-        Args:
-            within: seconds in which each has to.
-
-        Raises:
-            AdminError: no broker answers.
-        """
-        from console.admin import cluster
-
-        return await self.client.run(cluster.silent_brokers, within)
-
-    async def silence(self, within: float) -> Silence:
-        """Return the brokers that do not answer, and those of them whose hosts refuse connections.
-
-        Args:
-            within: seconds in which each has to.
-
-        Raises:
-            AdminError: no broker answers.
-        """
-        from console.admin import cluster
-
-        return await self.client.run(cluster.silence, within)
-
-    async def reconnect(self) -> None:
-        """Close all connections; the next request opens new ones."""
-        from console.admin import cluster
-
-        await self.client.run(cluster.reconnect)
-
     async def read_versions(self) -> None:
         """Read the API versions of each broker; one that does not answer is missing."""
         from console.admin import cluster
 
         versions = await self.client.run(cluster.describe_versions)
         self._learn(refresh.with_versions(self.snapshot, versions, self.clock.now()), "versions")
-
-    async def read_features(self) -> None:
-        """Read the finalized features, and what each node supports.
-
-        Raises:
-            AdminError: the cluster is lost, or the brokers refuse it.
-        """
-        from console.admin import features
-
-        found = await self.client.run(features.describe_features)
-        self._learn(refresh.with_features(self.snapshot, found, self.clock.now()), "features")
 
     async def read_topics(self, names: Sequence[str] | None = None) -> None:
         """Read topics: their partitions, leaders and replicas.
@@ -262,21 +226,18 @@ class SnapshotReader:
 
         listing = await self.client.run(topics.describe_topics, names)
         # Brokers leave out topics that the principal may not describe, without an error: empty may mean not allowed.
+        # The disks show whether there is none.
         if names is None and not listing.topics and not listing.failures:
-            listing = replace(listing, failures=await self._why_no_topics())
+            from console.model.visibility import unseen_topics
+
+            await self.read_log_dirs()
+            if (unseen := unseen_topics(self.snapshot, self.context.kafka_principal)) is not None:
+                listing = replace(listing, failures={"": unseen})
         if len(listing.topics) > MANY:
             # Comparing 100,000 topics would block this loop.
             shared = await asyncio.to_thread(refresh.share, self.snapshot.topics, listing.topics)
             listing = replace(listing, topics=shared)
         self._learn(refresh.with_topics(self.snapshot, listing, whole=names is None, at=self.clock.now()), "topics")
-
-    async def _why_no_topics(self) -> Mapping[str, Failure]:
-        """Return the failure of an empty list of topics, none where the disks show that there is no topic."""
-        from console.model.visibility import unseen_topics
-
-        await self.read_log_dirs()
-        unseen = unseen_topics(self.snapshot, self.context.kafka_principal)
-        return {"": unseen} if unseen is not None else {}
 
     async def read_placements(self) -> None:
         """Read the configs of topics that lack replicas, where some of these may be observers by design. What can't be
@@ -364,7 +325,7 @@ class SnapshotReader:
         if not self.snapshot.quotas_sparse:
             await self.read_quotas()
         elif filters:
-            await self.read_quotas_of(filters)
+            await self.keep(read_quotas_of(self.client, filters))
 
     async def survey_quotas(self) -> bool:
         """Read the quotas of users, clients and addresses alone. They are kept only if they are many; if they are few,
@@ -385,38 +346,6 @@ class SnapshotReader:
                 replace(self.snapshot, quotas=known.quotas, quotas_sparse=True, read_at=known.read_at), "quotas"
             )
         return True
-
-    async def read_quotas_of(self, filters: Sequence[QuotaFilter]) -> None:
-        """Read the quotas that filters match: in one request, or one for each filter, as the brokers support it. Quotas
-        of a filter that failed stay as they are known."""
-        from console.admin import quotas
-
-        found = await self._part("quotas", self.client.run(quotas.describe_quotas_of, filters))
-        if found is None:
-            return
-        answered = [
-            (wanted, part) for wanted, part in zip(filters, found, strict=True) if not isinstance(part, Failure)
-        ]
-        entities = {entity: values for _, part in answered for entity, values in part.items()}
-        self._learn(refresh.with_quotas_of(self.snapshot, [wanted for wanted, _ in answered], entities), "quotas")
-        self._fail("quotas", _once(found))
-
-    async def read_acls_of(self, principals: Sequence[str]) -> None:
-        """Read the ACLs of principals: in one request, or one for each principal, as the brokers support it.
-
-        Args:
-            principals: as ``User:NAME``.
-        """
-        from console.admin import acls
-
-        filters = [AclFilter(principal=principal) for principal in principals]
-        found = await self._part("acls", self.client.run(acls.describe_acls_of, filters))
-        if found is None:
-            return
-        answered = [(who, part) for who, part in zip(principals, found, strict=True) if not isinstance(part, Failure)]
-        bindings = [acl for _, part in answered for acl in part]
-        self._learn(refresh.with_acls_of(self.snapshot, {who for who, _ in answered}, bindings), "acls")
-        self._fail("acls", _once(found))
 
     async def read_acls(self) -> None:
         """Read all ACLs."""
@@ -443,18 +372,6 @@ class SnapshotReader:
             # Learned at once: who was unread until now was not created now.
             self._learn(refresh.with_scram(self.snapshot, found, self.clock.now()), "scram")
 
-    async def read_tokens(self) -> None:
-        """Read the delegation tokens that may be seen, without what proves them."""
-        from console.admin import tokens
-        from console.admin.errors import BrokerError
-
-        try:
-            found = await self.client.run(tokens.describe_tokens)
-        except BrokerError as error:
-            self._fail("tokens", [("", error.failure)])
-        else:
-            self._learn(refresh.with_tokens(self.snapshot, found, self.clock.now()), "tokens")
-
     async def read_groups(self) -> None:
         """Read the names and states of all groups."""
         from console.admin import groups
@@ -477,10 +394,6 @@ class SnapshotReader:
             await self.read_cluster()  # its answer has the rights
         unseen = unseen_groups(self.snapshot, self.context.kafka_principal)
         return {"": unseen} if unseen is not None else {}
-
-    async def read_group(self, name: str) -> None:
-        """Read the members and the lag of one group, also as a time."""
-        await self.look_at_groups([name], times=TIMES_OF_ONE)
 
     async def look_at_groups(self, names: Sequence[str], *, times: int = 0) -> None:
         """Read the members and the lag of groups, with as few requests as possible; of more than GROUPS_AT_ONCE, some
@@ -508,75 +421,10 @@ class SnapshotReader:
             if times:
                 from console.model.lag_trend import with_times
 
-                found = await self._record_times(trends.values(), times)
+                found = await _record_times(self.client, self.context, self.snapshot, trends.values(), times)
                 times -= len(found)
                 trends = with_times(trends, found)
             self._learn(refresh.with_group_looks(self.snapshot, looks, trends, at), "groups", "lags")
-
-    async def _record_times(self, trends: Iterable[LagTrend], most: int) -> Mapping[Spot, Written]:
-        """Return when the records that groups read next were written, of so many at most, where the polls so far don't
-        say for how long they wait; nothing where no records may be read."""
-        from console.admin.errors import AdminError
-        from console.admin.record_times import record_times
-        from console.contexts.context import NEVER
-        from console.model.lag_trend import times_to_read
-
-        asked = times_to_read(trends, most) if self.context.records != NEVER else []
-        if not asked:
-            return {}
-        try:
-            return await self.client.run(record_times, asked, self.snapshot.topics, TIMES_WITHIN)
-        except AdminError as error:  # the lag in records was read, and is shown
-            log.info("times of records: %s", error.failure)
-            return {}
-
-    async def read_replica_logs(self, places: Sequence[TopicPartition]) -> None:
-        """Read what the replicas of partitions hold; what their brokers don't answer is missing.
-
-        Args:
-            places: (topic, partition) each.
-        """
-        from console.session.replica_reading import replica_logs_of
-
-        self.learn(await replica_logs_of(self.client.run, self.snapshot, places), "replica_logs")
-
-    async def read_group_positions(self, names: Sequence[str]) -> None:
-        """Read the members and the committed offsets of groups; a group that does not exist is removed from the
-        snapshot."""
-        from console.admin import groups
-
-        found, failures = await self.client.run(groups.group_positions, names)
-        known = refresh.with_group_positions(self.snapshot, names, found, self.clock.now())
-        part = [(name, each) for name, position in found.items() for each in position.failures]
-        self._learn(refresh.with_failures(known, "group_positions", [*failures.items(), *part]), "groups")
-
-    async def read_log_ranges(self, places: Sequence[TopicPartition]) -> None:
-        """Read the start and end offsets of partitions; those of which none is found become unknown.
-
-        Args:
-            places: (topic, partition) each.
-        """
-        from console.admin import partitions
-
-        # Each once: brokers answer a partition that is named twice with INVALID_REQUEST (ListOffsets).
-        asked = tuple(dict.fromkeys(places))
-        found, failures = await self.client.run(partitions.log_ranges, asked)
-        known = refresh.with_log_ranges(self.snapshot, asked, found)
-        self._learn(refresh.with_failures(known, "log_ranges", [("", failure) for failure in failures]), "log_ranges")
-
-    async def read_log_starts(self, ends: Mapping[TopicPartition, int]) -> None:
-        """Read the start offsets of partitions, whose ends were read a moment ago; those of which none is found become
-        unknown.
-
-        Args:
-            ends: (topic, partition) -> the offset of its end.
-        """
-        from console.admin import partitions
-
-        first, failures = await self.client.run(partitions.list_offsets, dict.fromkeys(ends, partitions.EARLIEST))
-        found = {place: LogRange(start, ends[place]) for place, start in first.items()}
-        known = refresh.with_log_ranges(self.snapshot, ends, found)
-        self._learn(refresh.with_failures(known, "log_ranges", [("", failure) for failure in failures]), "log_ranges")
 
     async def read_tiered(self, name: str) -> None:
         """Read what of a topic is on disk and what in remote storage, where its configs say that it is tiered."""
@@ -592,19 +440,6 @@ class SnapshotReader:
         found, failures = await self.client.run(partitions.tiered_offsets, places)
         known = refresh.with_tiered(self.snapshot, name, found)
         self._learn(refresh.with_failures(known, "tiered", [(name, failure) for failure in failures]), "tiered")
-
-    async def read_offsets_at(self, places: Sequence[TopicPartition], at: int) -> None:
-        """Read the offsets of the first records that are not older than a time.
-
-        Args:
-            places: (topic, partition) each.
-            at: milliseconds since 1970, UTC, by the records' timestamps.
-        """
-        from console.admin import partitions
-
-        found, failures = await self.client.run(partitions.list_offsets, dict.fromkeys(places, at))
-        known = refresh.with_offsets_at(self.snapshot, {(*place, at): offset for place, offset in found.items()})
-        self._learn(refresh.with_failures(known, "offsets_at", [("", failure) for failure in failures]), "offsets_at")
 
     async def read_log_dirs(self, broker: int | None = None) -> None:
         """Read the disk use of every broker; one that does not answer is in the failures.
@@ -632,37 +467,6 @@ class SnapshotReader:
             failures += [(each.entity, each.failure) for each in others if each.entity != f"broker {broker}"]
         learned = refresh.with_log_dirs(self.snapshot, dirs, after, at)
         self._learn(refresh.with_failures(learned, "log_dirs", failures), "log_dirs", "rates")
-
-    async def read_end_offsets(self, leaders: Mapping[int, Sequence[TopicPartition]]) -> None:
-        """Read the end offsets of partitions from their leaders, for the rates. Nothing is known of a partition for
-        which its leader does not answer.
-
-        Args:
-            leaders: broker id -> the partitions that it leads.
-
-        Raises:
-            AdminError: the cluster is lost.
-        """
-        from console.admin import partitions
-
-        found = await self.client.run(partitions.ends_at_leaders, leaders)
-        asked = [place for places in leaders.values() for place in places]
-        self._learn(refresh.with_end_offsets(self.snapshot, asked, found, self.clock.now()), "rates")
-
-    async def read_transactions(self, places: Sequence[tuple[str, int]]) -> None:
-        """Read the open transactions of partitions, and what says whether they hang."""
-        from console.admin import transactions
-
-        look = await self._part("transactions", self.client.run(transactions.look_at_transactions, places))
-        self._learn(refresh.with_transactions(self.snapshot, places, look, self.clock.now()), "transactions")
-
-    async def read_reassignments(self) -> None:
-        """Read the partitions that are being reassigned."""
-        from console.admin import partitions
-
-        moves = await self._part("reassignments", self.client.run(partitions.list_reassignments))
-        if moves is not None:
-            self._learn(refresh.with_reassignments(self.snapshot, moves, self.clock.now()), "reassignments")
 
     async def list_resources(self, types: Iterable[int]) -> tuple[ConfigResource, ...]:
         """Return resources with configs that no other API lists, and groups that have some; empty where brokers refuse
@@ -717,3 +521,218 @@ async def describe_same_cluster(client: Client, context: Context, known: Snapsho
 def _once(results: Iterable[object]) -> list[tuple[str, Failure]]:
     """Return the failures among the results, each without an entity, equal ones (a missing right) once."""
     return [("", failure) for failure in dict.fromkeys(each for each in results if isinstance(each, Failure))]
+
+
+# -- reads of some of a part, for `SnapshotReader.keep`: they need a client, and no reader -----------------------------
+# They raise AdminError where the cluster is lost. What brokers refuse is in the failures of what they return.
+
+
+async def _read(read: Awaitable[T]) -> tuple[T | None, list[tuple[str, Failure]]]:
+    """Return what is read, and no failures; None where the brokers refuse it, with that."""
+    from console.admin.errors import BrokerError
+
+    try:
+        return await read, []
+    except BrokerError as error:
+        return None, [("", error.failure)]
+
+
+async def read_quotas_of(client: Client, filters: Sequence[QuotaFilter]) -> Learned:
+    """Read the quotas that filters match: in one request, or one for each filter, as the brokers support it. Quotas of
+    a filter that failed stay as they are known."""
+    from console.admin import quotas
+
+    found, failures = await _read(client.run(quotas.describe_quotas_of, filters))
+    if found is None:
+        return lambda known, _at: refresh.with_failures(known, "quotas", failures), "quotas"
+    answered = [(each, part) for each, part in zip(filters, found, strict=True) if not isinstance(part, Failure)]
+    matched = [each for each, _ in answered]
+    entities = {entity: values for _, part in answered for entity, values in part.items()}
+    failed = _once(found)
+    return lambda known, _at: refresh.with_failures(
+        refresh.with_quotas_of(known, matched, entities), "quotas", failed
+    ), "quotas"
+
+
+async def read_features(client: Client) -> Learned:
+    """Read the finalized features, and what each node supports.
+
+    Raises:
+        AdminError: the cluster is lost, or the brokers refuse it.
+    """
+    from console.admin.features import describe_features
+
+    found = await client.run(describe_features)
+    return lambda known, at: refresh.with_features(known, found, at), "features"
+
+
+async def read_tokens(client: Client) -> Learned:
+    """Read the delegation tokens that may be seen, without what proves them."""
+    from console.admin.tokens import describe_tokens
+
+    found, failures = await _read(client.run(describe_tokens))
+    if found is None:
+        return lambda known, _at: refresh.with_failures(known, "tokens", failures), "tokens"
+    return lambda known, at: refresh.with_tokens(known, found, at), "tokens"
+
+
+async def read_acls_of(client: Client, principals: Sequence[str]) -> Learned:
+    """Read the ACLs of principals: in one request, or one for each principal, as the brokers support it.
+
+    Args:
+        principals: as ``User:NAME``.
+    """
+    from console.admin import acls
+
+    found, failures = await _read(client.run(acls.describe_acls_of, [AclFilter(principal=each) for each in principals]))
+    if found is None:
+        return lambda known, _at: refresh.with_failures(known, "acls", failures), "acls"
+    answered = [(who, part) for who, part in zip(principals, found, strict=True) if not isinstance(part, Failure)]
+    names, bindings = {who for who, _ in answered}, [acl for _, part in answered for acl in part]
+    failed = _once(found)
+    return lambda known, _at: refresh.with_failures(
+        refresh.with_acls_of(known, names, bindings), "acls", failed
+    ), "acls"
+
+
+async def read_group_positions(client: Client, names: Sequence[str]) -> Learned:
+    """Read the members and the committed offsets of groups; a group that does not exist is removed from the
+    snapshot."""
+    from console.admin import groups
+
+    found, failures = await client.run(groups.group_positions, names)
+    part = [(name, each) for name, position in found.items() for each in position.failures]
+    failed = [*failures.items(), *part]
+    return lambda known, at: refresh.with_failures(
+        refresh.with_group_positions(known, names, found, at), "group_positions", failed
+    ), "groups"
+
+
+async def read_log_ranges(client: Client, places: Sequence[TopicPartition]) -> Learned:
+    """Read the start and end offsets of partitions; those of which none is found become unknown.
+
+    Args:
+        places: (topic, partition) each.
+    """
+    from console.admin import partitions
+
+    # Each once: brokers answer a partition that is named twice with INVALID_REQUEST (ListOffsets).
+    asked = tuple(dict.fromkeys(places))
+    found, failures = await client.run(partitions.log_ranges, asked)
+    return _with_ranges(asked, found, failures)
+
+
+async def read_log_starts(client: Client, ends: Mapping[TopicPartition, int]) -> Learned:
+    """Read the start offsets of partitions, whose ends were read a moment ago; those of which none is found become
+    unknown.
+
+    Args:
+        ends: (topic, partition) -> the offset of its end.
+    """
+    from console.admin import partitions
+
+    first, failures = await client.run(partitions.list_offsets, dict.fromkeys(ends, partitions.EARLIEST))
+    found = {place: LogRange(start, ends[place]) for place, start in first.items()}
+    return _with_ranges(ends, found, failures)
+
+
+def _with_ranges(
+    asked: Iterable[TopicPartition], found: Mapping[TopicPartition, LogRange], failures: Iterable[Failure]
+) -> Learned:
+    """Return what ranges of logs change, with the failures of those that were not found."""
+    failed = [("", failure) for failure in failures]
+    return lambda known, _at: refresh.with_failures(
+        refresh.with_log_ranges(known, asked, found), "log_ranges", failed
+    ), "log_ranges"
+
+
+async def read_offsets_at(client: Client, places: Sequence[TopicPartition], at: int) -> Learned:
+    """Read the offsets of the first records that are not older than a time.
+
+    Args:
+        places: (topic, partition) each.
+        at: milliseconds since 1970, UTC, by the records' timestamps.
+    """
+    from console.admin import partitions
+
+    found, failures = await client.run(partitions.list_offsets, dict.fromkeys(places, at))
+    offsets = {(*place, at): offset for place, offset in found.items()}
+    failed = [("", failure) for failure in failures]
+    return lambda known, _now: refresh.with_failures(
+        refresh.with_offsets_at(known, offsets), "offsets_at", failed
+    ), "offsets_at"
+
+
+async def read_end_offsets(client: Client, leaders: Mapping[int, Sequence[TopicPartition]]) -> Learned:
+    """Read the end offsets of partitions from their leaders, for the rates. Nothing is known of a partition for which
+    its leader does not answer.
+
+    Args:
+        leaders: broker id -> the partitions that it leads.
+    """
+    from console.admin import partitions
+
+    found = await client.run(partitions.ends_at_leaders, leaders)
+    asked = [place for places in leaders.values() for place in places]
+    return lambda known, at: refresh.with_end_offsets(known, asked, found, at), "rates"
+
+
+async def read_replica_logs(client: Client, snapshot: Snapshot, places: Iterable[TopicPartition]) -> Learned:
+    """Read what the replicas of partitions hold; what their brokers don't answer is missing.
+
+    Args:
+        snapshot: has the partitions' replicas.
+        places: (topic, partition) each.
+    """
+    from console.session.replica_reading import replica_logs_of
+
+    update = await replica_logs_of(client.run, snapshot, places)
+    return lambda known, _at: update(known), "replica_logs"
+
+
+async def read_transactions(client: Client, places: Sequence[TopicPartition]) -> Learned:
+    """Read the open transactions of partitions, and what says whether they hang; where brokers refuse it, none is known
+    of these.
+
+    Args:
+        places: (topic, partition) each.
+    """
+    from console.admin.transactions import look_at_transactions
+
+    look, failures = await _read(client.run(look_at_transactions, places))
+    return lambda known, at: refresh.with_failures(
+        refresh.with_transactions(known, places, look, at), "transactions", failures
+    ), "transactions"
+
+
+async def read_reassignments(client: Client) -> Learned:
+    """Read the partitions that are being reassigned."""
+    from console.admin import partitions
+
+    moves, failures = await _read(client.run(partitions.list_reassignments))
+
+    def update(known: Snapshot, at: datetime) -> Snapshot:
+        read = known if moves is None else refresh.with_reassignments(known, moves, at)
+        return refresh.with_failures(read, "reassignments", failures)
+
+    return update, "reassignments"
+
+
+async def _record_times(
+    client: Client, context: Context, snapshot: Snapshot, trends: Iterable[LagTrend], most: int
+) -> Mapping[Spot, Written]:
+    """Return when the records that groups read next were written, of so many at most, where the polls so far don't say
+    for how long they wait; nothing where no records may be read."""
+    from console.admin.errors import AdminError
+    from console.admin.record_times import record_times
+    from console.contexts.context import NEVER
+    from console.model.lag_trend import times_to_read
+
+    asked = times_to_read(trends, most) if context.records != NEVER else []
+    if not asked:
+        return {}
+    try:
+        return await client.run(record_times, asked, snapshot.topics, TIMES_WITHIN)
+    except AdminError as error:  # the lag in records was read, and is shown
+        log.info("times of records: %s", error.failure)
+        return {}

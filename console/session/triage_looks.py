@@ -23,7 +23,7 @@ from console.model.snapshot import Snapshot
 from console.session.former_changes import any_journal, in_journal
 from console.session.own_throttles import OwnThrottles
 from console.session.slow_looks import SlowLooks
-from console.session.snapshot_reader import Refused
+from console.session.snapshot_reader import Refused, read_log_starts, read_reassignments
 from console.triage.symptoms import Look
 
 if TYPE_CHECKING:
@@ -203,6 +203,7 @@ class Looker:
 
     async def _read_part(self, part: _Part) -> None:
         """Read a part, and keep why it could not be read until it is."""
+        from console.admin import cluster
         from console.admin.errors import AdminError, AuthenticationFailed, RequestTimedOut
 
         for name in part.after:
@@ -221,7 +222,8 @@ class Looker:
             if part.name == "cluster":
                 if part.name not in self._read:
                     self._lost = RequestTimedOut(self._no_brokers())
-                await self._session.reconnect()  # what is asked on a connection waits for what was asked there before
+                # What is asked on a connection waits for what was asked there before.
+                await self._session.client.run(cluster.reconnect)
         except AdminError as error:
             self._unread[part.name] = error.failure
             # A wrong password fails on every connection: it is shown at once, and not as a broken cluster.
@@ -256,11 +258,12 @@ class Looker:
     async def _ask_brokers(self) -> None:
         """Find out which brokers do not answer. What was asked of one that fell silent may never be answered: it is
         asked again, of others. Raises AdminError if no broker answers."""
+        from console.admin import cluster
         from console.admin.errors import AdminError
 
         began = time.monotonic()
         try:
-            found = await self._session.silence(self._limit)
+            found = await self._session.client.run(cluster.silence, self._limit)
         except AdminError as error:
             # The cluster may have answered another part meanwhile; then it is not lost.
             if self._answered_at < began:
@@ -304,11 +307,11 @@ class Looker:
         self._next_group = chosen[-1] + "\0" if chosen else ""
         await self._session.look_at_groups(chosen)
         if ends := _behind(self._session.snapshot, chosen):
-            await self._session.read_log_starts(ends)
+            await self._session.keep(read_log_starts(self._session.client, ends))
 
     async def _read_reassignments(self) -> None:
         """Read the reassignments, and then which operations work on them."""
-        await self._session.read_reassignments()
+        await self._session.keep(read_reassignments(self._session.client))
         await self._read_operations()
 
     async def _read_configs(self) -> None:

@@ -120,6 +120,8 @@ class Polling:
             False if the poll is given up for another one on new connections: brokers answer again, other brokers than
             before do, or the operator asked again or went elsewhere.
         """
+        from console.admin import cluster
+
         loop = asyncio.get_running_loop()
         began, at = loop.time(), self._session.clock.now()
         patience = max(PATIENCE, 2 * self._looks_take)
@@ -128,7 +130,7 @@ class Polling:
             late = f"asked at {clock(at)}, not answered yet"
             heard = await self._is_heard(Failure("TIMED_OUT", late, "The brokers answer other requests; r asks again."))
             if heard and (were_lost or self._silent != were_silent or self._reading.live.is_wanted):
-                await self._session.reconnect()
+                await self._session.client.run(cluster.reconnect)
                 self._reading.live.now()
                 return False
             patience = PATIENCE
@@ -157,10 +159,11 @@ class Polling:
         Args:
             unread: why the poll itself was not answered.
         """
+        from console.admin import cluster
         from console.admin.errors import AdminError, AuthenticationFailed
 
         try:
-            self._silent = await self._session.silent_brokers(PATIENCE)
+            self._silent = await self._session.client.run(cluster.silent_brokers, PATIENCE)
         except AdminError as error:
             # That a poll took too long says less than why brokers do not even answer this.
             known = unread is not None and unread.name != "TIMED_OUT"

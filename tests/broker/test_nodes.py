@@ -36,6 +36,7 @@ from console.session.applying import check_plan
 from console.session.journal_changes import stage_revert
 from console.session.plan_facts import read_for_risks
 from console.session.session import Session
+from console.session.snapshot_reader import read_features
 from tests.support.applied import apply_plan
 from tests.support.free_ports import free_ports
 from tests.support.kafka_cluster import KafkaCluster
@@ -94,7 +95,7 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
 async def test_features_are_raised_and_lowered(session: Session, nodes: KafkaCluster) -> None:
     began = LEVEL[nodes.version]
     raised = {KAFKA_4_3: 29, KAFKA_3_9: 21}[nodes.version]
-    await session.read_features()
+    await session.keep(read_features(session.client))
     assert session.snapshot.features is not None
     assert [(node.id, node.failure) for node in session.snapshot.features.nodes] == [(n, None) for n in (1, 2, 3, 4)]
     (row,) = (row for row in feature_rows(session.snapshot) if row.name == METADATA)

@@ -117,15 +117,15 @@ async def test_the_lag_of_a_consumer_that_is_paused_for_known_times(kafka: Kafka
         while time.monotonic() - began < 2:
             await consumer.getmany(timeout_ms=200)
             await consumer.commit()
-            await watching.read_group(name)
+            await watching.look_at_groups([name], times=100)
         consumer.pause(*consumer.assignment())
         paused = time.time()
         for seconds in PAUSES:
             while time.time() - paused < seconds:
-                await watching.read_group(name)
+                await watching.look_at_groups([name], times=100)
                 await asyncio.sleep(0.5)  # the distance of the looks
             once = Session(client, Context("test", "test", settings, journal=False))
-            await once.read_group(name)
+            await once.look_at_groups([name], times=100)
             for session in (watching, once):
                 trend = session.snapshot.lag_trends[name]
                 behind = trend.longest_behind
@@ -136,7 +136,7 @@ async def test_the_lag_of_a_consumer_that_is_paused_for_known_times(kafka: Kafka
         while (watching.snapshot.lag_trends[name].longest_behind.seconds or 9) > 1 and time.monotonic() < end:
             await consumer.getmany(timeout_ms=200)
             await consumer.commit()
-            await watching.read_group(name)
+            await watching.look_at_groups([name], times=100)
         assert (watching.snapshot.lag_trends[name].longest_behind.seconds or 0) <= 1
     finally:
         await consumer.stop()

@@ -61,6 +61,7 @@ from console.plan.reconcile import ApplyOptions
 from console.plan.risk_rules import NAMES
 from console.session.applying import check_plan
 from console.session.session import Session
+from console.session.snapshot_reader import read_reassignments
 from console.wire import connection
 from console.wire.schemas import version_range
 from tests.support.applied import apply_plan
@@ -118,7 +119,7 @@ async def test_everything_is_read(session: Session, kafka28: ZooKeeperCluster) -
     await session.read_quorum()
     await session.read_groups()
     await session.read_log_dirs()
-    await session.read_reassignments()
+    await session.keep(read_reassignments(session.client))
     info = session.snapshot.cluster
     assert info is not None
     assert (info.cluster_id, [broker.id for broker in info.brokers]) == (kafka28.cluster_id, [1, 2])

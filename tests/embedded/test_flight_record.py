@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from console.admin.client import AdminClient
+from console.admin.cluster import silence
 from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
 from console.contexts import Context
@@ -121,9 +122,9 @@ def test_no_answer_is_recorded_as_such(tmp_path: Path) -> None:
         settings = ConnectionSettings(parse_bootstrap(bootstrap), request_timeout=2.0, connect_timeout=1.0)
         with AdminClient(settings, Tap(kept.append)) as client:
             session = Session(client, Context("c", "", settings))
-            await session.silence(5.0)
+            await session.client.run(silence, 5.0)
             stop()
-            assert (await session.silence(1.0)).brokers == {3}
+            assert (await session.client.run(silence, 1.0)).brokers == {3}
 
     import asyncio
 

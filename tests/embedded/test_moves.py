@@ -17,6 +17,7 @@ from console.model.config import topic_resource
 from console.plan.compile import runbook
 from console.plan.diff import diff
 from console.plan.kinds.moves import CancelMove, MoveReplicas
+from console.session.snapshot_reader import read_reassignments
 from console.triage.symptoms import Subject
 from tests.embedded.test_elections import ran, session_on
 from tests.support.applied import apply_plan
@@ -147,8 +148,9 @@ async def test_what_was_not_read_is_judged_before_it_is_sent(capsys: pytest.Capt
     async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
         await stuck(cluster)
         async with session_on(cluster) as session:
-            for part in ("cluster", "topics", "reassignments"):
-                await getattr(session, f"read_{part}")()
+            await session.read_cluster()
+            await session.read_topics()
+            await session.keep(read_reassignments(session.client))
             session.stage([CancelMove("orders", 0)])
             assert session.plan
             await ran(session, "apply --yes --accept unclean-loss=orders/0", capsys)

@@ -21,6 +21,7 @@ from console.model.changes import Outcome, Status
 from console.model.secret import Secret
 from console.plan.reconcile import ApplyOptions, ApplyReport
 from console.session.session import Session
+from console.session.snapshot_reader import read_tokens
 from console.session.terminal_front import TerminalFront
 from tests.support.applied import apply_plan
 from tests.support.staging import staged
@@ -71,7 +72,7 @@ async def test_a_tokens_life(cluster: EmbeddedCluster) -> None:
         assert (token.id, token.owner, token.renewers) == (made.id, "User:alice", ("User:bob",))
         assert token.max_time - token.issued == 3 * 86_400_000
         assert made.hmac.reveal() not in repr(report)
-        await session.read_tokens()
+        await session.keep(read_tokens(session.client))
         assert session.snapshot.tokens[token.id].expires == token.expires
         assert made.hmac.reveal() not in repr(session.snapshot.tokens)
         assert outcome(await applied(session, f"token renew {token.id} for 2d")).status is Status.APPLIED

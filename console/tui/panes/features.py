@@ -40,7 +40,9 @@ class FeaturesView(TableView[FeatureRow]):
 
     async def read(self) -> None:
         """Read the finalized levels, and what each node supports. Raises AdminError."""
-        await self.session.read_features()
+        from console.session.snapshot_reader import read_features
+
+        await self.session.keep(read_features(self.session.client))
 
     def rows(self) -> list[FeatureRow]:
         """Return all features, and those that staged edits add."""

@@ -70,10 +70,12 @@ class MovesView(DetailsView[MoveRow]):
 
     async def read(self) -> None:
         """Read the journal and the moves; then the sizes of the copies and the throttles. Raises AdminError."""
+        from console.session.snapshot_reader import read_reassignments
+
         session = self.session
         before = self._looked if self._looked is not None else self.snapshot
         await self._read_operations()
-        await session.read_reassignments()
+        await session.keep(read_reassignments(session.client))
         moves = self.snapshot.reassignments
         if moves or self._copies_within():
             await session.read_log_dirs()

@@ -285,12 +285,13 @@ class PartitionsView(TableView[PartitionRow]):
 
     async def read_more(self) -> None:
         """Read moves and rates."""
+        from console.session.snapshot_reader import read_reassignments
         from console.tui.panes.rates import read_rates
 
         if self.topic is not None:
             read_rates(self, [self.topic])
             await self.session.read_tiered(self.topic.name)
-        await self.session.read_reassignments()
+        await self.session.keep(read_reassignments(self.session.client))
 
     def rows(self) -> list[PartitionRow]:
         """Return the partitions by number."""

@@ -66,18 +66,20 @@ class TransactionsView(TableView[TransactionRow]):
         Raises:
             AdminError: no broker answered.
         """
+        from console.session.snapshot_reader import read_transactions
+
         session = self.session
         wanted = session, self.place.topic
         if self.place.topic is not None or "topics" not in self.snapshot.read_at:
             await session.read_topics([self.place.topic] if self.place.topic is not None else None)
         if self._whole.due() or self._looked_for != wanted:
             with self._whole:
-                await session.read_transactions(self._partitions())
+                await session.keep(read_transactions(session.client, self._partitions()))
             if wanted == (self.session, self.place.topic):
                 self._looked_for = wanted
                 self.redraw()
         elif waiting := self._waiting():
-            await session.read_transactions(waiting)
+            await session.keep(read_transactions(session.client, waiting))
 
     def _partitions(self) -> list[Partition]:
         topics = self.snapshot.topics
