@@ -12,7 +12,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
@@ -103,17 +103,16 @@ async def describe_configs(
             others.append(resource)
         else:
             named.setdefault(broker_id, []).append(resource)
-    shape = _RequestShape(keys, synonyms, documentation)
     listing = _Listing(on_chunk)
     halving = Halving(lambda resource: f"{resource.type.name.lower()} {resource.name}")
+    reading = _Reading(link, memory, _RequestShape(keys, synonyms, documentation), listing, halving)
     with gc_paused():
         of_brokers = [
-            asyncio.create_task(_describe_broker(link, memory, broker_id, mine, shape, listing, halving))
-            for broker_id, mine in named.items()
+            asyncio.create_task(_describe_broker(reading, broker_id, mine)) for broker_id, mine in named.items()
         ]
         try:
             if others:
-                await _describe_others(link, memory, others, shape, listing, halving)
+                await _describe_others(reading, others)
             await asyncio.gather(*of_brokers)
         finally:
             for task in of_brokers:
@@ -175,40 +174,35 @@ class _Listing:
         return ConfigListing(self._sets, self._failures, self._described_by)
 
 
-async def _describe_broker(
-    link: Link,
-    memory: _LinkMemory,
-    broker_id: int,
-    resources: list[ConfigResource],
-    shape: _RequestShape,
-    listing: _Listing,
-    halving: Halving,
-) -> None:
+class _Reading(NamedTuple):
+    """A listing while it is read: over which link, what is asked, and what collects the answers."""
+
+    link: Link
+    memory: _LinkMemory
+    shape: _RequestShape
+    listing: _Listing
+    halving: Halving
+
+
+async def _describe_broker(reading: _Reading, broker_id: int, resources: list[ConfigResource]) -> None:
     try:
-        part = await _describe_chunk(link, memory, broker_id, resources, shape, halving)
+        part = await _describe_chunk(reading, broker_id, resources)
     except AdminError as error:
         part = ConfigListing({}, dict.fromkeys(resources, error.failure))
-    listing.add(part)
+    reading.listing.add(part)
 
 
-async def _describe_others(
-    link: Link,
-    memory: _LinkMemory,
-    resources: list[ConfigResource],
-    shape: _RequestShape,
-    listing: _Listing,
-    halving: Halving,
-) -> None:
+async def _describe_others(reading: _Reading, resources: list[ConfigResource]) -> None:
     """Describe them at one broker; if it is lost, everything again at another."""
     tried: set[int] = set()
     while True:
-        describer = await _describer(link, memory, tried)
+        describer = await _describer(reading.link, reading.memory, tried)
         try:
-            await _describe_from(link, memory, describer, resources, shape, listing, halving)
+            await _describe_from(reading, describer, resources)
         except (Unreachable, Disconnected, RequestTimedOut, UnknownBroker):
             tried.add(describer)
-            await link.refresh()
-            if not (await link.nodes()).brokers.keys() - tried:
+            await reading.link.refresh()
+            if not (await reading.link.nodes()).brokers.keys() - tried:
                 raise
         else:
             return
@@ -226,49 +220,34 @@ async def _describer(link: Link, memory: _LinkMemory, tried: set[int]) -> int:
     return memory.describer
 
 
-async def _describe_from(
-    link: Link,
-    memory: _LinkMemory,
-    broker_id: int,
-    resources: list[ConfigResource],
-    shape: _RequestShape,
-    listing: _Listing,
-    halving: Halving,
-) -> None:
+async def _describe_from(reading: _Reading, broker_id: int, resources: list[ConfigResource]) -> None:
     waiting = deque(chunks(resources))
     flying: deque[asyncio.Task[ConfigListing]] = deque()
     try:
         while waiting or flying:
             while waiting and len(flying) < IN_FLIGHT:
-                described = _describe_chunk(link, memory, broker_id, waiting.popleft(), shape, halving)
+                described = _describe_chunk(reading, broker_id, waiting.popleft())
                 flying.append(asyncio.create_task(described))
             part = await flying.popleft()
-            listing.add(ConfigListing(part.sets, part.failures, broker_id))
+            reading.listing.add(ConfigListing(part.sets, part.failures, broker_id))
     finally:
         for task in flying:
             task.cancel()
 
 
 def chunks(resources: Sequence[ConfigResource]) -> list[list[ConfigResource]]:
-    """Yield parts for one request each, of one type each: a type unknown to the broker fails its whole request."""
+    """Return parts for one request each, of one type each: a type unknown to the broker fails its whole request."""
     by_type: dict[int, list[ConfigResource]] = {}
     for resource in resources:
         by_type.setdefault(resource.type, []).append(resource)
     return [mine[start : start + CHUNK] for mine in by_type.values() for start in range(0, len(mine), CHUNK)]
 
 
-async def _describe_chunk(
-    link: Link,
-    memory: _LinkMemory,
-    broker_id: int,
-    resources: Sequence[ConfigResource],
-    shape: _RequestShape,
-    halving: Halving,
-) -> ConfigListing:
+async def _describe_chunk(reading: _Reading, broker_id: int, resources: Sequence[ConfigResource]) -> ConfigListing:
     async def ask(some: Sequence[ConfigResource]) -> Mapping[ConfigResource, ConfigSet | Failure]:
-        return await _described(link, memory, broker_id, some, shape)
+        return await _described(reading, broker_id, some)
 
-    found = await halving.read(resources, ask)
+    found = await reading.halving.read(resources, ask)
     return ConfigListing(
         {resource: each for resource, each in found.items() if isinstance(each, ConfigSet)},
         {resource: each for resource, each in found.items() if isinstance(each, Failure)},
@@ -276,14 +255,15 @@ async def _describe_chunk(
 
 
 async def _described(
-    link: Link, memory: _LinkMemory, broker_id: int, resources: Sequence[ConfigResource], shape: _RequestShape
+    reading: _Reading, broker_id: int, resources: Sequence[ConfigResource]
 ) -> dict[ConfigResource, ConfigSet | Failure]:
     """Return what one answer says of each resource. Raises BadAnswer and other AdminErrors."""
     from console.wire.bounds_check import MalformedFrame
 
-    raw = await link.call_raw(
+    memory = reading.memory
+    raw = await reading.link.call_raw(
         "describe_configs",
-        shape.request(resources),
+        reading.shape.request(resources),
         to=broker(broker_id),
         prepare=lambda _api, version: memory.decoder(version),
     )
