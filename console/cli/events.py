@@ -55,7 +55,7 @@ def run_events(options: argparse.Namespace) -> int:
 
 async def _watch(session: Session, options: argparse.Namespace) -> int:
     from console.session.event_feed import EventFeed
-    from console.session.reads_in_turn import Paces, ReadsInTurn, gaps
+    from console.session.reads_in_turn import Paces, ReadsInTurn, gaps, run_for
 
     await session.read_cluster()  # raises where no broker answers at all
     feed = EventFeed(session, lambda made: _tell(made, options.output))
@@ -70,15 +70,7 @@ async def _watch(session: Session, options: argparse.Namespace) -> int:
             told = _report(told, now, time.monotonic() - began, options.seconds)
             await asyncio.sleep(STEP)
 
-    work = [asyncio.create_task(each) for each in (feed.run(), reads.run(), report())]
-    try:
-        done, _ = await asyncio.wait(work, timeout=options.seconds, return_when=asyncio.FIRST_EXCEPTION)
-        for each in done:
-            each.result()
-    finally:
-        for each in work:
-            each.cancel()
-        await asyncio.gather(*work, return_exceptions=True)
+    await run_for(options.seconds, (feed.run(), reads.run(), report()))
     return 0
 
 

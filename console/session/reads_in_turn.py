@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from console.model.codes import IN_RESOURCE_LISTS
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
@@ -169,6 +169,23 @@ _WATCHED = {
     "acls": "ACLs",
     "scram": "SCRAM users",
 }
+
+
+async def run_for(seconds: float | None, work: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Run these at once until the time is over, then end all; raise what one of them raises before.
+
+    Args:
+        seconds: None for as long as they run.
+    """
+    tasks = [asyncio.create_task(each) for each in work]
+    try:
+        done, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+        for each in done:
+            each.result()
+    finally:
+        for each in tasks:
+            each.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def gaps(snapshot: Snapshot, now: datetime) -> list[str]:

@@ -129,22 +129,14 @@ class Looks:
         """Return what changes in the cluster within so many seconds, and what is not watched."""
         from console.present.events import EVENTS
         from console.session.event_feed import EventFeed
-        from console.session.reads_in_turn import Paces, ReadsInTurn, gaps
+        from console.session.reads_in_turn import Paces, ReadsInTurn, gaps, run_for
 
         session = self.session()
         await session.read_cluster()  # raises where no broker answers at all
         self.pin(session.snapshot.cluster.cluster_id)
         found: list[Event] = []
         feed, reads = EventFeed(session, found.extend), ReadsInTurn(session, Paces(cluster=2.0))
-        work = [asyncio.create_task(each) for each in (feed.run(), reads.run())]
-        try:
-            done, _ = await asyncio.wait(work, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
-            for each in done:
-                each.result()
-        finally:
-            for each in work:
-                each.cancel()
-            await asyncio.gather(*work, return_exceptions=True)
+        await run_for(seconds, (feed.run(), reads.run()))
         unwatched = [f"not watched: {each}" for each in gaps(session.snapshot, datetime.now(UTC))]
         unknown = [f"who made a change is not known: {feed.problem}"] if feed.problem else []
         return Answered({"events": [EVENTS.data(each) for each in found]}, (*unwatched, *unknown))
