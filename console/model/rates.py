@@ -208,11 +208,6 @@ def by_leader(rates: Rates, topic: Topic) -> dict[int, Tally]:
     }
 
 
-def topic_rate(rates: Rates, topic: Topic) -> Rate:
-    """Return the rate of a topic, over all its partitions."""
-    return total(by_leader(rates, topic).values()).rate
-
-
 class RateTotals(NamedTuple):
     """Sums by topic, and what they were made of. topics: topic -> its rate, where anything of it is known."""
 

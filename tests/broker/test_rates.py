@@ -16,7 +16,8 @@ from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.contexts import Context
 from console.contexts.context import NEVER
-from console.model.rates import SHORTEST, Rate, topic_rate
+from console.model.cluster import Topic
+from console.model.rates import SHORTEST, Rate, Rates, RateTotals
 from console.session.session import Session
 from tests.support.changing import make_topic
 from tests.support.kafka_cluster import KafkaCluster
@@ -26,6 +27,11 @@ A_SECOND = 200
 """Records."""
 BYTES = 1_000
 LOOKS, MOST_LOOKS = 12, 60
+
+
+def topic_rate(rates: Rates, topic: Topic) -> Rate:
+    """The rate of a topic over all its partitions, as a pane shows it."""
+    return RateTotals().after(rates, {topic.name: topic}).topics.get(topic.name, Rate())
 
 
 @pytest.fixture

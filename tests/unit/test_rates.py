@@ -21,7 +21,6 @@ from console.model.rates import (
     RateTotals,
     Tally,
     count,
-    topic_rate,
     total,
     with_dirs,
     with_ends,
@@ -30,6 +29,11 @@ from console.model.rates import (
 START = datetime(2026, 3, 1, tzinfo=UTC)
 gaps = st.lists(st.floats(SHORTEST, 60.0), min_size=1, max_size=20)
 looks = st.lists(st.tuples(st.floats(-30.0, 60.0), st.integers(0, 10_000), st.sampled_from([1, 2])), min_size=1)
+
+
+def topic_rate(rates: Rates, topic: Topic) -> Rate:
+    """The rate of a topic over all its partitions, as a pane shows it."""
+    return RateTotals().after(rates, {topic.name: topic}).topics.get(topic.name, Rate())
 
 
 def seen(*looks: tuple[float, int]) -> Counter:

@@ -13,7 +13,7 @@ from console.cli.kafka_tools.reset_offsets import Place
 from console.model.cluster import Broker, CommittedOffset, Group, GroupMember
 from console.model.failure import Failure
 
-EMPTY, DEAD = "Empty", "Dead"
+EMPTY = "Empty"
 _REBALANCING = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
 
 
