@@ -131,18 +131,6 @@ UNITS: Mapping[Unit, tuple[str, ...]] = MappingProxyType(
 )
 """The units to offer after a number."""
 
-SHORT: Mapping[Unit, str] = MappingProxyType(
-    {
-        Unit.NONE: "",
-        Unit.MILLISECONDS: "ms",
-        Unit.SECONDS: "s",
-        Unit.MINUTES: "min",
-        Unit.HOURS: "h",
-        Unit.BYTES: "bytes",
-        Unit.BYTES_PER_SECOND: "bytes/s",
-    }
-)
-
 QUOTA_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "producer_byte_rate": SAMPLES[Unit.BYTES_PER_SECOND],
@@ -170,7 +158,6 @@ BOOLEAN = ConfigType(1)
 _BEGINNING = 400
 """Characters of the documentation that are searched for the end of its first sentence."""
 _NUMBER = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([A-Za-z/]*)")
-_IN_MS = {Unit.MILLISECONDS: 1, Unit.SECONDS: 1_000, Unit.MINUTES: 60_000, Unit.HOURS: 3_600_000}
 
 
 @lru_cache(maxsize=4096)
@@ -190,7 +177,7 @@ def key_help(entry: ConfigEntry | None, key: str, html: str) -> str:
     default = default_of(entry)
     words = (
         entry.type.name.lower() if entry is not None and entry.type.known else "",
-        SHORT[unit_of(key)],
+        unit_of(key).short,
         f"default {config_value(key, default) or default}" if default else "",
     )
     facts = ", ".join(word for word in words if word)
@@ -244,7 +231,7 @@ def config_candidates(
             value = parse_value(key, type_, text)
         except ValueError:
             continue
-        meaning = f"{value} {SHORT[unit]}" if value != text else config_value(key, value)
+        meaning = f"{value} {unit.short}" if value != text else config_value(key, value)
         yield Candidate(text, _meta(meaning, value, now, default), help_)
 
 
@@ -272,7 +259,7 @@ def spelled(unit: Unit, value: str) -> str:
         return value
     count = int(value)
     if unit.is_time:
-        milliseconds = count * _IN_MS[unit]
+        milliseconds = count * unit.milliseconds
         return next(
             (f"{milliseconds // TIMES[name]}{name}" for name in UNITS[unit] if milliseconds % TIMES[name] == 0), value
         )

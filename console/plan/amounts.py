@@ -154,37 +154,31 @@ def exact_quota(key: str, value: float) -> str:
 
 
 class Unit(Enum):
-    """What the number of a config key counts; the value is its plural."""
+    """What the number of a config key counts.
 
-    NONE = ""
-    MILLISECONDS = "milliseconds"
-    SECONDS = "seconds"
-    MINUTES = "minutes"
-    HOURS = "hours"
-    BYTES = "bytes"
-    BYTES_PER_SECOND = "bytes per second"
+    plural: as in a sentence. short: behind a number. milliseconds: in one of it, 0 where it counts no time. examples:
+    of amounts, for help and refusals.
+    """
+
+    NONE = "", "", 0, ""
+    MILLISECONDS = "milliseconds", "ms", 1, "250ms, 90s, 30min, 12h, 7d"
+    SECONDS = "seconds", "s", 1_000, "90s, 30min, 12h, 7d"
+    MINUTES = "minutes", "min", 60_000, "30min, 12h, 7d"
+    HOURS = "hours", "h", 3_600_000, "12h, 7d"
+    BYTES = "bytes", "bytes", 0, "512KiB, 10MB (10,000,000), 10MiB (10,485,760)"
+    BYTES_PER_SECOND = "bytes per second", "bytes/s", 0, "512KiB/s, 10MB/s (10,000,000), 10MiB/s (10,485,760)"
+
+    def __init__(self, plural: str, short: str, milliseconds: int, examples: str) -> None:
+        self.plural = plural
+        self.short = short
+        self.milliseconds = milliseconds
+        self.examples = examples
 
     @property
     def is_time(self) -> bool:
         """Whether it counts time."""
-        return self in _MILLISECONDS_IN
+        return self.milliseconds > 0
 
-    @property
-    def examples(self) -> str:
-        """Examples of amounts, for help and refusals."""
-        return _EXAMPLES[self]
-
-
-_MILLISECONDS_IN = {Unit.MILLISECONDS: 1, Unit.SECONDS: 1_000, Unit.MINUTES: 60_000, Unit.HOURS: 3_600_000}
-_EXAMPLES = {
-    Unit.NONE: "",
-    Unit.MILLISECONDS: "250ms, 90s, 30min, 12h, 7d",
-    Unit.SECONDS: "90s, 30min, 12h, 7d",
-    Unit.MINUTES: "30min, 12h, 7d",
-    Unit.HOURS: "12h, 7d",
-    Unit.BYTES: "512KiB, 10MB (10,000,000), 10MiB (10,485,760)",
-    Unit.BYTES_PER_SECOND: "512KiB/s, 10MB/s (10,000,000), 10MiB/s (10,485,760)",
-}
 
 TIMES = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 """Unit -> milliseconds."""
@@ -235,7 +229,7 @@ def parse_amount(text: str, unit: Unit) -> int:
     divisor = 1
     if unit.is_time:
         factor = TIMES.get(name, 0) if not per_second else 0
-        divisor = _MILLISECONDS_IN[unit]
+        divisor = unit.milliseconds
     elif per_second and unit is not Unit.BYTES_PER_SECOND:
         raise ValueError(f"{text} is a rate, and a size is wanted: {number}{name}")
     else:
@@ -245,14 +239,14 @@ def parse_amount(text: str, unit: Unit) -> int:
             letter = name.upper()
             raise ValueError(f"{text} may mean {letter}B (powers of 1000) or {letter}iB (powers of 1024): write which")
     if not factor:
-        raise ValueError(f"{text} is no amount of {unit.value}; write for instance {unit.examples}")
+        raise ValueError(f"{text} is no amount of {unit.plural}; write for instance {unit.examples}")
     whole, _, decimals = number.partition(".")
     # In whole numbers: a float would round 0.1 of a large unit, and the broker would get another value than was
     # written.
     divisor *= int("1" + "0" * len(decimals))
     amount, rest = divmod(int(whole + decimals) * factor, divisor)
     if rest:
-        raise ValueError(f"{text} is not a whole number of {unit.value}")
+        raise ValueError(f"{text} is not a whole number of {unit.plural}")
     return amount
 
 

@@ -84,7 +84,7 @@ def _whole(key: str, type_: ConfigType, unit: Unit, text: str) -> str:
     elif is_whole(text):
         written = text
     else:
-        counted = f" of {unit.value}" if unit is not Unit.NONE else ""
+        counted = f" of {unit.plural}" if unit is not Unit.NONE else ""
         examples = f" (or, for instance, {unit.examples})" if unit is not Unit.NONE else ""
         raise ValueError(f"{key} is a whole number{counted}{examples}, not {_quoted(text)}")
     half = 1 << (_BITS[type_] - 1)

@@ -15,6 +15,7 @@ from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym
 from console.model.inheritance import Inheritance, Inherited, given_as
 from console.model.numbers import Data, long_number
 from console.model.snapshot import Snapshot
+from console.plan.amounts import unit_of
 from console.plan.effective_values import DiffGroup, DiffLine
 from console.plan.plan import Plan
 from console.present import names
@@ -33,7 +34,7 @@ from console.present.columns import (
 )
 from console.present.failures import failure_text
 from console.present.text import Cell, Line, clean, plain
-from console.present.values import config_text, config_value, entry_spans, key_unit, side_text, with_unit
+from console.present.values import config_text, config_value, entry_spans, side_text, with_unit
 from widgets.row_source import Column as ScreenColumn
 
 
@@ -345,7 +346,7 @@ def headline(resource: ConfigResource, row: ConfigRow) -> Line:
         spans.append(
             (human or config_text(entry.value, entry.sensitive, 60), "sensitive" if entry.hidden else "strong")
         )
-    about = [entry.type.name.lower() if entry is not None and entry.type.known else "", key_unit(row.key)]
+    about = [entry.type.name.lower() if entry is not None and entry.type.known else "", unit_of(row.key).short]
     if entry is not None and entry.sensitive:
         about.append("sensitive")
     if entry is not None and entry.read_only:
@@ -408,7 +409,7 @@ def _link(entry: ConfigEntry, synonym: Synonym, broker: int | None) -> str:
 
 def _synonym_text(entry: ConfigEntry, synonym: Synonym) -> str:
     """Return the value of a synonym, with its human form where its unit is not the entry's."""
-    if key_unit(synonym.name) != key_unit(entry.name):
+    if unit_of(synonym.name) is not unit_of(entry.name):
         return with_unit(synonym.name, synonym.value, entry.sensitive)
     return config_text(synonym.value, entry.sensitive, _SHORT)
 

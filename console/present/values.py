@@ -20,21 +20,6 @@ if TYPE_CHECKING:
     from console.plan.retention import Deletion
 
 _UNLIMITED_AT_MINUS_ONE = ("retention.ms", "retention.bytes", "retention.minutes", "retention.hours")
-_SHORT = {
-    Unit.MILLISECONDS: "ms",
-    Unit.SECONDS: "s",
-    Unit.MINUTES: "min",
-    Unit.HOURS: "h",
-    Unit.BYTES: "bytes",
-    Unit.BYTES_PER_SECOND: "bytes/s",
-}
-_MILLISECONDS_IN = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}
-
-
-def key_unit(key: str) -> str:
-    """Return the unit of a config's number, from its name: ``ms``, ``s``, ``min``, ``h``, ``bytes``, ``bytes/s`` or
-    ``""``."""
-    return _SHORT.get(unit_of(key), "")
 
 
 def is_unlimited(key: str, value: str | None) -> bool:
@@ -44,9 +29,9 @@ def is_unlimited(key: str, value: str | None) -> bool:
 
 def config_value(key: str, value: str | None) -> str:
     """Return the human form of a config's value, ``""`` where that says no more than the value."""
-    unit = key_unit(key)
+    unit = unit_of(key)
     count = long_number(value)
-    if not unit or count is None:
+    if unit is Unit.NONE or count is None:
         return ""
     if count == LONG_MAX:
         return "max"
@@ -54,11 +39,11 @@ def config_value(key: str, value: str | None) -> str:
         return "no limit"
     if count <= 0:
         return ""
-    if unit in ("bytes", "bytes/s"):
-        text = byte_rate(count) if unit == "bytes/s" else byte_count(count)
+    if unit.is_time:
+        text = duration(count * unit.milliseconds)
     else:
-        text = duration(count * _MILLISECONDS_IN[unit])
-    return "" if text.replace(",", "") in (f"{count} {unit}", f"{count} B") else text
+        text = byte_rate(count) if unit is Unit.BYTES_PER_SECOND else byte_count(count)
+    return "" if text.replace(",", "") in (f"{count} {unit.short}", f"{count} B") else text
 
 
 # Values of configs, quotas and edits as they are shown: the text, its human form, dots for a secret.

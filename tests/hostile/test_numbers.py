@@ -27,12 +27,12 @@ from console.model.inheritance import in_terms_of
 from console.model.numbers import LONG_MAX, LONG_MIN, long_number
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
-from console.plan.amounts import quota
+from console.plan.amounts import quota, unit_of
 from console.plan.kinds.topic_creation import default_partitions
 from console.plan.topic_risks import config_number
 from console.plan.values import canonical, same_value
 from console.present.header import _release_order
-from console.present.values import config_value, key_unit
+from console.present.values import config_value
 from console.session.session import Session
 from console.tui.app import Console
 from tests.hostile.cluster import HostileCluster
@@ -81,7 +81,7 @@ def test_any_text_has_a_human_form_or_none(key: str, text: str) -> None:
     for type_ in range(12):
         assert same_value(ConfigType(type_), text, text)
         canonical(ConfigType(type_), text)
-    assert key_unit(key) in ("ms", "s", "min", "h", "bytes", "bytes/s", "")
+    assert unit_of(key).short in ("ms", "s", "min", "h", "bytes", "bytes/s", "")
 
 
 @given(texts)
