@@ -13,7 +13,7 @@ from console.language.vocabulary import base_key
 from console.model.codes import DEFAULT_CONFIG, ConfigType
 from console.model.config import ConfigEntry, ConfigResource
 from console.model.inheritance import in_terms_of
-from console.model.quota import QuotaValues
+from console.model.quota import BY_KEY, QuotaValues
 from console.plan.amounts import SIZES, TIMES, Unit, quota, unit_of
 from console.plan.config_rules import LOG_LEVELS
 from console.plan.values import LIST, parse_quota, parse_value
@@ -130,27 +130,6 @@ UNITS: Mapping[Unit, tuple[str, ...]] = MappingProxyType(
     }
 )
 """The units to offer after a number."""
-
-QUOTA_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "producer_byte_rate": SAMPLES[Unit.BYTES_PER_SECOND],
-        "consumer_byte_rate": SAMPLES[Unit.BYTES_PER_SECOND],
-        "request_percentage": ("50%", "100%", "200%"),
-        "controller_mutation_rate": ("5/s", "10/s", "50/s"),
-        "connection_creation_rate": ("10/s", "20/s", "100/s"),
-    }
-)
-
-QUOTA_HELP: Mapping[str, str] = MappingProxyType(
-    {
-        "producer_byte_rate": "bytes per second that may be produced to each broker",
-        "consumer_byte_rate": "bytes per second that may be fetched from each broker",
-        "request_percentage": "percent of the time of one request thread, on each broker",
-        "controller_mutation_rate": "partitions created or deleted per second, through the controller",
-        "connection_creation_rate": "new connections per second to each broker",
-    }
-)
-
 
 # -- values to offer for a key: legal ones with their meaning, the present one, the default ----------------------------
 
@@ -277,18 +256,20 @@ def quota_candidates(key: str, values: QuotaValues, typed: str) -> Iterator[Cand
         values: the entity's quotas now, key -> number in Kafka's unit (bytes/s, percent or per second).
         typed: the part of the value before the cursor.
     """
-    now = values.get(key)
+    known, now = BY_KEY.get(key), values.get(key)
+    if known is None:
+        return
     texts: list[str] = []
     number = _NUMBER.fullmatch(typed)
-    if key.endswith("byte_rate"):
+    if known.is_byte_rate:
         texts += list(_amounts(Unit.BYTES_PER_SECOND, typed, (str(int(now)) if now is not None else None,)))
     elif number is not None:
-        texts += [number[1] + QUOTA_SAMPLES[key][0].lstrip("0123456789")]
-    texts += [sample for sample in QUOTA_SAMPLES.get(key, ()) if sample.startswith(typed)]
+        texts += [number[1] + known.samples[0].lstrip("0123456789")]
+    texts += [sample for sample in known.samples if sample.startswith(typed)]
     for text in dict.fromkeys(texts):
         try:
             value = parse_quota(key, text)
         except ValueError:
             continue
         meta = _meta(quota(key, value) if not text.endswith("/s") else f"{value:.0f}", str(value), str(now), None)
-        yield Candidate(text, meta, QUOTA_HELP.get(key, ""))
+        yield Candidate(text, meta, known.about)

@@ -8,7 +8,6 @@ from console.language.acl_words import ACL_CLUSTER, ACL_TYPES, OPERATIONS, opera
 from console.language.candidates import (
     LEVELS,
     LIMIT,
-    QUOTA_HELP,
     VALUES,
     config_candidates,
     key_help,
@@ -26,7 +25,7 @@ from console.model import authorizer
 from console.model.codes import AclResourceType
 from console.model.config import ConfigEntry, ConfigResource, is_override
 from console.model.entity_types import BY_WORD, listed_alone
-from console.model.quota import QuotaEntity
+from console.model.quota import BY_KEY, QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.amounts import quota
 from console.plan.values import LIST
@@ -217,7 +216,7 @@ class Candidates:
         if isinstance(subject, QuotaEntity):
             values = self._snapshot.quotas.get(subject, {})
             now = quota(key, values[key]) if key in values else ""
-            return candidate._replace(meta=now, help=QUOTA_HELP.get(key, ""))
+            return candidate._replace(meta=now, help=BY_KEY[key].about if key in BY_KEY else "")
         entry = known_entry(self._snapshot, subject, key) if subject is not None and not candidate.help else None
         if subject is None or entry is None:
             return candidate

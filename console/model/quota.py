@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 USER = "user"
@@ -166,6 +167,89 @@ IP_KEYS = (CONNECTION_CREATION_RATE,)
 
 QUOTA_KEYS = (*CLIENT_KEYS, *IP_KEYS)
 """All keys: produce, consume, request, controller mutations, connections."""
+
+
+class QuotaKey(NamedTuple):
+    """What a key limits, and how it is written and shown.
+
+    Attributes:
+        unit: of its values, as they are shown.
+        suffix: what an operator may write behind a number; a byte rate has amounts, as ``10MB/s``.
+        short: the word above its column.
+        about: what it limits, as a help text.
+        samples: values to offer first.
+        near_zero: below it a client is as good as shut out: less than a batch's header a second, or a request every
+            few minutes.
+        largest: the largest value, of whole numbers alone; None where it may have a fraction.
+    """
+
+    unit: str
+    suffix: str
+    short: str
+    about: str
+    samples: tuple[str, ...]
+    near_zero: float
+    largest: int | None
+
+    @property
+    def is_byte_rate(self) -> bool:
+        """Whether it counts bytes."""
+        return self.unit == "B/s"
+
+
+_LONG_MAX, _INT_MAX = 2**63 - 1, 2**31 - 1
+_BYTE_RATES = ("1MB/s", "10MB/s", "100MB/s")
+
+BY_KEY: Mapping[str, QuotaKey] = MappingProxyType(
+    {
+        PRODUCER_BYTE_RATE: QuotaKey(
+            "B/s",
+            "/s",
+            "produce",
+            "bytes per second that may be produced to each broker",
+            _BYTE_RATES,
+            1_000.0,
+            _LONG_MAX,
+        ),
+        CONSUMER_BYTE_RATE: QuotaKey(
+            "B/s",
+            "/s",
+            "consume",
+            "bytes per second that may be fetched from each broker",
+            _BYTE_RATES,
+            1_000.0,
+            _LONG_MAX,
+        ),
+        REQUEST_PERCENTAGE: QuotaKey(
+            "%",
+            "%",
+            "request",
+            "percent of the time of one request thread, on each broker",
+            ("50%", "100%", "200%"),
+            0.1,
+            None,
+        ),
+        CONTROLLER_MUTATION_RATE: QuotaKey(
+            "mut/s",
+            "/s",
+            "ctrl",
+            "partitions created or deleted per second, through the controller",
+            ("5/s", "10/s", "50/s"),
+            0.1,
+            None,
+        ),
+        CONNECTION_CREATION_RATE: QuotaKey(
+            "conn/s",
+            "/s",
+            "conn",
+            "new connections per second to each broker",
+            ("10/s", "20/s", "100/s"),
+            1.0,
+            _INT_MAX,
+        ),
+    }
+)
+"""Each of `QUOTA_KEYS` with what all rooms say of it."""
 
 USER_LEVELS = (3, 6)
 """The levels that all clients of a user share."""

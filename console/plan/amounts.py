@@ -7,6 +7,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 
+from console.model.quota import BY_KEY
+
 BINARY = (("PiB", 1 << 50), ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 DECIMAL = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
 
@@ -59,20 +61,13 @@ def _exact_units(per_second: float) -> tuple[tuple[str, int], ...] | None:
     return None
 
 
-QUOTA_UNITS = {
-    "producer_byte_rate": "B/s",
-    "consumer_byte_rate": "B/s",
-    "request_percentage": "%",
-    "controller_mutation_rate": "mut/s",
-    "connection_creation_rate": "conn/s",
-}
-
-
 def quota(key: str, value: float, beside: float | None = None) -> str:
     """Return a quota's value by its key, with its unit; the bare number for a key that is not Kafka's. beside: as in
     `byte_rate`."""
-    unit = QUOTA_UNITS.get(key, "")
-    return byte_rate(value, beside) if unit == "B/s" else f"{number(value)} {unit}".rstrip()
+    known = BY_KEY.get(key)
+    if known is None:
+        return number(value)
+    return byte_rate(value, beside) if known.is_byte_rate else f"{number(value)} {known.unit}"
 
 
 def measured_rate(key: str, value: float, limit: float | None = None) -> str:
@@ -147,7 +142,8 @@ def exact_number(value: float) -> str:
 
 def exact_quota(key: str, value: float) -> str:
     """Return a quota's value with every digit and its unit: ``1048577 B/s``, ``12.345 %``."""
-    return f"{repr(float(value)).removesuffix('.0')} {QUOTA_UNITS.get(key, '')}".rstrip()
+    unit = f" {BY_KEY[key].unit}" if key in BY_KEY else ""
+    return f"{repr(float(value)).removesuffix('.0')}{unit}"
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

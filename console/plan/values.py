@@ -11,7 +11,7 @@ from console.model.codes import ConfigType
 from console.model.config import ConfigEntry, ConfigResource, is_override, own_source
 from console.model.inheritance import Inheritance
 from console.model.numbers import has_number_form, is_decimal, is_whole
-from console.model.quota import CLIENT_KEYS, CONNECTION_CREATION_RATE, IP_KEYS
+from console.model.quota import BY_KEY, QUOTA_KEYS
 from console.model.unordered import UNORDERED, as_it_counts
 from console.plan.amounts import Unit, has_unit, parse_amount, unit_of
 from console.plan.edits import AppendConfig, ConfigEdit, SetConfig, UnsetConfig
@@ -24,10 +24,7 @@ DOUBLE = ConfigType(6)
 LIST = ConfigType(7)
 
 _BITS = {INT: 32, SHORT: 16, LONG: 64}
-_ALLOWED_SUFFIX = {"request_percentage": "%", "controller_mutation_rate": "/s", CONNECTION_CREATION_RATE: "/s"}
 
-_LONG_MAX = 2**63 - 1
-_INT_MAX = 2**31 - 1
 _FRACTION = 1e-6
 """ClientQuotaControlManager's tolerance for whole numbers."""
 
@@ -162,17 +159,16 @@ def parse_quota(key: str, text: str) -> float:
     Raises:
         ValueError: the key is no quota's, or brokers would not accept the value. The message is for the operator.
     """
-    if key not in CLIENT_KEYS and key not in IP_KEYS:
+    quota = BY_KEY.get(key)
+    if quota is None:
         raise ValueError(unknown_quota_key(key))
     written = text.strip()
-    if key.endswith("byte_rate"):
-        if has_unit(written):
-            value = float(_amount(key, Unit.BYTES_PER_SECOND, written))
-        else:
-            value = _number(key, written.removesuffix("/s"), Unit.BYTES_PER_SECOND.examples)
+    if not quota.is_byte_rate:
+        value = _number(key, written.removesuffix(quota.suffix).rstrip(), f"20{quota.suffix}")
+    elif has_unit(written):
+        value = float(_amount(key, Unit.BYTES_PER_SECOND, written))
     else:
-        suffix = _ALLOWED_SUFFIX[key]
-        value = _number(key, written.removesuffix(suffix).rstrip(), f"20{suffix}")
+        value = _number(key, written.removesuffix(quota.suffix), Unit.BYTES_PER_SECOND.examples)
     problem = quota_problem(key, value)
     if problem:
         raise ValueError(problem)
@@ -187,7 +183,7 @@ def _number(key: str, text: str, example: str) -> float:
 
 def unknown_quota_key(key: str) -> str:
     """Return the message about a quota key that Kafka does not have."""
-    return f"{key} is no quota; there are {', '.join((*CLIENT_KEYS, *IP_KEYS))}"
+    return f"{key} is no quota; there are {', '.join(QUOTA_KEYS)}"
 
 
 def quota_problem(key: str, value: float) -> str:
@@ -199,11 +195,10 @@ def quota_problem(key: str, value: float) -> str:
         return f"{key} is a finite number"
     if value <= 0:
         return f"{key} is above 0; to lift the limit, unset it"
-    whole = key.endswith("byte_rate") or key == CONNECTION_CREATION_RATE
-    if whole and abs(value - round(value)) > _FRACTION:
+    largest = BY_KEY[key].largest if key in BY_KEY else None
+    if largest is not None and abs(value - round(value)) > _FRACTION:
         return f"{key} is a whole number, {value:g} is not"
-    largest = _INT_MAX if key == CONNECTION_CREATION_RATE else _LONG_MAX
-    if whole and value > largest:
+    if largest is not None and value > largest:
         return f"{key} is at most {largest}"
     return ""
 

@@ -6,7 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import NamedTuple
 
-from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues
+from console.model.quota import (
+    BY_KEY,
+    CLIENT_ID,
+    CONSUMER_BYTE_RATE,
+    PRODUCER_BYTE_RATE,
+    REQUEST_PERCENTAGE,
+    USER,
+    QuotaEntity,
+    QuotaValues,
+)
 from console.pipeline.reader import Change, Drifted, Minute, Pair, Usage
 from console.plan.amounts import Unit
 from console.present.columns import LIST, OBJECT, SCREEN, SHOWN, Column, Columns
@@ -340,18 +349,17 @@ def drift_lines(
 
 # Who uses what of which quota, as rows; a plot of a pair over time with its limit as a line.
 
-SHORT = {
-    "producer_byte_rate": "produce",
-    "consumer_byte_rate": "consume",
-    "request_percentage": "request",
-}
 _NEAR = 0.8
 _AXIS = 11
 """Cells of the numbers left of a plot."""
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
-_MEASURED = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")
+_MEASURED = (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE)
+
+
+def _short(key: str) -> str:
+    return BY_KEY[key].short if key in BY_KEY else clean(key)
 
 
 def quotas_now(quotas: Mapping[QuotaEntity, QuotaValues], cluster: str) -> dict[Usage, QuotaEntity]:
@@ -433,7 +441,7 @@ USAGE: Columns[Usage] = Columns(
         OBJECT | SHOWN,
         lambda row: row.pair.quota_key,
         title="Key",
-        cell=lambda row: (SHORT.get(row.pair.quota_key, clean(row.pair.quota_key)), "muted"),
+        cell=lambda row: (_short(row.pair.quota_key), "muted"),
         text=lambda row: row.pair.quota_key,
         layout=ScreenColumn("key", "Quota", width=7, priority=92),
     ),
@@ -540,7 +548,7 @@ USAGE: Columns[Usage] = Columns(
 def usage_lines(usage: Usage) -> list[Line]:
     """Return the quota of a usage with its level, what was used of it, and the suggestion."""
     key = usage.pair.quota_key
-    quota_line: Line = [(f"{SHORT.get(key, clean(key))} quota ", "muted"), (limit_text(usage), "strong")]
+    quota_line: Line = [(f"{_short(key)} quota ", "muted"), (limit_text(usage), "strong")]
     quota_line += [(f"  by {level_text(usage.level)}, per broker", "muted")]
     if usage.rate_max is None:
         return [quota_line, [("how much of it is used is not known without a lake", "muted")]]

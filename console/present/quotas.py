@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from console.model.numbers import Data
 from console.model.quota import (
+    BY_KEY,
     CLIENT_ID,
     CLIENT_KEYS,
     CONNECTION_CREATION_RATE,
@@ -29,13 +30,6 @@ from console.present.text import Cell, Line, clean
 from console.present.values import side_text
 from widgets.row_source import Column as ScreenColumn
 
-SHORT = {
-    "producer_byte_rate": "produce",
-    "consumer_byte_rate": "consume",
-    "request_percentage": "request",
-    "controller_mutation_rate": "ctrl",
-    "connection_creation_rate": "conn",
-}
 DEFAULTS = tuple(QuotaEntity.of({type_: None}) for type_ in (USER, CLIENT_ID, IP))
 """The default nodes, which stand in the tree whether they have a value or not."""
 
@@ -176,10 +170,10 @@ def _key_column(place: int, key: str) -> Column[QuotaRow]:
         lambda row: float(row.values[key]) if key in row.values else ABSENT,
         "number",
         Unit.BYTES_PER_SECOND if key.endswith("byte_rate") else Unit.NONE,
-        title=SHORT[key],
+        title=BY_KEY[key].short,
         cell=cell,
         text=lambda row: quota(key, row.values[key]) if key in row.values else NOTHING,
-        layout=ScreenColumn(key, SHORT[key], min_width=8, max_width=14, align="right", priority=90 - 5 * place),
+        layout=ScreenColumn(key, BY_KEY[key].short, min_width=8, max_width=14, align="right", priority=90 - 5 * place),
     )
 
 
@@ -372,7 +366,7 @@ VALUES: Columns[ValueRow] = Columns(
 
 
 def _effective_line(key: str, effective: Effective | None, brokers: int, *, sharing: bool = False) -> Line:
-    name = f"{SHORT[key]:<8}"
+    name = f"{BY_KEY[key].short:<8}"
     if effective is None:
         return [(name, "muted"), (f"{'no limit':>12}", "muted")]
     line: Line = [(name, "muted"), (f"{quota(key, effective.value):>12}", "strong")]

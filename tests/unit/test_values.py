@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from console.files.compare import differing
 from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, ConfigType
 from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
+from console.model.quota import BY_KEY, QUOTA_KEYS
 from console.model.snapshot import Snapshot
 from console.plan.amounts import TIMES, Unit, parse_amount, unit_of
 from console.plan.edits import SetConfig
@@ -251,6 +252,15 @@ DOUBLES = [
     (0.0, "0.0"),
     (1.7976931348623157e308, "1.7976931348623157E308"),
 ]
+
+
+@pytest.mark.parametrize("key", QUOTA_KEYS)
+def test_each_quota_has_a_record_whose_samples_are_accepted(key: str) -> None:
+    """And none of them is as good as zero."""
+    record = BY_KEY[key]
+    assert record.samples
+    assert all(parse_quota(key, sample) > record.near_zero for sample in record.samples)
+    assert BY_KEY.keys() == set(QUOTA_KEYS)
 
 
 @pytest.mark.parametrize(("value", "text"), DOUBLES)

@@ -8,7 +8,7 @@ from console.language.reader import Candidate, Expected, Reader, Role, What
 from console.language.snapshot_parts import Needs, quotas_that_count
 from console.language.statements import Key, QueryStatement, Subject, joined, key_text
 from console.language.verb import LOOK, StatementKind, Verb
-from console.model.quota import CLIENT_KEYS
+from console.model.quota import BY_KEY, CLIENT_KEYS
 from console.model.snapshot import Snapshot
 
 
@@ -22,9 +22,7 @@ class EffectiveQuota(QueryStatement, frozen=True):
 
 
 def _quota_keys(_snapshot: Snapshot) -> list[Candidate]:
-    from console.language.candidates import QUOTA_HELP
-
-    return [Candidate(key, "", QUOTA_HELP[key]) for key in CLIENT_KEYS]
+    return [Candidate(key, "", BY_KEY[key].about) for key in CLIENT_KEYS]
 
 
 def _parse(reader: Reader) -> EffectiveQuota:

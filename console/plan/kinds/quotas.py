@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from console.model.changes import AlterQuotas, Target
 from console.model.inheritance import Inheritance
 from console.model.quota import (
+    BY_KEY,
     CLIENT_ID,
     CLIENT_KEYS,
     IP,
@@ -272,15 +273,6 @@ def _words(entity: QuotaEntity) -> str:
 
 # -- risks -------------------------------------------------------------------------------------------------------------
 
-_NEAR_ZERO = {
-    "producer_byte_rate": 1_000.0,
-    "consumer_byte_rate": 1_000.0,
-    "request_percentage": 0.1,
-    "connection_creation_rate": 1.0,
-    "controller_mutation_rate": 0.1,
-}
-"""Below it a client is as good as shut out: less than a batch's header a second, or a request every few minutes."""
-
 
 def _throttles_everyone(edit: SetQuota, judged: Judged) -> Iterator[str]:
     """Yield a warning for a default's limit that is new, or lower than the one before."""
@@ -312,7 +304,7 @@ def _known_without(edit: SetQuota, judged: Judged) -> str:
 
 
 def _near_zero(edit: SetQuota, judged: Judged) -> Iterator[str]:
-    if edit.value < _NEAR_ZERO.get(edit.key, 0.0) and _lowers(edit, judged):
+    if edit.key in BY_KEY and edit.value < BY_KEY[edit.key].near_zero and _lowers(edit, judged):
         yield f"{edit.value:,.10g} is next to nothing: those that it holds for are as good as shut out"
 
 
