@@ -21,6 +21,7 @@ from console.embedded.state import ClusterState
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from tests.embedded.raw_client import RawClient
+from tests.support.acl_filters import EVERY_ACL
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import RELEASES
 from tests.support.patience import PATIENCE
@@ -161,19 +162,7 @@ async def change_acls(admin: RawClient, acls: Sequence[Acl]) -> None:
     await admin.ask(
         "delete_acls",
         3,
-        lambda m: m.DeleteAclsRequest(
-            filters=(
-                m.DeleteAclsFilter(
-                    resource_type_filter=1,
-                    resource_name_filter=None,
-                    pattern_type_filter=1,
-                    principal_filter=None,
-                    host_filter=None,
-                    operation=1,
-                    permission_type=1,
-                ),
-            )
-        ),
+        lambda m: m.DeleteAclsRequest(filters=(m.DeleteAclsFilter(**EVERY_ACL),)),
     )
     await admin.ask(
         "create_acls",
@@ -199,15 +188,7 @@ async def knows(admin: RawClient, acls: Sequence[Acl]) -> bool:
     answer = await admin.ask(
         "describe_acls",
         3,
-        lambda m: m.DescribeAclsRequest(
-            resource_type_filter=1,
-            resource_name_filter=None,
-            pattern_type_filter=1,
-            principal_filter=None,
-            host_filter=None,
-            operation=1,
-            permission_type=1,
-        ),
+        lambda m: m.DescribeAclsRequest(**EVERY_ACL),
     )
     return set(acls) == {
         (

@@ -18,6 +18,7 @@ from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.wire.frames import decode_body, encode_body
 from console.wire.schemas import response_type
 from tests.embedded.raw_client import RawClient
+from tests.support.acl_filters import EVERY_ACL
 
 names = st.none() | st.text(st.characters(codec="utf-8"), max_size=8) | st.just("x" * 200)
 entities = st.one_of(
@@ -63,15 +64,7 @@ def all_quotas(m: Any) -> Any:
 
 
 def all_acls(m: Any) -> Any:
-    return m.DescribeAclsRequest(
-        resource_type_filter=1,
-        resource_name_filter=None,
-        pattern_type_filter=1,
-        principal_filter=None,
-        host_filter=None,
-        operation=1,
-        permission_type=1,
-    )
+    return m.DescribeAclsRequest(**EVERY_ACL)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from console.wire.proposals import kip133_configs, kip248_quotas
 from console.wire.proposals.table import PROPOSED
 from console.wire.schemas import Messages
 from tests.embedded.proposals_client import ask
+from tests.support.acl_filters import EVERY_ACL
 
 CODE, MESSAGE = 9999, "so it was declared"
 
@@ -84,15 +85,7 @@ async def test_some_items_fail_and_the_others_are_done(cluster: EmbeddedCluster)
 
 async def test_a_declared_error_reaches_each_filter(cluster: EmbeddedCluster) -> None:
     cluster.faults.add(parse_fault("api=DescribeAcls,error=CLUSTER_AUTHORIZATION_FAILED"))
-    wanted = batched_acls.DescribeAclsFilter(
-        resource_type_filter=1,
-        resource_name_filter=None,
-        pattern_type_filter=1,
-        principal_filter=None,
-        host_filter=None,
-        operation=1,
-        permission_type=1,
-    )
+    wanted = batched_acls.DescribeAclsFilter(**EVERY_ACL)
     answer = await ask(cluster, batched_acls.DescribeAclsRequest(filters=(wanted, wanted)))
     assert [result.error_code for result in answer.filter_results] == [31, 31]
 

@@ -15,6 +15,7 @@ from console.embedded.tables import ScramKey
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from tests.embedded.raw_client import RawClient
+from tests.support.acl_filters import EVERY_ACL
 
 
 def binding(name: str, principal: str = "User:a") -> Acl:
@@ -30,15 +31,7 @@ def binding(name: str, principal: str = "User:a") -> Acl:
 
 
 def everything(m: Any) -> Any:
-    return m.DescribeAclsRequest(
-        resource_type_filter=1,
-        resource_name_filter=None,
-        pattern_type_filter=1,
-        principal_filter=None,
-        host_filter=None,
-        operation=1,
-        permission_type=1,
-    )
+    return m.DescribeAclsRequest(**EVERY_ACL)
 
 
 def created(*names: str) -> Any:
@@ -60,18 +53,7 @@ def created(*names: str) -> Any:
 
 def deleted(*principals: str) -> Any:
     return lambda m: m.DeleteAclsRequest(
-        filters=tuple(
-            m.DeleteAclsFilter(
-                resource_type_filter=1,
-                resource_name_filter=None,
-                pattern_type_filter=1,
-                principal_filter=principal,
-                host_filter=None,
-                operation=1,
-                permission_type=1,
-            )
-            for principal in principals
-        )
+        filters=tuple(m.DeleteAclsFilter(**{**EVERY_ACL, "principal_filter": principal}) for principal in principals)
     )
 
 

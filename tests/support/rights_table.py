@@ -13,6 +13,8 @@ from types import ModuleType
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
+from tests.support.acl_filters import EVERY_ACL
+
 SECRET = "secret-topic"
 GROUP = "secret-group"
 NO_PLACE = "-"
@@ -271,15 +273,7 @@ CASES: Sequence[Case] = (
     Case(
         "describe_acls",
         3,
-        lambda m, topic_id: m.DescribeAclsRequest(
-            resource_type_filter=1,
-            resource_name_filter=None,
-            pattern_type_filter=1,
-            principal_filter=None,
-            host_filter=None,
-            operation=1,
-            permission_type=1,
-        ),
+        lambda m, topic_id: m.DescribeAclsRequest(**EVERY_ACL),
         [("", NO_CLUSTER, _needs("DESCRIBE"))],
     ),
     Case(

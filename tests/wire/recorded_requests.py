@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from console.wire.schemas import for_version
+from tests.support.acl_filters import EVERY_ACL
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
@@ -162,15 +163,7 @@ def create_acls(*acls: AclTuple) -> Build:
 
 
 def describe_acls(kio: ModuleType) -> Any:
-    return kio.DescribeAclsRequest(
-        resource_type_filter=1,
-        resource_name_filter=None,
-        pattern_type_filter=1,
-        principal_filter=None,
-        host_filter=None,
-        operation=1,
-        permission_type=1,
-    )
+    return kio.DescribeAclsRequest(**EVERY_ACL)
 
 
 def delete_acls(kio: ModuleType) -> Any:

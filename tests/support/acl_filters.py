@@ -1,0 +1,16 @@
+"""The fields of a filter of DescribeAcls and DeleteAcls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+EVERY_ACL: dict[str, Any] = {
+    "resource_type_filter": 1,
+    "resource_name_filter": None,
+    "pattern_type_filter": 1,
+    "principal_filter": None,
+    "host_filter": None,
+    "operation": 1,
+    "permission_type": 1,
+}
+"""They match all: 1 is ANY."""
