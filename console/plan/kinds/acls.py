@@ -369,45 +369,47 @@ def _needs_acls_and_broker(_edit: AclEdit) -> RiskNeeds:
     return RiskNeeds(acls=True, a_broker=True)
 
 
-_SHARED: dict[str, Any] = {
-    "form": "acl",
-    "to_json": _to_json,
-    "state_json": _binding_json,
-    "state_of": _binding_of,
-    "current": _current,
-    "before": _before,
-    "effects": acl_effects,
-}
-
 KINDS = (
     EditKind(
         edit=AddAcl,
         verb="add",
+        form="acl",
         op="add",
+        to_json=_to_json,
         from_json=lambda data: AddAcl(_binding_of(data["acl"])),
+        state_json=_binding_json,
+        state_of=_binding_of,
         judge=_judge_added,
+        current=_current,
         wanted=_is_there,
+        before=_before,
         after=_after_added,
         reversal=_reverse_added,
         batch=ADDITIONS,
+        effects=acl_effects,
         risks=(
             RiskRule(ACL_LOCKS_OUT, _locks_out_by_denial, _needs_acls_and_broker),
             RiskRule(FIRST_ACL, _is_first, _needs_acls_and_broker),
             RiskRule(ACL_MATCHES_NOTHING, _matches_nothing),
         ),
-        **_SHARED,
     ),
     EditKind(
         edit=RemoveAcl,
         verb="remove",
+        form="acl",
         op="remove",
+        to_json=_to_json,
         from_json=lambda data: RemoveAcl(_binding_of(data["acl"])),
+        state_json=_binding_json,
+        state_of=_binding_of,
         judge=_judge_removed,
+        current=_current,
         wanted=_is_gone,
+        before=_before,
         after=_after_removed,
         reversal=_reverse_removed,
         batch=REMOVALS,
+        effects=acl_effects,
         risks=(RiskRule(ACL_LOCKS_OUT, _locks_out_by_removal, _needs_acls),),
-        **_SHARED,
     ),
 )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from msgspec import structs
 from msgspec.structs import replace
@@ -388,41 +388,42 @@ def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
 
 QUOTAS = Batch(steps=_steps, predict=_predict, commands=_commands)
 
-_SHARED: dict[str, Any] = {
-    "form": "quota",
-    "state_json": lambda was: was,
-    "state_of": float,
-    "current": _current,
-    "before": _before,
-    "batch": QUOTAS,
-}
-
 KINDS = (
     EditKind(
         edit=SetQuota,
         verb="set",
+        form="quota",
         op="set",
         to_json=_set_json,
         from_json=lambda data: SetQuota(QuotaEntity.of(data["quota"]), data["key"], float(data["value"])),
+        state_json=lambda was: was,
+        state_of=float,
         judge=_judge_set,
+        current=_current,
         wanted=_is_set,
+        before=_before,
         after=_after_set,
         reversal=_reverse_set,
+        batch=QUOTAS,
         effects=_effects_of_set,
         risks=(RiskRule(THROTTLES_EVERYONE, _throttles_everyone), RiskRule(QUOTA_NEAR_ZERO, _near_zero)),
-        **_SHARED,
     ),
     EditKind(
         edit=UnsetQuota,
         verb="unset",
+        form="quota",
         op="unset",
         to_json=_unset_json,
         from_json=lambda data: UnsetQuota(QuotaEntity.of(data["quota"]), data["key"]),
+        state_json=lambda was: was,
+        state_of=float,
         judge=_judge_unset,
+        current=_current,
         wanted=_is_unset,
+        before=_before,
         after=_after_unset,
         reversal=_reverse_unset,
+        batch=QUOTAS,
         effects=_effects_of_unset,
-        **_SHARED,
     ),
 )

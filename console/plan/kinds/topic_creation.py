@@ -26,7 +26,7 @@ from console.plan.edit_kind import Batch, EditKind, Json, Reversal
 from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig
 from console.plan.effective_values import UNKNOWN, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, is_trimmed, option
-from console.plan.kinds.topics import OF_TOPICS
+from console.plan.kinds.topics import before_edit, current_topic, topic_json, topic_moved, topic_of
 from console.plan.predict_configs import without_own
 from console.plan.requests import RECORD_LIMIT, Facts, Step, steps_of
 from console.plan.risk_rules import ISR_ABOVE_REPLICATION, RETENTION_ZERO, UNCLEAN_ELECTION, RiskRule
@@ -271,24 +271,29 @@ KINDS = (
     EditKind(
         edit=CreateTopic,
         verb="create",
+        form="topic",
         op="create",
         to_json=_created_json,
         from_json=_created_of,
-        holds_secret=_has_secret_config,
+        state_json=topic_json,
+        state_of=topic_of,
         judge=_judge_created,
+        current=current_topic,
         wanted=_is_created,
+        before=before_edit,
         after=_after_created,
+        reversal=_reverse_created,
+        batch=CREATIONS,
+        holds_secret=_has_secret_config,
+        moved=topic_moved,
         phrase=_creation_phrase,
         implies=_implied_configs,
         effects=_effects_of_creation,
-        reversal=_reverse_created,
-        takes_away=lambda _edit: False,
-        batch=CREATIONS,
         risks=(
             RiskRule(ISR_ABOVE_REPLICATION, isr_of_new),
             RiskRule(UNCLEAN_ELECTION, unclean_of_new),
             RiskRule(RETENTION_ZERO, retention_zero_of_new),
         ),
-        **OF_TOPICS,
+        takes_away=lambda _edit: False,
     ),
 )

@@ -80,12 +80,12 @@ def _grown(edit: GrowTopic, was: Topic) -> Verdict:
 # -- what is there -----------------------------------------------------------------------------------------------------
 
 
-def _current(edit: TopicEdit, seen: Described) -> Was:
+def current_topic(edit: TopicEdit, seen: Described) -> Was:
     """Return the topic; None where it does not exist."""
     return seen.found(seen.snapshot.topics.get(edit.target.name), "topics")
 
 
-def _moved(_edit: TopicEdit, was: Topic | None, now: Topic | None) -> bool:
+def topic_moved(_edit: TopicEdit, was: Topic | None, now: Topic | None) -> bool:
     """Return whether the topic has another number of partitions, or is another topic; its leaders may change."""
     if was is None or now is None:
         return was is not now
@@ -118,7 +118,7 @@ def _touched_by_deletion(edit: DeleteTopic) -> tuple[Target, ...]:
     return edit.target, topic_resource(edit.name)
 
 
-def _before(_edit: TopicEdit, there: Topic | None, _inheritance: Inheritance) -> EffectiveValue:
+def before_edit(_edit: TopicEdit, there: Topic | None, _inheritance: Inheritance) -> EffectiveValue:
     """Return how many partitions the topic has."""
     return NOTHING if there is None else EffectiveValue(len(there.partitions))
 
@@ -182,12 +182,12 @@ def _grown_json(edit: GrowTopic, _hide: bool) -> Json:
     return {"topic": edit.name, "partitions": edit.partitions}
 
 
-def _topic_json(was: Topic) -> Json:
+def topic_json(was: Topic) -> Json:
     """Return the JSON form of what an edit needs to know about its topic."""
     return {"topic": was.name, "id": was.topic_id, "replicas": [each.replicas for each in was.partitions]}
 
 
-def _topic_of(data: Json) -> Topic:
+def topic_of(data: Json) -> Topic:
     """Return the topic of a JSON form, which has no leaders."""
     partitions = tuple(Partition(n, -1, tuple(replicas), ()) for n, replicas in enumerate(data["replicas"]))
     return Topic(data["topic"], partitions, topic_id=data["id"])
@@ -269,49 +269,49 @@ def _topic(name: str) -> tuple[str, ...]:
 GROWTH = Batch(steps=_growth_steps, predict=_with_grown, commands=_grow_commands)
 DELETIONS = Batch(steps=_deletion_steps, predict=_without_deleted, commands=_delete_commands)
 
-OF_TOPICS: dict[str, Any] = {
-    "form": "topic",
-    "state_json": _topic_json,
-    "state_of": _topic_of,
-    "current": _current,
-    "moved": _moved,
-    "before": _before,
-}
-"""The parts that all edits of topics share."""
-
 KINDS = (
     EditKind(
         edit=GrowTopic,
         verb="grow",
+        form="topic",
         op="grow",
         to_json=_grown_json,
         from_json=lambda data: GrowTopic(data["topic"], int(data["partitions"])),
+        state_json=topic_json,
+        state_of=topic_of,
         judge=_judge_grown,
+        current=current_topic,
         wanted=_is_grown,
+        before=before_edit,
         after=_after_grown,
-        phrase=_growth_phrase,
-        effects=_effects_of_growth,
         reversal=_reverse_grown,
         batch=GROWTH,
-        **OF_TOPICS,
+        moved=topic_moved,
+        phrase=_growth_phrase,
+        effects=_effects_of_growth,
     ),
     EditKind(
         edit=DeleteTopic,
         verb="delete",
+        form="topic",
         op="delete",
         to_json=_deleted_json,
         from_json=lambda data: DeleteTopic(data["topic"]),
+        state_json=topic_json,
+        state_of=topic_of,
         judge=_judge_deleted,
-        touches=_touched_by_deletion,
+        current=current_topic,
         wanted=_is_deleted,
-        settled=_deletion_settled,
+        before=before_edit,
         after=_after_deleted,
+        reversal=_reverse_deleted,
+        batch=DELETIONS,
+        touches=_touched_by_deletion,
+        moved=topic_moved,
+        settled=_deletion_settled,
         phrase=_deletion_phrase,
         typed=lambda edit: Typed("the name of the topic to delete", edit.name),
         recorded=_overrides,
-        reversal=_reverse_deleted,
         doubt=_doubt,
-        batch=DELETIONS,
-        **OF_TOPICS,
     ),
 )
