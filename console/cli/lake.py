@@ -8,7 +8,7 @@ import threading
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from console.cli.opening import DONE, FAILED, USAGE, context_of, open_log_file
 from console.model.numbers import decimal_number, option
@@ -20,57 +20,61 @@ if TYPE_CHECKING:
     from console.pipeline.lake import Lake
 
 
+class Job(NamedTuple):
+    """A job: the module and the function that run it, what it does, and the options that it takes besides ``--lake``,
+    ``--output`` and those that name a cluster."""
+
+    module: str
+    function: str
+    help: str
+    options: tuple[str, ...] = ()
+
+
+_SPARK = ("master", "max_bad_ratio", "keep", "prometheus")
 JOBS = {
-    "collect": (
+    "collect": Job(
         "console.cli.lake",
         "run_collect",
         "poll clusters, and deliver what has changed since the last poll; needs no Spark",
+        ("every", "all"),
     ),
-    "update": (
+    "update": Job(
         "console.cli.lake_update",
         "run_update",
         "take in once what is new of polls, logs and journals, and make history of it",
+        _SPARK,
     ),
-    "run": (
+    "run": Job(
         "console.cli.lake_update",
         "run_on",
         "the same for ever, in one session of Spark, until Ctrl-C; with polls by --every",
+        (*_SPARK, "every", "all"),
     ),
-    "status": ("console.cli.lake", "run_status", "show what is in the lake, and how its last runs went"),
-    "report": (
+    "status": Job(
+        "console.cli.lake", "run_status", "show what is in the lake, and how its last runs went", ("prometheus",)
+    ),
+    "report": Job(
         "console.cli.history",
         "run_report",
         "write what happened in some hours as a page, for a post-mortem",
+        ("html", "cluster", "since", "until"),
     ),
-    "doctor": (
-        "console.cli.lake",
-        "run_doctor",
-        "show what is here and what is missing to run it, and what to do",
+    "doctor": Job("console.cli.lake", "run_doctor", "show what is here and what is missing to run it, and what to do"),
+    "package": Job("console.cli.lake", "run_package", "write the zip that a Spark cluster needs", ("file",)),
+    "demo": Job(
+        "console.cli.lake_update",
+        "run_lake_demo",
+        "make a lake with a day of three clusters, to try it all on",
+        ("master",),
     ),
-    "package": ("console.cli.lake", "run_package", "write the zip that a Spark cluster needs"),
-    "demo": ("console.cli.lake_update", "run_lake_demo", "make a lake with a day of three clusters, to try it all on"),
 }
-"""Each job: the module and the function that run it, and what it does."""
-
-_SPARK = ("master", "max_bad_ratio", "keep", "prometheus")
-TAKES: dict[str, tuple[str, ...]] = {
-    "collect": ("every", "all"),
-    "update": _SPARK,
-    "run": (*_SPARK, "every", "all"),
-    "status": ("prometheus",),
-    "report": ("html", "cluster", "since", "until"),
-    "doctor": (),
-    "package": ("file",),
-    "demo": ("master",),
-}
-"""The options of each job besides ``--lake``, ``--output`` and those that name a cluster."""
 
 
 def lake_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac lake``."""
     parser.set_defaults(run=run_lake)
     width = max(map(len, JOBS))
-    listing = "".join(f"  {name:{width}}  {what}\n" for name, (_, _, what) in JOBS.items())
+    listing = "".join(f"  {name:{width}}  {job.help}\n" for name, job in JOBS.items())
     parser.epilog = f"jobs:\n{listing}\ndocs/lake.md says how to begin, what sources.yaml holds, and how on a cluster."
     hidden = argparse.SUPPRESS
     jobs = list(JOBS)
@@ -102,7 +106,7 @@ def run_lake(options: argparse.Namespace) -> int:
     Returns:
         The job's exit code: 0 done, 1 failed, 2 not understood.
     """
-    if unwanted := [name for name in _given(options) if name not in TAKES[options.job]]:
+    if unwanted := [name for name in _given(options) if name not in JOBS[options.job].options]:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in unwanted)
         complain(f"lake {options.job} takes no {names}; see kac lake --help")
         return USAGE
@@ -110,8 +114,8 @@ def run_lake(options: argparse.Namespace) -> int:
     from console.pipeline.java import NoSpark
 
     try:
-        module, function, _ = JOBS[options.job]
-        code = int(getattr(import_module(module), function)(options))
+        job = JOBS[options.job]
+        code = int(getattr(import_module(job.module), job.function)(options))
         if code != USAGE and hasattr(options, "prometheus"):
             write_metrics(options, open_lake(options))
         return code
@@ -126,7 +130,7 @@ def run_lake(options: argparse.Namespace) -> int:
 
 
 def _given(options: argparse.Namespace) -> list[str]:
-    known = {name for names in TAKES.values() for name in names}
+    known = {name for job in JOBS.values() for name in job.options}
     return [name for name, value in vars(options).items() if name in known and value not in (None, [])]
 
 
