@@ -15,12 +15,14 @@ from widgets.row_source import Column as ScreenColumn
 
 class QuorumRow(NamedTuple):
     """A replica of the metadata log. role: ``leader``, ``voter`` or ``observer``; endpoint: ``LISTENER HOST:PORT``,
-    ``""`` where it is unknown. note: what an operator may have to do about it, ``""`` for nothing."""
+    ``""`` where it is unknown. note: what an operator may have to do about it, ``""`` for nothing. epoch: since when it
+    leads, None for the others."""
 
     replica: QuorumReplica
     role: str
     endpoint: str
     note: str = ""
+    epoch: int | None = None
 
 
 def quorum_rows(snapshot: Snapshot) -> list[QuorumRow]:
@@ -62,7 +64,8 @@ def _of_observer(quorum: Quorum, observer: QuorumReplica, may_vote: bool) -> str
 def _row(quorum: Quorum, replica: QuorumReplica, role: str, note: str, *, listens: bool = True) -> QuorumRow:
     """Return the row of a replica. listens: whether it is known to be a controller."""
     found = next((each for each in quorum.endpoints if each.id == replica.id and (listens or role != "observer")), None)
-    return QuorumRow(replica, role, "" if found is None else f"{found.listener} {found.host}:{found.port}", note)
+    endpoint = "" if found is None else f"{found.listener} {found.host}:{found.port}"
+    return QuorumRow(replica, role, endpoint, note, quorum.leader_epoch if role == "leader" else None)
 
 
 def _at(milliseconds: int) -> datetime | None:
@@ -101,6 +104,7 @@ QUORUM: Columns[QuorumRow] = Columns(
         title="Node",
         layout=ScreenColumn("node", "Node", min_width=5, max_width=11, align="right", priority=95),
     ),
+    Column("epoch", LISTED | DETAIL, lambda row: row.epoch, "number", title="Epoch"),
     Column(
         "log_end_offset",
         EVERYWHERE | DETAIL,

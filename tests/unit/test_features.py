@@ -104,9 +104,11 @@ def test_the_leader_of_the_quorum_comes_first() -> None:
         ("voter", 1, "CONTROLLER c1:9093"),
         ("observer", 3, ""),
     ]
+    assert QUORUM.data(rows[0])["epoch"] == 7
     assert QUORUM.data(rows[1]) == {
         "role": "voter",
         "node": 1,
+        "epoch": None,
         "log_end_offset": 80,
         "lag": 20,
         "last_fetch": "2023-11-14T22:13:20.000+00:00",
