@@ -15,7 +15,16 @@ from msgspec.structs import replace
 from console.admin.delivery import Answer, deliver
 from console.admin.errors import AdminError, BadAnswer, BrokerError, NothingListens, failure, names_no_broker
 from console.admin.gc_pause import gc_paused
-from console.admin.link import CONTROLLER, Link, broker, controllers_of_cluster, metadata_of_no_topic, until_settled
+from console.admin.link import (
+    CONTROLLER,
+    ELECTION_SECONDS,
+    Link,
+    broker,
+    controllers_of_cluster,
+    metadata_of_no_topic,
+    until_settled,
+)
+from console.admin.link_errors import no_such_broker
 from console.model.changes import BrokerTarget, Outcome, Status, UnregisterBroker
 from console.model.cluster import (
     Broker,
@@ -191,10 +200,11 @@ async def describe_quorum(link: Link) -> Quorum:
             await link.refresh()  # another one leads
         return answer
 
-    response = await until_settled(
-        ask, lambda answer: _quorum_error(answer)[0] in _QUORUM_UNSETTLED, within=_SETTLE_SECONDS
-    )
+    limit = ELECTION_SECONDS if link.settings.controllers else _SETTLE_SECONDS
+    response = await until_settled(ask, lambda answer: _quorum_error(answer)[0] in _QUORUM_UNSETTLED, within=limit)
     code, message = _quorum_error(response)
+    if code in _QUORUM_UNSETTLED and link.settings.controllers:
+        raise no_such_broker(-1, (), controllers=True)  # who led does so no more, and no other one does
     if code:
         raise BrokerError(failure(code, message))
     found = quorum(response)

@@ -26,6 +26,7 @@ from console.admin.errors import (
     OutcomeUnknown,
     ReadOnly,
     RequestTimedOut,
+    UnknownBroker,
     Unreachable,
     Unsupported,
     WrongCluster,
@@ -92,6 +93,10 @@ ELSEWHERE_SECONDS, WAYS = 1.0, 4
 broker that waits for a controller that hangs does not see that there is a new one."""
 LEADER_SECONDS = 5.0
 """Seconds after which controllers are asked who leads now, where the one that did does not answer."""
+ELECTION_SECONDS = 6.0
+"""For how long controllers are asked who leads while the one that they name does not answer, or they name none: they
+elect another one within controller.quorum.fetch.timeout.ms and controller.quorum.election.timeout.ms, 2 and 1 by
+default."""
 LONGEST_CHANGE = 3600.0
 """Seconds for which a connection that is out of use stays open for a change that is not answered."""
 
@@ -189,11 +194,7 @@ class Link:
         answer soon. Where controllers are asked themselves, a leader that does not answer may be another one by then.
         """
         if self.settings.controllers:
-            try:
-                return await self.call(api, build, to=CONTROLLER, timeout=LEADER_SECONDS)
-            except RequestTimedOut:
-                await self.refresh()
-                return await self.call(api, build, to=CONTROLLER, timeout=LEADER_SECONDS)
+            return await self._ask_leader(api, build)
 
         async def ask(turn: int) -> Any:
             if turn:
@@ -210,6 +211,20 @@ class Link:
         if isinstance(found, list):
             raise found[-1]
         return found
+
+    async def _ask_leader(self, api: str, build: Build) -> Any:
+        """Do as `call`, at the controller that leads, or that is elected in the place of one that does not answer."""
+        loop, waits = asyncio.get_running_loop(), delays()
+        deadline = loop.time() + ELECTION_SECONDS
+        while True:
+            try:
+                return await self.call(api, build, to=CONTROLLER, timeout=LEADER_SECONDS)
+            except (Unreachable, Disconnected, RequestTimedOut, UnknownBroker):
+                wait = next(waits)
+                if loop.time() + wait > deadline:
+                    raise
+            await asyncio.sleep(wait)
+            await self.refresh()
 
     async def call_raw(
         self,

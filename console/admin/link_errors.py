@@ -83,7 +83,10 @@ def not_at_its_address(broker_id: int, failure: Failure, *, controllers: bool = 
     """Return a broker is not where Metadata says it is; a controller, where controllers are asked."""
     if controllers:
         text = f"controller {broker_id} at {failure.message}"
-        return Unreachable(Failure(failure.name, text, "Look whether it runs, and whether this host reaches it."))
+        remedy = (
+            "Look whether it runs, and whether this host reaches it; another one leads once most of the voters run."
+        )
+        return Unreachable(Failure(failure.name, text, remedy))
     remedy = (
         f"{failure.remedy} That address is advertised by broker {broker_id}; the bootstrap answered: see that broker's "
         "advertised.listeners, and whether this host reaches it."

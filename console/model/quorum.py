@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from console.model.cluster import ClusterInfo, Quorum, QuorumReplica
 from console.model.config import broker_resource
 from console.model.snapshot import Snapshot
@@ -83,15 +85,20 @@ def observing_brokers(snapshot: Snapshot) -> tuple[QuorumReplica, ...]:
     )
 
 
-def has_no_broker(snapshot: Snapshot) -> bool:
-    """Return whether controllers alone follow the log, none of which is a broker as well, as they all say."""
+def has_no_broker(snapshot: Snapshot, silent: Set[int] = frozenset()) -> bool:
+    """Return whether controllers alone follow the log, none of which is a broker as well, as all say that answer.
+
+    Args:
+        silent: the controllers that do not answer.
+    """
     quorum = snapshot.quorum
     if quorum is None or quorum.leader_id < 0 or observing_brokers(snapshot):
         return False
+    asked = [each for each in snapshot.cluster.controllers if each.id not in silent]
     roles = [
         entry.value
-        for each in snapshot.cluster.controllers
+        for each in asked
         if (configs := snapshot.configs.get(broker_resource(each.id))) is not None
         and (entry := configs.get("process.roles")) is not None
     ]
-    return bool(roles) and len(roles) == len(snapshot.cluster.controllers) and set(roles) == {"controller"}
+    return bool(roles) and len(roles) == len(asked) and set(roles) == {"controller"}

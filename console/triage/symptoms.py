@@ -20,6 +20,7 @@ from console.model.quorum import (
     formatted_again,
     has_no_broker,
     leaders_clock,
+    majority,
     observing_brokers,
 )
 from console.model.snapshot import Snapshot
@@ -298,12 +299,18 @@ def quorum_silence(look: Look) -> float:
     return (at["cluster"] - since).total_seconds() if "cluster" in at and since is not None else 0.0
 
 
+def _is_leaderless(look: Look) -> bool:
+    """Return whether controllers themselves know no leader, which brokers wait for, or most of them are gone: from 4.0
+    on the others name the last leader until they have elected another one (KIP-996)."""
+    there = {each.id for each in look.snapshot.cluster.controllers}
+    left = len(there - look.silent)
+    return bool(there) and (look.snapshot.cluster.controller_id < 0 or left < majority(len(there)))
+
+
 def _quorum_symptoms(look: Look) -> Iterator[Symptom]:
     quorum = look.snapshot.quorum
     if quorum is None:
-        # A controller that answers and knows no leader knows more than brokers, which wait for one.
-        leaderless = bool(look.snapshot.cluster.controllers) and look.snapshot.cluster.controller_id < 0
-        limit = SILENT_SECONDS if leaderless else QUORUM_SECONDS
+        limit = SILENT_SECONDS if _is_leaderless(look) else QUORUM_SECONDS
         if look.snapshot.quorum_asked is not None and quorum_silence(look) > limit:
             yield Symptom(NO_QUORUM_LEADER, CLUSTER)
         return
@@ -328,7 +335,7 @@ def _quorum_symptoms(look: Look) -> Iterator[Symptom]:
         for broker in observing_brokers(look.snapshot):
             if not fetches(quorum, broker):
                 yield Symptom(OBSERVER_STOPPED, Subject(broker=broker.id), (broker.id,))
-        if has_no_broker(look.snapshot):
+        if has_no_broker(look.snapshot, look.silent):
             yield Symptom(NO_BROKER, CLUSTER)
 
 

@@ -135,7 +135,26 @@ def test_a_quorum_that_was_never_described() -> None:
     known = with_cluster(known, ClusterInfo("id", -1, (), controllers=nodes), START + timedelta(seconds=6))
     found = verdict(known, (102, 103))
     assert ("quorum-lost", Subject()) in causes(found)
-    assert "2 of 3 voters are needed" in steps(found)
+    assert "2 of 3 controllers are needed, if all of them vote" in steps(found)
+
+
+@pytest.mark.parametrize(("silent", "lost"), [((102, 103), True), ((101, 102), True), ((103,), False)])
+def test_a_leader_that_is_gone_is_still_named(silent: tuple[int, ...], lost: bool) -> None:
+    """From Kafka 4.0 on; with most of the controllers gone nobody can be elected in its place."""
+    nodes = tuple(Broker(each, f"c{each}", 9093) for each in CONTROLLERS)
+    known = asking_quorum(Snapshot(), START)
+    known = with_cluster(known, ClusterInfo("id", 103, (), controllers=nodes), START + timedelta(seconds=6))
+    found = verdict(known, silent)
+    assert (("quorum-lost", Subject()) in causes(found)) == lost
+    assert "while other controllers answer" in str(found) or not lost
+
+
+def test_no_broker_runs_nor_one_of_the_controllers() -> None:
+    known = seen(START, {}, controllers=(101, 102))
+    nodes = tuple(Broker(each, f"c{each}", 9093) for each in CONTROLLERS)
+    known = replace(known, cluster=replace(known.cluster, controllers=nodes))
+    assert ("brokers-stopped", Subject()) in causes(verdict(known, (103,)))
+    assert causes(verdict(known)) == []  # 103 may be a broker, too: it has not said
 
 
 def test_a_voter_that_was_formatted_again_is_named_with_the_way_back() -> None:

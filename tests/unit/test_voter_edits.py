@@ -13,8 +13,9 @@ from console.admin.settings import ConnectionSettings
 from console.answers.plan_results import runbook_text
 from console.model.changes import AddVoter, RemoveVoter, VoterTarget
 from console.model.cluster import Broker, ClusterFeatures, ClusterInfo, Quorum, QuorumReplica, VoterEndpoint
+from console.model.failure import Failure
 from console.model.quorum import follows, majority
-from console.model.snapshot import Snapshot, with_cluster, with_features, with_quorum
+from console.model.snapshot import ReadFailure, Snapshot, with_cluster, with_features, with_quorum
 from console.plan.compile import compile_plan
 from console.plan.edits import Edit
 from console.plan.kinds.registry import kind_of
@@ -173,3 +174,16 @@ def test_a_removed_voter_is_noticed_by_the_plan() -> None:
     assert staged.edit.target == VoterTarget(103, "of-103")
     assert isinstance(kind.judge(staged.edit, Draft((), known)), Staged)
     assert isinstance(kind.judge(staged.edit, Draft((), replace(known, quorum=None))), Refused)
+
+
+def test_a_quorum_that_nobody_describes() -> None:
+    """To brokers the way is by controllers; to controllers it is to start others."""
+    away = Failure("UNREACHABLE", "controller 101 at h:1: nothing listens there")
+    known = replace(seen(THREE), quorum=None, failures=(ReadFailure("quorum", "quorum", away),))
+    for edit in (leave(102), join(104)):
+        (refused,) = stage(EMPTY, [edit], known).refused
+        assert refused.reason == f"no leader of the quorum answers, which alone can change it: {away.message}"
+        assert "Start controllers until most of the voters run" in refused.remedy
+        (refused,) = stage(EMPTY, [edit], replace(known, cluster=ClusterInfo("id", 1, ()))).refused
+        assert refused.reason == f"the quorum is not known here: {away.message}"
+        assert "--bootstrap-controller" in refused.remedy

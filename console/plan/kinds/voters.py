@@ -122,6 +122,20 @@ def _all_edits(draft: Draft, edit: Edit) -> list[Edit]:
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
 
+def _unknown(edit: JoinQuorum | LeaveQuorum, snapshot: Snapshot) -> Refused:
+    """Return a refusal where the quorum is not described: to brokers, or to controllers whose leader is away."""
+    why = next((each.failure for each in snapshot.failures if each.part == "quorum"), None)
+    because = f": {why.message}" if why is not None and why.message else ""
+    if snapshot.cluster.controllers:
+        return Refused(
+            edit,
+            f"no leader of the quorum answers, which alone can change it{because}",
+            "Start controllers until most of the voters run: `kac triage --bootstrap-controller` names them.",
+        )
+    hint = "Refresh, or ask controllers: --bootstrap-controller."
+    return Refused(edit, f"the quorum is not known here{because}", hint)
+
+
 def _refused(edit: JoinQuorum | LeaveQuorum, snapshot: Snapshot, quorum: Quorum) -> Refused | None:
     """Return a refusal of any change of voters: the quorum is static, or has no leader."""
     features = snapshot.features
@@ -161,7 +175,7 @@ def _without_majority(edit: JoinQuorum | LeaveQuorum, quorum: Quorum, draft: Dra
 def _judge_join(edit: JoinQuorum, draft: Draft) -> Verdict:
     quorum = draft.snapshot.quorum
     if quorum is None:
-        return Refused(edit, "the quorum is not known here", "Refresh, or ask controllers: --bootstrap-controller.")
+        return _unknown(edit, draft.snapshot)
     if _voter(quorum, edit.target) is not None:
         of = f" with directory {edit.directory_id}" if edit.directory_id else ""
         return Dropped(edit, f"{edit.voter_id} is a voter{of} already")
@@ -212,7 +226,7 @@ def _not_joining(edit: JoinQuorum, quorum: Quorum, draft: Draft) -> Refused | No
 def _judge_leave(edit: LeaveQuorum, draft: Draft) -> Verdict:
     quorum = draft.snapshot.quorum
     if quorum is None:
-        return Refused(edit, "the quorum is not known here", "Refresh, or ask controllers: --bootstrap-controller.")
+        return _unknown(edit, draft.snapshot)
     if (refused := _refused(edit, draft.snapshot, quorum)) is not None:
         return refused
     there = _voter(quorum, edit.target)

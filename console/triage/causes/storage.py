@@ -300,17 +300,21 @@ def _majority_back(look: Look) -> str:
         return text
     named = ", ".join(controller_at(look.snapshot, each) for each in away)
     which = f"controller {named}" if len(away) == 1 else f"{missing} of controllers {named}"
-    return f"start {which} before any broker: {majority(len(voters))} of {len(voters)} voters are needed"
+    needed = f"{majority(len(voters))} of {len(voters)}"
+    if look.snapshot.quorum is None:  # only a leader says who votes
+        return f"start {which} before any broker: {needed} controllers are needed, if all of them vote"
+    return f"start {which} before any broker: {needed} voters are needed"
 
 
 def _without_leader(look: Look) -> str:
     quorum, away = look.snapshot.quorum, voters_away(look)
+    others = "other controllers" if look.snapshot.cluster.controllers else "brokers"
     if quorum is not None and len(away) > len(quorum.voters) // 2:
         return f"voters {', '.join(map(str, sorted(away)))} are away, {len(away)} of {len(quorum.voters)}"
     if quorum is not None and quorum.leader_id >= 0:
-        return f"not described for {quorum_silence(look):.0f} s, while brokers answer"
+        return f"not described for {quorum_silence(look):.0f} s, while {others} answer"
     if quorum is None:
-        return f"not described since it was first asked about, {quorum_silence(look):.0f} s ago, while brokers answer"
+        return f"not described since it was first asked about, {quorum_silence(look):.0f} s ago, while {others} answer"
     return "no leader of the metadata log"
 
 
