@@ -36,7 +36,10 @@ MOST_NAMED = 8
 
 GROUPS: tuple[tuple[str, frozenset[Kind]], ...] = (
     ("all kinds", frozenset(Kind)),
-    ("brokers, partitions", frozenset({Kind.BROKER, Kind.CONTROLLER, Kind.LEADER, Kind.ISR, Kind.REPLICAS})),
+    (
+        "brokers, partitions",
+        frozenset({Kind.BROKER, Kind.CONTROLLER, Kind.VOTER, Kind.LEADER, Kind.ISR, Kind.REPLICAS}),
+    ),
     ("topics, configs", frozenset({Kind.TOPIC, Kind.CONFIG})),
     ("quotas, ACLs, users", frozenset({Kind.QUOTA, Kind.ACL, Kind.SCRAM})),
     ("groups", frozenset({Kind.GROUP})),
@@ -59,6 +62,8 @@ def what_text(event: Event) -> str:
             return f"replicas of {_partitions(event)}"
         case Kind.CONTROLLER:
             return "active controller"
+        case Kind.VOTER:
+            return plural(event.units, "voter") if many else names.target(place.about)
         case Kind.BROKER if isinstance(place.about, BrokerTarget):
             return f"broker {place.about.id}"
         case Kind.ACL if isinstance(place.about, Acl):
@@ -121,8 +126,10 @@ def side(event: Event, value: str | None, *, exact: bool = False) -> str:
             return plural(int(value), "partition")
         case Kind.SCRAM:
             return f"{value} iterations"
-        case Kind.LEADER | Kind.CONTROLLER:
+        case Kind.LEADER:
             return f"broker {value}"
+        case Kind.CONTROLLER:
+            return f"node {value}"
         case _:
             return clean(value)
 

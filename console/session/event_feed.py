@@ -19,7 +19,7 @@ from console.answers.history_results import who_text
 from console.journal.history import Change, State
 from console.model.acl import Acl
 from console.model.broker_keys import UpdateMode, update_mode
-from console.model.changes import GroupTarget, ScramUser
+from console.model.changes import GroupTarget, ScramUser, VoterTarget
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
@@ -35,6 +35,7 @@ from console.plan.edits import (
     UnsetConfig,
     UnsetQuota,
 )
+from console.plan.kinds.voters import LeaveQuorum
 from console.plan.staged import Described
 from console.present.columns import clock
 from console.present.events import details
@@ -247,6 +248,8 @@ def _edit_back(event: Event, place: Place) -> Edit | NoEdit:
             return RemoveAcl(about) if was is None else AddAcl(about)
         case Kind.SCRAM if isinstance(about, ScramUser) and was is None:
             return DeleteScram(about)
+        case Kind.VOTER if isinstance(about, VoterTarget) and was is None:
+            return LeaveQuorum(about.id, about.directory_id)
         case _:
             return NoEdit(_no_way_back(event))
 
@@ -261,6 +264,8 @@ def _no_way_back(event: Event) -> str:
             return "`delete topic` deletes it, with all its records"
         case Kind.TOPIC:
             return "partitions can't be taken away again"
+        case Kind.VOTER:
+            return "`add voter` lets it vote again, while it runs"
         case Kind.LEADER:
             return "leaders are elected: `elect preferred` in Topics"
         case Kind.REPLICAS:

@@ -24,8 +24,9 @@ from console.model.changes import (
     ScramUser,
     Target,
     TopicTarget,
+    VoterTarget,
 )
-from console.model.cluster import Group, Partition, Topic
+from console.model.cluster import Group, Partition, Quorum, Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
 from console.model.numbers import commas, long_number
 from console.model.quota import QuotaEntity, QuotaValues
@@ -43,6 +44,7 @@ class Kind(StrEnum):
 
     BROKER = "broker"
     CONTROLLER = "controller"
+    VOTER = "voter"
     LEADER = "leader"
     ISR = "isr"
     REPLICAS = "replicas"
@@ -54,7 +56,7 @@ class Kind(StrEnum):
     GROUP = "group"
 
 
-UP, FENCED, PRESENT, IN_SYNC = "up", "fenced", "present", "in"
+UP, FENCED, PRESENT, IN_SYNC, VOTES = "up", "fenced", "present", "in", "votes"
 STATE, MEMBERS, PARTITIONS, ID = "state", "members", "partitions", "id"
 """Keys of places of groups and topics."""
 
@@ -90,6 +92,8 @@ def differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     if old.cluster is not new.cluster and "cluster" in old.read_at:
         yield from _broker_differences(old, new)
     yield from _controller_differences(old, new)
+    if old.quorum is not new.quorum and "quorum" in old.read_at:
+        yield from _voter_differences(old.quorum, new.quorum)
     if old.topics is not new.topics and "topics" in old.read_at:
         denied = {each.entity for one in (old, new) for each in one.failures if each.part == "topics"}
         for name, before, after in _differing(old.topics, new.topics):
@@ -155,6 +159,19 @@ def _controller_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference
     before, after = controller(old), controller(new)
     if before is not None and after is not None and before != after:
         yield Difference(Place(Kind.CONTROLLER, CLUSTER_DEFAULT), _node(before), _node(after))
+
+
+def _voter_differences(old: Quorum | None, new: Quorum | None) -> Iterator[Difference]:
+    """Yield who votes, or votes no more, where both sides know the quorum. A voter without a directory is that of a
+    static quorum: with the same id it is the same one."""
+    if old is None or new is None:
+        return
+    before, after = ({VoterTarget(each.id, each.directory_id) for each in quorum.voters} for quorum in (old, new))
+    static = {each.id for each in before | after if not each.directory_id}
+    there = {each.id for each in before} & {each.id for each in after}
+    for voter in sorted(before ^ after, key=lambda each: (each.id, each.directory_id)):
+        if voter.id not in static & there:
+            yield Difference(Place(Kind.VOTER, voter), *(VOTES, None) if voter in before else (None, VOTES))
 
 
 def _node(number: int) -> str | None:
@@ -365,6 +382,7 @@ def _event(mine: Sequence[Difference], old: Snapshot, new: Snapshot, at: datetim
 _PARTS = {
     Kind.BROKER: "cluster",
     Kind.CONTROLLER: "quorum",
+    Kind.VOTER: "quorum",
     Kind.LEADER: "topics",
     Kind.ISR: "topics",
     Kind.REPLICAS: "topics",
@@ -414,7 +432,7 @@ def severity(each: Difference) -> Severity:
             return Severity.HIGH if became is None or place.key == ID else Severity.INFO
         case Kind.CONFIG if place.key in _LOSING or (place.key in _RETENTION and _shortened(each)):
             return Severity.HIGH
-        case Kind.CONFIG | Kind.QUOTA | Kind.ACL | Kind.SCRAM:
+        case Kind.CONFIG | Kind.QUOTA | Kind.ACL | Kind.SCRAM | Kind.VOTER:
             return Severity.WARNING
         case Kind.GROUP:
             return _group_severity(each)

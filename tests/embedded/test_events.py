@@ -25,8 +25,9 @@ from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.model.config import CLUSTER_DEFAULT, topic_resource
 from console.model.quota import QuotaEntity
+from console.plan.kinds.voters import LeaveQuorum
 from console.present.events import line, what_text
-from console.session.event_feed import EventFeed
+from console.session.event_feed import EventFeed, way_back
 from console.session.reads_in_turn import Paces, ReadsInTurn, gaps
 from console.session.session import Session
 from console.triage.events import Event, Kind
@@ -169,3 +170,22 @@ async def test_what_topics_inherit_is_one_event(cluster: ThreadedCluster) -> Non
         assert seen["broker <default> log.retention.ms"].became == "7200000"
         assert seen["topic orders segment.ms"].since is not None
         assert it.feed.record.events[-1] in seen.values()
+
+
+async def test_who_votes_and_who_leads(cluster: ThreadedCluster) -> None:
+    """A voter is taken out by `kac run`, and added again by somebody else; then another one leads."""
+    cluster.call(lambda c: c.state.set_feature("kraft.version", 1))
+    async with followed(cluster.bootstrap) as it:
+        command = "remove voter 3; apply --yes --accept no-spare-voter"
+        assert await asyncio.to_thread(cli.run, ["run", "-b", cluster.bootstrap, "-e", command]) == 0
+        event = await it.next()
+        directory = event.places[0].about.directory_id  # type: ignore[union-attr]
+        assert what_text(event) == f"voter 3 with directory {directory}"
+        assert (event.was, event.became, event.author is not None) == ("votes", None, True)
+        cluster.call(lambda c: c.state.no_voters.discard(3))
+        event = await it.next()
+        assert (event.kind, event.became, event.author) == (Kind.VOTER, "votes", None)
+        (wish,) = way_back(event)
+        assert wish.edit == LeaveQuorum(3, directory)
+        cluster.call(lambda c: c.state.move_controller(2))
+        assert line(await it.next())[9:] == "  active controller  node 1 → node 2  –"

@@ -11,8 +11,26 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.model.acl import Acl
-from console.model.changes import BrokerTarget, GroupTarget, MoveTarget, PartitionTarget, ScramUser, TopicTarget
-from console.model.cluster import Broker, ClusterInfo, Group, GroupMember, Partition, Quorum, ScramCredential, Topic
+from console.model.changes import (
+    BrokerTarget,
+    GroupTarget,
+    MoveTarget,
+    PartitionTarget,
+    ScramUser,
+    TopicTarget,
+    VoterTarget,
+)
+from console.model.cluster import (
+    Broker,
+    ClusterInfo,
+    Group,
+    GroupMember,
+    Partition,
+    Quorum,
+    QuorumReplica,
+    ScramCredential,
+    Topic,
+)
 from console.model.codes import (
     BROKER,
     DYNAMIC_BROKER_CONFIG,
@@ -49,6 +67,7 @@ from console.triage.events import (
     PARTITIONS,
     PRESENT,
     STATE,
+    VOTES,
     Event,
     Kind,
     Place,
@@ -116,13 +135,14 @@ def _snapshot(draw: st.DrawFn) -> Snapshot:
     brokers = tuple(Broker(number, "h", 9092, fenced=draw(st.booleans())) for number in sorted(ids))
     topics = {name: draw(_topic(name)) for name in draw(st.sets(NAMES))}
     leader = draw(st.none() | st.sampled_from([-1, 1, 2]))
+    voters = tuple(QuorumReplica(each, 1, 0, directory_id=f"d{each}") for each in sorted(draw(st.sets(BROKERS))))
     groups = {
         name: Group(name, draw(st.sampled_from(["Stable", "Empty", "Dead"])), "classic", members=draw(_members))
         for name in draw(st.sets(NAMES))
     }
     return Snapshot(
         cluster=ClusterInfo("c", draw(BROKERS), brokers),
-        quorum=None if leader is None else Quorum(leader, 1, 1, (), ()),
+        quorum=None if leader is None else Quorum(leader, 1, 1, voters, ()),
         topics=topics,
         configs={each: draw(_configs(each)) for each in draw(st.sets(st.sampled_from(_RESOURCES)))},
         quotas={
@@ -171,6 +191,9 @@ def _shown(of: Snapshot, beside: Snapshot, read: Snapshot) -> Iterator[tuple[Pla
         number = of.quorum.leader_id if of.quorum else of.cluster.controller_id
         if number >= 0:
             yield Place(Kind.CONTROLLER, CLUSTER_DEFAULT), str(number)
+    if "quorum" in read.read_at and of.quorum is not None and beside.quorum is not None:
+        for voter in of.quorum.voters:
+            yield Place(Kind.VOTER, VoterTarget(voter.id, voter.directory_id)), VOTES
     if "topics" in read.read_at:
         for name, topic in of.topics.items():
             yield Place(Kind.TOPIC, TopicTarget(name), PARTITIONS), str(len(topic.partitions))
@@ -377,3 +400,21 @@ def test_a_tick_without_changes_costs_little() -> None:
     new = replace(old, topics=dict(old.topics), read_at={"topics": NOW})  # the worst: not even the mapping is shared
     assert list(differences(old, new)) == []
     assert least_cpu_seconds(lambda: list(differences(old, new)), 5) < 0.02
+
+
+def test_a_quorum_that_becomes_dynamic_keeps_its_voters() -> None:
+    """Their directories are known from then on; one that is formatted again is another voter."""
+
+    def quorum(**directories: str) -> Snapshot:
+        voters = tuple(QuorumReplica(int(each[1:]), 1, 0, directory_id=id_) for each, id_ in directories.items())
+        return Snapshot(quorum=Quorum(1, 1, 1, voters, ()), read_at={"quorum": THEN})
+
+    static, dynamic = quorum(n1="", n2=""), quorum(n1="a", n2="b")
+    assert list(differences(static, dynamic)) == []
+    again = quorum(n1="a", n2="c", n3="d")
+    changed = [(each.place.about, each.was, each.became) for each in differences(dynamic, again)]
+    assert changed == [
+        (VoterTarget(2, "b"), VOTES, None),
+        (VoterTarget(2, "c"), None, VOTES),
+        (VoterTarget(3, "d"), None, VOTES),
+    ]
