@@ -30,6 +30,10 @@ CONFIRMED = frozenset({"production"})
 """Applying to these wants the context's name typed."""
 OWN_PROCESS = frozenset({"large"})
 """Scenarios whose cluster runs in a process of its own: as a thread of the console it would slow the screen."""
+BY_CONTROLLERS = frozenset({"quorum-lost"})
+"""Scenarios without a broker that answers: the console opens by way of the controllers."""
+CONTROLLERS = "controllers"
+"""The context that asks a cluster's controllers, beside the one that asks its brokers."""
 
 
 def demo_options(parser: argparse.ArgumentParser) -> None:
@@ -75,15 +79,18 @@ def run_demo(options: argparse.Namespace) -> int:
         except OSError as error:
             complain(f"can't listen: {error.strerror or error}; leave --port out to take any that is free")
             return FAILED
-        contexts = [context_of(name, bootstrap, len(addresses)) for name, bootstrap in addresses.items()]
-        return show(options, contexts[0], Given(contexts), tour=tour)
+        contexts = [context_of(name, bootstrap, len(clusters)) for name, bootstrap in addresses.items()]
+        first = CONTROLLERS if options.scenario in BY_CONTROLLERS else contexts[0].name
+        given = Given(contexts)
+        return show(options, given.get(first), given, tour=tour)
 
 
 @contextmanager
 def _running(
     options: argparse.Namespace, clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...]
 ) -> Iterator[dict[str, str]]:
-    """Run the clusters while the block lasts. Yields cluster's name -> its bootstrap addresses."""
+    """Run the clusters while the block lasts. Yields cluster's name -> its bootstrap addresses; those of controllers of
+    their own as `CONTROLLERS`."""
     if options.scenario in OWN_PROCESS:
         from console.embedded.cluster_command import run_in_process
 
@@ -99,20 +106,23 @@ def _running(
         for name, spec in clusters.items():
             cluster = threads.enter_context(run_in_thread(spec, faults))
             addresses[name] = cluster.bootstrap
+            if cluster.bootstrap_controllers:
+                addresses[CONTROLLERS] = cluster.bootstrap_controllers
         yield addresses
 
 
 def context_of(name: str, bootstrap: str, of: int) -> Context:
-    """Return the context of one of `of` clusters: a single one is named ``demo``."""
+    """Return the context of one of `of` clusters: a single one is named ``demo``, and that of its controllers
+    `CONTROLLERS`."""
     from console.admin.settings import ConnectionSettings
     from console.contexts import Context
     from console.contexts.context import parse_bootstrap
 
-    alone = of == 1
+    alone, controllers = of == 1, name == CONTROLLERS
     return Context(
-        "demo" if alone else name,
+        "demo" if alone and not controllers else name,
         "kac demo",
-        ConnectionSettings(parse_bootstrap(bootstrap)),
+        ConnectionSettings(parse_bootstrap(bootstrap), controllers=controllers),
         color=COLOR if alone else FLEET_COLORS.get(name, COLOR),
         confirm=not alone and name in CONFIRMED,
     )

@@ -1,4 +1,5 @@
-"""The embedded cluster: brokers that listen on sockets of their own around one state."""
+"""The embedded cluster: brokers, and controllers where it has such, that listen on sockets of their own around one
+state."""
 
 from __future__ import annotations
 
@@ -25,12 +26,14 @@ from console.embedded.faults import Fault, Faults
 from console.embedded.group_coordinator import drop_offsets_of_deleted_topics
 from console.embedded.replica_dirs import resume_copies
 from console.embedded.replicas import broker_back, broker_lost, resume_moves
-from console.embedded.request_pipeline import Counters, Dispatcher, RequestPipeline, advertised
+from console.embedded.request_pipeline import Counters, Dispatcher, RequestPipeline, advertised, of_controllers
 from console.embedded.sasl import ScramHash, credential_of
 from console.embedded.scenarios.seed import Scenario
-from console.embedded.spec import AlterConfigPolicy, ClusterSpec, release, scenario_module
+from console.embedded.spec import FIRST_CONTROLLER, AlterConfigPolicy, ClusterSpec, release, scenario_module
 from console.embedded.state_file import StateKeeper, read_state, restore_state
-from console.embedded.tables import ABSENT, BrokerNode, Change, ScramKey
+from console.embedded.tables import ABSENT, BrokerNode, Change, ControllerNode, ScramKey
+from console.embedded.voters import controller_back, controller_lost, elect
+from console.model.quorum import KRAFT_VERSION
 
 log = logging.getLogger("console.embedded")
 
@@ -121,7 +124,7 @@ async def _listening(listener: Listener, brokers: int) -> None:
 
 
 class Listener:
-    """A broker's listening socket and its open connections.
+    """A node's listening socket and its open connections.
 
     most: open connections at once; further ones are closed without an answer. idle_seconds: after this time without a
     request a connection is closed.
@@ -220,10 +223,13 @@ class EmbeddedCluster(Cluster):
         profile = spec.profile
         if profile is not None:
             spec = replace(spec, versions=profile.release, proposals=False)
-            apis = advertised(release(profile.release), proposals=False, only=profile.apis) | dict(profile.unserved)
+            released = advertised(release(profile.release), proposals=False, only=profile.apis)
+            apis = released | dict(profile.unserved)
         else:
-            apis = advertised(release(spec.versions), proposals=spec.proposals)
-        super().__init__(spec, clock or SystemClock(), spec.cluster_id or _cluster_id(), apis)
+            released = advertised(release(spec.versions), proposals=False)
+            apis = advertised(release(spec.versions), proposals=True) if spec.proposals else released
+        at_controllers = of_controllers(released)
+        super().__init__(spec, clock or SystemClock(), spec.cluster_id or _cluster_id(), apis, at_controllers)
         self.counters = Counters()
         self.faults = Faults()
         self.pipeline = RequestPipeline(self, self.faults, self.counters, profile)
@@ -231,26 +237,41 @@ class EmbeddedCluster(Cluster):
         for broker_id in range(1, spec.brokers + 1):
             port = spec.port + broker_id - 1 if spec.port else 0
             self.state.put_broker(_node(spec, broker_id, port))
-            self._listeners[broker_id] = Listener(
-                Dispatcher(self, self.pipeline, broker_id),
-                broker_id,
-                spec.host,
-                port,
-                authenticate=spec.sasl is not None,
-                most=_most_connections(spec),
-                idle_seconds=int(spec.static_configs.get("connections.max.idle.ms", _IDLE_MS)) / 1000,
-            )
-        self.state.move_controller(1)
+            self._listeners[broker_id] = self._listener(broker_id, port)
+        for place in range(spec.controllers + spec.observers):
+            node, port = FIRST_CONTROLLER + place, spec.port + spec.brokers + place if spec.port else 0
+            self.state.controllers[node] = ControllerNode(node, spec.host, port)
+            self._listeners[node] = self._listener(node, port)
+            if place >= spec.controllers:
+                self.state.no_voters.add(node)
+        if spec.controllers:
+            elect(self.state)
+        else:
+            self.state.move_controller(1)
         for user, password in (spec.sasl.scram if spec.sasl else {}).items():
             for mechanism in ScramHash:
                 self.state.put_scram(ScramKey(user, mechanism), credential_of(password.reveal(), mechanism))
         for name, level in self.release.finalized.items():
             self.state.set_feature(name, level)
+        if spec.controllers:
+            self.state.set_feature(KRAFT_VERSION, 1)
         drop_offsets_of_deleted_topics(self.state)
         self._scenario = scenario(spec.scenario) if spec.scenario else None
         self._keeper: StateKeeper | None = None
         self._policy: AlterConfigPolicy | None = None
         self._seed()
+
+    def _listener(self, node: int, port: int) -> Listener:
+        spec = self.spec
+        return Listener(
+            Dispatcher(self, self.pipeline, node),
+            node,
+            spec.host,
+            port,
+            authenticate=spec.sasl is not None,
+            most=_most_connections(spec),
+            idle_seconds=int(spec.static_configs.get("connections.max.idle.ms", _IDLE_MS)) / 1000,
+        )
 
     def _seed(self) -> None:
         """Fill the state from the state file, or from the scenario without a state file."""
@@ -262,11 +283,12 @@ class EmbeddedCluster(Cluster):
         begin_configs(self)
         if path and kept is not None:
             restore_state(self.state, kept, path)
+            elect(self.state)
         elif self._scenario is not None:
             self._scenario.seed(self)
 
     async def start(self) -> None:
-        """Listen on every broker's socket.
+        """Listen on every node's socket; on none of those that the scenario begins without.
 
         Raises:
             OSError: a port is in use, or the process may open too few files, with the number that it takes. No socket
@@ -277,9 +299,11 @@ class EmbeddedCluster(Cluster):
             self._policy = self.spec.alter_config_policy
             self._policy.configure(self.spec.static_configs)
         try:
-            for broker_id, listener in self._listeners.items():
+            for node, listener in self._listeners.items():
                 await _listening(listener, len(self._listeners))
-                self._register_port(broker_id, listener.port)
+                self._register_port(node, listener.port)
+            for node in self.state.stopped_at:
+                await self._listeners[node].stop()
             if self.spec.state_file:
                 self._keeper = StateKeeper(self.state, self.spec.state_file, self.spec.scenario)
                 self._keeper.write()
@@ -294,8 +318,11 @@ class EmbeddedCluster(Cluster):
         if self.spec.live and self._scenario is not None and self._scenario.live is not None:
             self.run(self._scenario.live(self))
 
-    def _register_port(self, broker_id: int, port: int) -> None:
-        broker = self.state.brokers[broker_id]
+    def _register_port(self, node: int, port: int) -> None:
+        if (controller := self.state.controllers.get(node)) is not None:
+            self.state.controllers[node] = replace(controller, port=port)
+            return
+        broker = self.state.brokers[node]
         if broker.port != port:
             self.state.put_broker(replace(broker, port=port))
 
@@ -324,6 +351,27 @@ class EmbeddedCluster(Cluster):
     def bootstrap(self) -> str:
         """``host:port,…`` of all brokers, once started."""
         return ",".join(f"{host}:{port}" for host, port in self.addresses.values())
+
+    @property
+    def bootstrap_controllers(self) -> str:
+        """``host:port,…`` of all controllers of their own, once started; ``""`` where there are none."""
+        return ",".join(f"{each.host}:{each.port}" for each in self.state.controllers.values())
+
+    async def controller_down(self, node: int) -> None:
+        """Crash a controller: another voter leads if it did, and none without a majority. Does nothing if it is
+        down."""
+        if self.state.controllers[node].alive:
+            self.propagation.stopped(node)
+            self.loggers.forget(node)
+            controller_lost(self.state, node)
+            await self._listeners[node].stop()
+
+    async def controller_up(self, node: int) -> None:
+        """Restart a controller that is down, at its old port. Does nothing if it is up."""
+        if not self.state.controllers[node].alive:
+            await self._listeners[node].start()
+            controller_back(self.state, node)
+            self.propagation.resumed(node)
 
     async def broker_down(self, broker_id: int) -> None:
         """Crash a broker: its connections end and other replicas lead. Does nothing if it is down."""
@@ -376,8 +424,9 @@ def _most_connections(spec: ClusterSpec) -> int:
     """Return how many connections a broker accepts (max.connections): its share of the files that the process may
     open."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    files = _MOST_CONNECTIONS * spec.brokers if soft == resource.RLIM_INFINITY else soft // 2
-    allowed = max(files // spec.brokers, _FEWEST_CONNECTIONS)
+    nodes = spec.brokers + spec.controllers + spec.observers
+    files = _MOST_CONNECTIONS * nodes if soft == resource.RLIM_INFINITY else soft // 2
+    allowed = max(files // nodes, _FEWEST_CONNECTIONS)
     return min(allowed, int(spec.static_configs.get("max.connections", _MOST_CONNECTIONS)))
 
 
@@ -387,12 +436,13 @@ def _cluster_id() -> str:
 
 
 class ThreadedCluster:
-    """A running cluster in another thread. bootstrap: its addresses."""
+    """A running cluster in another thread. bootstrap, bootstrap_controllers: addresses of brokers, and controllers."""
 
     def __init__(self, cluster: EmbeddedCluster, loop: asyncio.AbstractEventLoop) -> None:
         self._cluster = cluster
         self._loop = loop
         self.bootstrap = cluster.bootstrap
+        self.bootstrap_controllers = cluster.bootstrap_controllers
 
     def call(self, function: Callable[[EmbeddedCluster], T], timeout: float = 30.0) -> T:
         """Call a function with the cluster, on the cluster's loop, and return its result.

@@ -59,6 +59,14 @@ def add_options(parser: argparse.ArgumentParser, scenario: str = "quiet") -> Non
         help="number of brokers (default: 3)",
     )
     parser.add_argument(
+        "--controllers",
+        type=option(natural_number),
+        default=0,
+        metavar="N",
+        help="number of controllers that are nodes of their own, for --bootstrap-controller (default: the brokers are "
+        "the controllers, which do not listen)",
+    )
+    parser.add_argument(
         "--scenario", choices=SCENARIO_NAMES, default=scenario, help=f"what the cluster holds (default: {scenario})"
     )
     parser.add_argument("--versions", choices=RELEASE_NAMES, default=RELEASE_NAMES[-1], help="Kafka release to imitate")
@@ -87,7 +95,9 @@ def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) 
     """Run until SIGTERM or SIGINT, and return the exit code.
 
     Once all brokers listen, prints the bootstrap addresses as one line. Of a fleet each further cluster has a line with
-    its name. until_input_ends: stop at the end of standard input too, which comes when the parent process dies.
+    its name, and controllers of their own have one.
+
+    until_input_ends: stop at the end of standard input too, which comes when the parent process dies.
     """
     try:
         clusters = cluster_specs(options)
@@ -118,6 +128,7 @@ def cluster_specs(options: argparse.Namespace) -> dict[str, ClusterSpec]:
     """Return the clusters that the options describe, by name. Raises ValueError."""
     spec = ClusterSpec(
         brokers=options.brokers,
+        controllers=options.controllers,
         versions=options.versions,
         proposals=not options.no_proposals,
         host=options.host,
@@ -142,7 +153,7 @@ def parsed_faults(options: argparse.Namespace) -> tuple[Fault, ...]:
 
 def argv_of(options: argparse.Namespace) -> list[str]:
     """Return the command line arguments that produce these options."""
-    valued = ("port", "host", "brokers", "scenario", "versions", "propagation_delay", "profile", "state")
+    valued = ("port", "host", "brokers", "controllers", "scenario", "versions", "propagation_delay", "profile", "state")
     pairs = [(_flag(name), value) for name in valued if (value := getattr(options, name)) is not None]
     pairs += [("--fault", fault) for fault in options.fault]
     flags = [_flag(name) for name in ("no_forwarding", "no_proposals", "still") if getattr(options, name)]
@@ -171,6 +182,8 @@ async def _serve(clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...],
                 cluster.faults.add(fault)
             await running.enter_async_context(cluster)
             lines.append(f"{name} {cluster.bootstrap}" if lines else cluster.bootstrap)
+            if cluster.bootstrap_controllers:
+                lines.append(f"controllers {cluster.bootstrap_controllers}")
         put("".join(f"{line}\n" for line in lines))
         await stop.wait()
 

@@ -36,6 +36,7 @@ from console.embedded.config_definitions import (
 from console.embedded.config_describe import check_is_own, describable_types, layers_of
 from console.embedded.config_rules import check_broker_values, check_group, check_topic, inherited_configs
 from console.embedded.context import Cluster, RequestContext
+from console.embedded.controllers import not_active_message
 from console.embedded.own_resources import own_resource
 from console.embedded.state import MAX_RECORDS
 from console.embedded.topics import is_legal, name_refusal
@@ -85,7 +86,7 @@ class Altering:
         self._configs = release_configs(context.cluster.release.name)
 
     def _check_is_own(self, name: str, wrong: str) -> None:
-        """Check that a resource is this broker. wrong: the message for another broker's id."""
+        """Check that a resource is the node that was asked. wrong: the message for another one's id."""
         check_is_own(name, self._context.broker_id, wrong, NODE_NOT_NUMBER)
 
     def alter(self, changes: Sequence[ConfigChange]) -> list[ConfigOutcome]:
@@ -114,7 +115,7 @@ class Altering:
                 raise authorization_problem(resource, with_message=False)
             self._check_is_own(resource.name, self._messages.wrong_logger_broker)
             alter_loggers(self._cluster.loggers, context.broker_id, change.operations, self._validate_only)
-        elif resource.type == BROKER:
+        elif resource.type == BROKER and not context.at_controller:
             if resource.name:
                 self._check_is_own(resource.name, WRONG_BROKER)
             view = context.view
@@ -126,6 +127,9 @@ class Altering:
             raise ConfigProblem(ErrorCode.invalid_request, f"Unknown resource type {int(resource.type)}")
 
     def _by_controller(self, changes: Sequence[ConfigChange]) -> list[ConfigOutcome]:
+        if self._context.at_controller and self._context.broker_id != self._state.controller_id:
+            message = not_active_message(self._state)
+            return [ConfigOutcome(change.resource, ErrorCode.not_controller, message) for change in changes]
         outcomes: list[ConfigOutcome] = []
         written: list[tuple[ConfigResource, Records]] = []
         try:

@@ -20,7 +20,7 @@ from console.embedded.config_definitions import (
     canonical_value,
     release_configs,
 )
-from console.embedded.context import Cluster, RequestContext
+from console.embedded.context import CONTROLLER_LISTENER, Cluster, RequestContext
 from console.embedded.java import whole_number
 from console.embedded.own_resources import own_resource
 from console.embedded.topics import is_legal, name_refusal
@@ -42,31 +42,23 @@ from console.wire.schemas import for_version
 
 if TYPE_CHECKING:
     from console.embedded.state import View
+    from console.embedded.tables import BrokerNode, ControllerNode
 
 
-CONTROLLER_LISTENER = "CONTROLLER"
 _CONTROLLER_PORT = 10_000
 """Added to the broker's own port. Nothing listens there, and no client needs it."""
+_CONTROLLERS_LOG = "/tmp/kac-embedded/metadata"  # noqa: S108 - a name in answers, never opened
 _AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
-def broker_file(cluster: Cluster, broker_id: int) -> dict[str, str]:
-    """Return the configs of a broker's server.properties."""
-    spec, broker = cluster.spec, cluster.state.brokers[broker_id]
-    own = f"{cluster.listener_name}://{broker.host}:{broker.port}"
-    voters = (f"{each.id}@{each.host}:{_controller_port(each.port)}" for each in cluster.state.brokers.values())
-    file = {
-        "listeners": f"{own},{CONTROLLER_LISTENER}://{broker.host}:{_controller_port(broker.port)}",
-        "advertised.listeners": own,
-        "log.dirs": ",".join(broker.log_dirs),
-        "broker.id": str(broker_id),
-        "node.id": str(broker_id),
-        "process.roles": "broker,controller",
-        "controller.listener.names": CONTROLLER_LISTENER,
-        "controller.quorum.voters": ",".join(voters),
-    }
-    if broker.rack is not None:
-        file["broker.rack"] = broker.rack
+def node_file(cluster: Cluster, node: int) -> dict[str, str]:
+    """Return the configs of a broker's, or a controller's, server.properties."""
+    spec, controller = cluster.spec, cluster.state.controllers.get(node)
+    file = _broker_part(cluster, cluster.state.brokers[node]) if controller is None else _controller_part(controller)
+    file |= {"broker.id": str(node), "node.id": str(node), "controller.listener.names": CONTROLLER_LISTENER}
+    if cluster.state.controllers:
+        asked = (f"{each.host}:{each.port}" for each in cluster.state.controllers.values())
+        file["controller.quorum.bootstrap.servers"] = ",".join(asked)
     if spec.authorizer:
         file["authorizer.class.name"] = _AUTHORIZER
         file["super.users"] = ";".join(sorted(spec.super_users))
@@ -78,6 +70,31 @@ def broker_file(cluster: Cluster, broker_id: int) -> dict[str, str]:
     return file | dict(spec.static_configs)
 
 
+def _broker_part(cluster: Cluster, broker: BrokerNode) -> dict[str, str]:
+    own = f"{cluster.listener_name}://{broker.host}:{broker.port}"
+    file = {"listeners": own, "advertised.listeners": own, "log.dirs": ",".join(broker.log_dirs)}
+    if broker.rack is not None:
+        file["broker.rack"] = broker.rack
+    if cluster.state.controllers:
+        return file | {"process.roles": "broker"}
+    voters = (f"{each.id}@{each.host}:{_controller_port(each.port)}" for each in cluster.state.brokers.values())
+    return file | {
+        "listeners": f"{own},{CONTROLLER_LISTENER}://{broker.host}:{_controller_port(broker.port)}",
+        "process.roles": "broker,controller",
+        "controller.quorum.voters": ",".join(voters),
+    }
+
+
+def _controller_part(controller: ControllerNode) -> dict[str, str]:
+    own = f"{CONTROLLER_LISTENER}://{controller.host}:{controller.port}"
+    return {
+        "listeners": own,
+        "advertised.listeners": own,
+        "log.dirs": _CONTROLLERS_LOG,
+        "process.roles": "controller",
+    }
+
+
 _FEWEST_FOR_DEFAULTS = 3
 _STATE_FACTORS = ("offsets.topic.replication.factor", "transaction.state.log.replication.factor")
 """Of topics that are made with fewer replicas here where there are fewer brokers."""
@@ -87,9 +104,9 @@ def _controller_port(port: int) -> int:
     return port + _CONTROLLER_PORT if port + _CONTROLLER_PORT < 65536 else port - _CONTROLLER_PORT
 
 
-def layers_of(cluster: Cluster, broker_id: int, view: View) -> BrokerLayers:
-    """Return the layers of a broker's configs, as this view knows them."""
-    return BrokerLayers.of(release_configs(cluster.release.name), view, broker_id, broker_file(cluster, broker_id))
+def layers_of(cluster: Cluster, node: int, view: View) -> BrokerLayers:
+    """Return the layers of a broker's, or a controller's, configs, as this view knows them."""
+    return BrokerLayers.of(release_configs(cluster.release.name), view, node, node_file(cluster, node))
 
 
 _NOT_NUMBER = "Broker id must be an integer, but it is: {name}"

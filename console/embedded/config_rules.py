@@ -163,7 +163,8 @@ def _check_listeners(before: BrokerLayers, after: BrokerLayers) -> None:
             protocol = pair.rpartition(":")[2].strip()
             if protocol.upper() not in _PROTOCOLS:
                 raise ValueError(f"Invalid security protocol `{protocol}` defined in listener.security.protocol.map")
-    if after.value("process.roles") and _listener_names(after).isdisjoint(_list(after, "controller.listener.names")):
+    is_controller = "controller" in (after.value("process.roles") or "")
+    if is_controller and _listener_names(after).isdisjoint(_list(after, "controller.listener.names")):
         raise ValueError(_NO_CONTROLLER_LISTENER)
 
 

@@ -25,6 +25,8 @@ from console.model.releases import takes_host_ranges
 
 log = logging.getLogger("console.embedded")
 
+CONTROLLER_LISTENER = "CONTROLLER"
+
 _FIRST_PRODUCER_ID = 1000
 _operation = cache(AclOperation.parse)
 _resource = cache(AclResourceType.parse)
@@ -108,13 +110,21 @@ class Cluster(ABC):
     """A cluster without its sockets: what handlers, scenarios and the request pipeline work with.
 
     spec: its specification. state: the controller's state. propagation: which changes each broker knows.
-    forwarding: whether brokers forward requests to the controller. advertised: API key -> versions in ApiVersions.
+    forwarding: whether brokers forward requests to the controller. advertised: API key -> versions in brokers'
+    ApiVersions; at_controllers: in those of controllers that are no brokers.
     authorizer: None without ACLs. loggers: log levels by broker. mechanisms: enabled SASL mechanisms. copies: since
     when a replica (topic, partition, broker) copies, Unix time, and for how many seconds. Everything belongs to the
     event loop that starts the cluster.
     """
 
-    def __init__(self, spec: ClusterSpec, clock: Clock, cluster_id: str, advertised: Mapping[int, Range]) -> None:
+    def __init__(
+        self,
+        spec: ClusterSpec,
+        clock: Clock,
+        cluster_id: str,
+        advertised: Mapping[int, Range],
+        at_controllers: Mapping[int, Range],
+    ) -> None:
         """Make the state of an empty cluster. Raises ValueError for an unknown release."""
         self.spec = spec
         self.clock = clock
@@ -123,6 +133,7 @@ class Cluster(ABC):
         self.propagation = Propagation(self.state, spec.propagation_delay)
         self.forwarding = spec.forwarding
         self.advertised = advertised
+        self.at_controllers = at_controllers
         self.listener_name = SASL_LISTENER if spec.sasl else BROKER_LISTENER
         self.mechanisms = enabled_mechanisms(spec.sasl)
         self.authorizer = _authorizer(spec)
@@ -136,6 +147,15 @@ class Cluster(ABC):
     def addresses(self) -> dict[int, tuple[str, int]]:
         """Host and port of each broker, by id."""
         return {broker.id: (broker.host, broker.port) for broker in self.state.brokers.values()}
+
+    def served_by(self, node: int) -> Mapping[int, Range]:
+        """Return API key -> versions that a broker, or a controller, serves."""
+        return self.at_controllers if node in self.state.controllers else self.advertised
+
+    def address_of(self, node: int) -> tuple[str, int]:
+        """Return host and port of a broker, or of a controller."""
+        found = self.state.controllers.get(node) or self.state.brokers[node]
+        return found.host, found.port
 
     @property
     def auto_create_topics(self) -> bool:
@@ -219,9 +239,9 @@ def _authorizer(spec: ClusterSpec) -> Authorizer | None:
 class RequestContext:
     """Where a request came from, and what its handler may use.
 
-    principal: ``User:name``. client_host: the client's address. schema: kio's module with the response of this version.
-    view: the state as the broker that was asked knows it; answers to reads come from it. state: the controller's state,
-    and the only way to change anything.
+    broker_id: the node that was asked, also where it is a controller. principal: ``User:name``. client_host: the
+    client's address. schema: kio's module with the response of this version. view: the state as the node that was asked
+    knows it; answers to reads come from it. state: the controller's state, and the only way to change anything.
     """
 
     broker_id: int
@@ -243,6 +263,11 @@ class RequestContext:
     def view(self) -> View:
         """The state as this broker knows it."""
         return self.cluster.view_of(self.broker_id)
+
+    @property
+    def at_controller(self) -> bool:
+        """Whether a controller was asked that is no broker."""
+        return self.broker_id in self.state.controllers
 
     @property
     def clock(self) -> Clock:

@@ -57,7 +57,7 @@ def cluster_refusal_message(context: RequestContext, operation: str) -> str:
     A real broker prints its objects of the request; the parts with information are kept.
     """
     session = context.session
-    host, port = context.cluster.addresses[context.broker_id]
+    host, port = context.cluster.address_of(context.broker_id)
     request = (
         f"Request Request(processor=0, connectionId={host}:{port}-{session.host}:{session.port}-0, "
         f"listenerName=ListenerName({context.listener}), securityProtocol={context.listener}, buffer=null, "

@@ -137,6 +137,7 @@ def broker_lost(state: ClusterState, broker_id: int) -> int:
     """
     broker = state.brokers[broker_id]
     state.put_broker(replace(broker, alive=False))
+    state.stopped_at[broker_id] = state.clock.time()
     alive = frozenset(state.alive())
     for topic in _touched(state, broker_id):
         partitions = tuple(left_isr(p, broker_id, alive) for p in topic.partitions)
@@ -145,7 +146,7 @@ def broker_lost(state: ClusterState, broker_id: int) -> int:
             if (log := state.logs.get((topic.name, index))) is not None and broker_id not in partition.isr:
                 # From here on its copy stays where it is; an unclean election would take this end (`elect_leaders`).
                 log.behind.setdefault(broker_id, log.end)
-    # Live brokers vote as well as lead here, so the lowest id stands for an election's result.
+    # Without controllers of their own live brokers vote as well as lead: the lowest id stands for an election's result.
     if state.controller_id == broker_id:
         state.move_controller(min(alive, default=NO_LEADER))
     return state.log.end
@@ -158,6 +159,7 @@ def broker_back(state: ClusterState, broker_id: int) -> int:
     """
     broker: BrokerNode = state.brokers[broker_id]
     state.put_broker(replace(broker, alive=True, epoch=state.log.end + 1))
+    state.stopped_at.pop(broker_id, None)
     alive = frozenset(state.alive())
     for topic in _touched(state, broker_id):
         waits = waits_for_all(state)
@@ -166,7 +168,7 @@ def broker_back(state: ClusterState, broker_id: int) -> int:
         for index, partition in enumerate(partitions):
             if (log := state.logs.get((topic.name, index))) is not None and broker_id in partition.isr:
                 log.behind.pop(broker_id, None)
-    if state.controller_id == NO_LEADER:
+    if state.controller_id == NO_LEADER and not state.controllers:
         state.move_controller(broker_id)
     return state.log.end
 

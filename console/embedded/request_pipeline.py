@@ -19,7 +19,13 @@ from kio.schema.index import api_key_map
 
 from console.embedded import handlers
 from console.embedded.answers import CONTROLLER_APIS, answer_partly, error_answer, not_controller
-from console.embedded.context import CloseConnection, Cluster, RequestContext, Session
+from console.embedded.context import CONTROLLER_LISTENER, CloseConnection, Cluster, RequestContext, Session
+from console.embedded.controllers import (
+    AT_CONTROLLERS,
+    FORWARDING_SECONDS,
+    refused_by_controller,
+    waits_for_controller,
+)
 from console.embedded.faults import (
     BrokerDown,
     Cut,
@@ -192,6 +198,15 @@ def advertised(release: Release, *, proposals: bool, only: Mapping[str, Range] |
     return result
 
 
+def of_controllers(apis: Mapping[int, Range]) -> dict[int, Range]:
+    """Return API key -> versions for the ApiVersions of a controller that is no broker.
+
+    Args:
+        apis: those of a broker of the release.
+    """
+    return {key: versions for key, versions in apis.items() if api_name(key) in AT_CONTROLLERS}
+
+
 RecordRequest = Callable[[RequestContext, Messages, bytes, bytes | None], None]
 """Keeps a request without its length, and its answer with its length (None without one), as they were on the wire."""
 
@@ -290,6 +305,11 @@ class RequestPipeline:
         # Checked before the handler, which changes the controller's state, whichever broker was asked.
         if not cluster.forwarding and found.api in CONTROLLER_APIS and context.broker_id != cluster.state.controller_id:
             return not_controller(request, found)
+        if context.at_controller and (refused := refused_by_controller(request, context, found)) is not None:
+            return refused
+        if waits_for_controller(context, found.api):
+            await cluster.clock.sleep(FORWARDING_SECONDS)
+            return _error(request, found, ErrorCode.request_timed_out)
 
         async def decoded(rest: Any) -> Any:
             return _decoded(await handled(rest, context, found), found)
@@ -375,7 +395,7 @@ def _throttled(payload: Any, found: Messages, seconds: float) -> Any:
 
 
 class Dispatcher:
-    """Decodes the requests of one broker's connections, and answers them through the pipeline."""
+    """Decodes the requests of one node's connections, and answers them through the pipeline."""
 
     def __init__(self, cluster: Cluster, pipeline: RequestPipeline, broker_id: int) -> None:
         self._cluster = cluster
@@ -411,11 +431,11 @@ class Dispatcher:
         return await self._pipeline.answer(request, context, found, frame, head.correlation_id, self._handled)
 
     def _answers_api_versions(self, version: int) -> bool:
-        low, high = self._cluster.advertised[API_VERSIONS]
+        low, high = self._cluster.served_by(self._broker_id)[API_VERSIONS]
         return low <= version <= high
 
     def _known(self, key: int, version: int) -> Messages:
-        versions = self._cluster.advertised.get(key)
+        versions = self._cluster.served_by(self._broker_id).get(key)
         if versions is None:
             raise CloseConnection(f"API key {key} ({api_name(key) or 'unknown'}) is not served")
         found = messages(key, version) if versions[0] <= version <= versions[1] else None
@@ -430,7 +450,7 @@ class Dispatcher:
             session.principal or "",
             client_id,
             session.host,
-            self._cluster.listener_name,
+            CONTROLLER_LISTENER if self._broker_id in self._cluster.state.controllers else self._cluster.listener_name,
             found.version,
             found.schema,
             session,
@@ -458,7 +478,7 @@ class Dispatcher:
         """Answer an unsupported version of ApiVersions: with version 0 and the supported versions (KIP-511)."""
         found = messages(API_VERSIONS, 0)
         assert found is not None
-        low, high = self._cluster.advertised[API_VERSIONS]
+        low, high = self._cluster.served_by(self._broker_id)[API_VERSIONS]
         own = found.schema.ApiVersion(api_key=API_VERSIONS, min_version=low, max_version=high)
         response = found.response(error_code=ErrorCode.unsupported_version, api_keys=(own,))
         data = response_frame(found.response, correlation_id, encode_body(found.response, response))

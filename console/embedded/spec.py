@@ -23,19 +23,28 @@ ANONYMOUS = "User:ANONYMOUS"
 METADATA_VERSION = "metadata.version"
 """The feature whose level is the version of the metadata log."""
 
+FIRST_CONTROLLER = 101
+"""The id of the first controller that is no broker: beyond those of all brokers."""
+MOST_CONTROLLERS = 9
+
 RELEASE_NAMES = ("3.9", "4.0", "4.4")
-SCENARIO_NAMES = ("quiet", "incident", "groups", "transactions", "fleet", "large")
+SCENARIO_NAMES = ("quiet", "incident", "groups", "transactions", "quorum", "quorum-lost", "fleet", "large")
 _SCENARIO_MODULES: Mapping[str, str] = {
     "quiet": "quiet",
     "incident": "incident",
     "groups": "group_kinds",
     "transactions": "transactions",
+    "quorum": "quorum",
+    "quorum-lost": "quorum_lost",
     "large": "large",
     "fleet-production": "incident",
     "fleet-staging": "quiet",
     "fleet-old": "quiet",
 }
 _PORTS_EACH = 100
+WITH_CONTROLLERS = frozenset({"quorum", "quorum-lost"})
+"""Scenarios whose controllers are nodes of their own: `_VOTERS`, and one that does not vote."""
+_VOTERS = 3
 RACKS = {1: "zone-a", 2: "zone-b", 3: "zone-c"}
 """Broker id -> rack, in the scenarios."""
 
@@ -94,8 +103,11 @@ class SaslSpec:
 class ClusterSpec:
     """The specification of a cluster.
 
-    brokers: how many, with ids from 1. versions: the Kafka release, one of RELEASE_NAMES. proposals: whether the
-    proposals' own formats are advertised too. port: of the first broker, the others follow; 0 for free ones.
+    brokers: how many, with ids from 1. controllers: how many vote that are nodes of their own, with ids from
+    `FIRST_CONTROLLER` and listeners; 0 where the brokers are the controllers, too, which have no listeners then.
+    observers: how many more controllers do not vote. versions: the Kafka release, one of RELEASE_NAMES. proposals:
+    whether the proposals' own formats are advertised too. port: of the first broker, the others follow, and then the
+    controllers; 0 for free ones.
     authorizer: whether ACLs are kept and enforced. super_users: principals that may do everything. sasl: None for no
     authentication, then everybody is ANONYMOUS. propagation_delay: seconds until a change reaches the brokers that are
     not the controller. forwarding: whether these forward requests to the controller; brokers without a quorum do not.
@@ -105,6 +117,8 @@ class ClusterSpec:
     """
 
     brokers: int = 3
+    controllers: int = 0
+    observers: int = 0
     versions: str = RELEASE_NAMES[-1]
     proposals: bool = True
     cluster_id: str | None = None
@@ -127,8 +141,14 @@ class ClusterSpec:
         """Check the numbers. Raises ValueError for one out of range."""
         if not 1 <= self.brokers <= 100:
             raise ValueError(f"a cluster has 1 to 100 brokers, not {self.brokers}")
-        if self.port and not 0 < self.port <= 65536 - self.brokers:
-            raise ValueError(f"{self.brokers} brokers don't fit on ports from {self.port}")
+        if not 0 <= self.controllers <= MOST_CONTROLLERS or not 0 <= self.observers <= MOST_CONTROLLERS:
+            raise ValueError(f"a cluster has 0 to {MOST_CONTROLLERS} controllers of their own, not {self.controllers}")
+        if self.observers and not self.controllers:
+            raise ValueError("controllers that do not vote need others that do")
+        nodes = self.brokers + self.controllers + self.observers
+        if self.port and not 0 < self.port <= 65536 - nodes:
+            what = f"{self.brokers} brokers" if nodes == self.brokers else f"{nodes} nodes"
+            raise ValueError(f"{what} don't fit on ports from {self.port}")
         if self.propagation_delay < 0:
             raise ValueError("a propagation delay is not negative")
 
@@ -201,13 +221,17 @@ def clusters_of(name: str, spec: ClusterSpec) -> dict[str, ClusterSpec]:
     """Return the clusters of a scenario, by name, each like the given specification. Raises ValueError for an unknown
     name.
 
-    The clusters of `fleet` differ: production has an incident, staging is like Kafka 4.0, and old is like 3.9 with one
-    broker. Their first ports are 100 apart, and each has a state file of its own.
+    Those about the quorum have controllers of their own. The clusters of `fleet` have none, and differ: production has
+    an incident, staging is like Kafka 4.0, and old is like 3.9 with one broker. Their first ports are 100 apart, and
+    each has a state file of its own.
     """
     racks = spec.racks or RACKS
+    if name in WITH_CONTROLLERS:
+        spec = replace(spec, controllers=spec.controllers or _VOTERS, observers=spec.observers or 1)
     if name != "fleet":
         scenario_module(name)
         return {name: replace(spec, scenario=name, racks=racks)}
+    spec = replace(spec, controllers=0, observers=0)
     fleet = {
         "production": replace(spec, scenario="fleet-production", racks=racks),
         "staging": replace(spec, scenario="fleet-staging", racks=racks, versions="4.0"),

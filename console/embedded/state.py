@@ -20,6 +20,7 @@ from console.embedded.tables import (
     BrokerNode,
     Change,
     ChangeLog,
+    ControllerNode,
     PastTable,
     ScramCredential,
     ScramKey,
@@ -155,7 +156,9 @@ class ClusterState:
     Only for the cluster's own loop: there are no locks, and no change awaits. groups, logs and transactions belong to
     single brokers and are not replicated; their handlers keep them. tokens: by id, in no state file. replica_dirs:
     replicas that were moved to another directory; dir_copies: those that are copied, with the directory, since when,
-    Unix time, and for how many seconds. no_voters: brokers that were taken out of the quorum.
+    Unix time, and for how many seconds. controllers: those that are no brokers, by id; none where the brokers are
+    the controllers, too. no_voters: nodes of the two that could vote, and do not. stopped_at: when a node stopped that
+    is down, Unix time. last_controller: the last active one's id, also where there is none now.
     Each change of a table returns its offset in the log.
     """
 
@@ -171,8 +174,11 @@ class ClusterState:
         self.tokens: dict[str, Token] = {}
         self.replica_dirs: dict[DirPlace, str] = {}
         self.dir_copies: dict[DirPlace, tuple[str, float, float]] = {}
+        self.controllers: dict[int, ControllerNode] = {}
         self.no_voters: set[int] = set()
+        self.stopped_at: dict[int, float] = {}
         self.controller_epoch = 1
+        self.last_controller = -1
         self._index = TopicIndex()
         self._past: tuple[tuple[int, int], View] | None = None
         self._listeners: list[Listener] = []
@@ -237,7 +243,7 @@ class ClusterState:
 
     @property
     def controller_id(self) -> int:
-        """The active controller's broker id, -1 for none."""
+        """The active controller's id, -1 for none."""
         return self.tables.controller[0]
 
     def alive(self) -> tuple[int, ...]:
@@ -410,6 +416,7 @@ class ClusterState:
         """
         # A quorum's new leader has a new epoch, also where the same broker is elected again.
         self.controller_epoch += 1
+        self.last_controller = broker_id if broker_id >= 0 else self.last_controller
         return self.put("controller", 0, broker_id)
 
 

@@ -227,6 +227,19 @@ class BrokerNode:
     log_dirs: tuple[str, ...] = ("/tmp/kac-embedded/logs",)  # noqa: S108 - a name in answers, never opened
 
 
+@dataclass(frozen=True, slots=True)
+class ControllerNode:
+    """A controller that is no broker. port: 0 until it listens. alive: whether its process runs. behind: records that
+    its log lacks, and behind_since: since when, Unix time."""
+
+    id: int
+    host: str = "127.0.0.1"
+    port: int = 0
+    alive: bool = True
+    behind: int = 0
+    behind_since: float = 0.0
+
+
 class Partition(NamedTuple):
     """A partition as the controller stores it (PartitionRegistration). The first replica is the preferred leader.
 

@@ -1,7 +1,10 @@
-"""Who votes in the quorum: all brokers while it is static; later those that were not taken out (KIP-853)."""
+"""Who votes in the quorum, and who leads it: of the controllers, or of the brokers where these are the controllers, all
+but those that were taken out (KIP-853)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -10,10 +13,13 @@ from kio.schema.errors import ErrorCode
 from console.embedded.context import RequestContext
 from console.embedded.refusals import CLUSTER_REFUSED, Refusal
 from console.embedded.state import ClusterState
+from console.embedded.tables import NO_LEADER, BrokerNode, ControllerNode
 from console.model.identity import uuid_text
-from console.model.quorum import KRAFT_VERSION
+from console.model.quorum import KRAFT_VERSION, majority
 
 _DIRECTORIES = UUID("2f3b6f0e-6a0f-4d4e-9a6f-7c2b1d5e8a90")
+_FORGOTTEN = 300.0
+"""Seconds since an observer fetched after which the leader lists it no more (LeaderState)."""
 
 
 def is_dynamic(state: ClusterState) -> bool:
@@ -21,14 +27,61 @@ def is_dynamic(state: ClusterState) -> bool:
     return state.features.get(KRAFT_VERSION, 0) > 0
 
 
-def directory_id(state: ClusterState, broker_id: int) -> UUID | None:
-    """Return the directory of a broker's metadata log, as the quorum knows it: not at all while it is static."""
-    return uuid5(_DIRECTORIES, f"{state.cluster_id}/{broker_id}") if is_dynamic(state) else None
+def directory_id(state: ClusterState, node: int) -> UUID | None:
+    """Return the directory of a node's metadata log, as the quorum knows it: not at all while it is static."""
+    return uuid5(_DIRECTORIES, f"{state.cluster_id}/{node}") if is_dynamic(state) else None
+
+
+def candidates(state: ClusterState) -> Mapping[int, BrokerNode | ControllerNode]:
+    """Return the nodes that vote or may be made to, by id."""
+    return state.controllers or state.brokers
 
 
 def voters(state: ClusterState) -> list[int]:
-    """Return the ids of the brokers that vote, sorted."""
-    return sorted(state.brokers.keys() - state.no_voters)
+    """Return the ids of the nodes that vote, sorted."""
+    return sorted(candidates(state).keys() - state.no_voters)
+
+
+def observers(state: ClusterState) -> list[BrokerNode | ControllerNode]:
+    """Return the nodes that follow the metadata log and do not vote, by id. The leader forgets those that stopped."""
+    brokers = state.brokers if state.controllers else {}
+    found = {**brokers, **{each: node for each, node in candidates(state).items() if each in state.no_voters}}
+    now = state.clock.time()
+    return [
+        node for each, node in sorted(found.items()) if node.alive or now - state.stopped_at.get(each, 0) < _FORGOTTEN
+    ]
+
+
+def elect(state: ClusterState) -> None:
+    """Let a voter lead where none does that runs, or none while no majority of the voters runs. Only controllers of
+    their own are elected."""
+    if not state.controllers:
+        return
+    there = voters(state)
+    alive = [each for each in there if state.controllers[each].alive]
+    if len(alive) < majority(len(there)):
+        leader = NO_LEADER
+    elif state.controller_id in alive:
+        return
+    else:
+        # Who has all of the log: one that is behind is not voted for.
+        leader = min(alive, key=lambda each: (state.controllers[each].behind, each))
+    if leader != state.controller_id:
+        state.move_controller(leader)
+
+
+def controller_lost(state: ClusterState, node: int) -> None:
+    """Record that a controller's process ended; another voter leads then if it did, while there is a majority."""
+    state.controllers[node] = replace(state.controllers[node], alive=False)
+    state.stopped_at[node] = state.clock.time()
+    elect(state)
+
+
+def controller_back(state: ClusterState, node: int) -> None:
+    """Record that a controller runs again. It has what it missed at once."""
+    state.controllers[node] = replace(state.controllers[node], alive=True, behind=0)
+    state.stopped_at.pop(node, None)
+    elect(state)
 
 
 def replica_key(node: int, directory: UUID) -> str:
@@ -42,6 +95,11 @@ def voter_set(state: ClusterState) -> str:
     return f"[{', '.join(found)}]"
 
 
+def answers_for_quorum(context: RequestContext) -> bool:
+    """Return whether the node that was asked leads the quorum, or is a broker, which hands it on to the leader."""
+    return not context.at_controller or context.broker_id == context.state.controller_id
+
+
 def refused(request: Any, context: RequestContext, doing: str) -> Refusal | None:
     """Return why no voter may be changed so, None where one may be.
 
@@ -53,6 +111,8 @@ def refused(request: Any, context: RequestContext, doing: str) -> Refusal | None
     if not context.allowed("ALTER"):
         # Controllers refuse it themselves, without the name of the right.
         return Refusal(ErrorCode.cluster_authorization_failed, CLUSTER_REFUSED)
+    if not answers_for_quorum(context):
+        return Refusal(ErrorCode.not_leader_or_follower, "")
     if request.cluster_id is not None and request.cluster_id != state.cluster_id:
         message = f'The given id "{request.cluster_id}" doesn\'t match the cluster id "{state.cluster_id}"'
         return Refusal(ErrorCode.inconsistent_cluster_id, message)

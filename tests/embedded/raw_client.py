@@ -28,7 +28,7 @@ def framed(data: bytes) -> bytes:
 
 
 class RawClient:
-    """One connection to one broker, of a cluster or at an address; an asynchronous context manager."""
+    """One connection to one broker, or controller, of a cluster or at an address; an asynchronous context manager."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class RawClient:
         client_id: str = "raw",
         tls: SSLContext | None = None,
     ) -> None:
-        self._address = of if isinstance(of, tuple) else of.addresses[broker]
+        self._address = of if isinstance(of, tuple) else of.address_of(broker)
         self._tls = tls
         self._client_id = client_id
         self._correlation_id = 0

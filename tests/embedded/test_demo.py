@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.cli.demo import context_of
+from console.cli.demo import CONTROLLERS, context_of
 from console.contexts.configured import Given
 from console.contexts.context import ContextError
 from console.embedded.cluster_command import add_options, argv_of
@@ -77,10 +77,14 @@ def test_what_can_not_be_is_said_in_a_line() -> None:
 
 
 def test_a_cluster_tells_its_addresses_first_and_stops_when_told() -> None:
-    with subprocess.Popen((*KAC, "cluster", "--brokers", "2"), cwd=HERE, stdout=subprocess.PIPE, text=True) as cluster:
+    command = (*KAC, "cluster", "--brokers", "2", "--controllers", "1")
+    with subprocess.Popen(command, cwd=HERE, stdout=subprocess.PIPE, text=True) as cluster:
         assert cluster.stdout is not None
         addresses = cluster.stdout.readline().strip().split(",")
         assert len(addresses) == 2
+        controllers = cluster.stdout.readline().strip()
+        assert controllers.startswith("controllers ")
+        addresses.append(controllers.removeprefix("controllers "))
         for address in addresses:
             host, _, port = address.partition(":")
             socket.create_connection((host, int(port)), 5).close()
@@ -99,6 +103,8 @@ def test_the_contexts_of_a_fleet_differ_and_there_are_no_others() -> None:
     with pytest.raises(ContextError, match="only production, staging, old"):
         choice.get("demo")
     assert context_of("incident", "127.0.0.1:19092", 1).name == "demo"
+    controllers = context_of(CONTROLLERS, "127.0.0.1:19095", 1)
+    assert (controllers.name, controllers.settings.controllers) == ("controllers", True)
 
 
 @settings(max_examples=30)
@@ -108,6 +114,7 @@ def test_the_contexts_of_a_fleet_differ_and_there_are_no_others() -> None:
         optional={
             "--port": st.integers(0, 60_000).map(str),
             "--brokers": st.integers(1, 9).map(str),
+            "--controllers": st.integers(0, 9).map(str),
             "--scenario": st.sampled_from(SCENARIO_NAMES),
             "--versions": st.sampled_from(RELEASE_NAMES),
             "--state": st.sampled_from(["a b", "/x/y"]),

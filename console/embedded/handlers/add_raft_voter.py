@@ -5,8 +5,8 @@ Needs ALTER on the cluster.
 Version notes:
 - v1: whether the answer waits until the new voters have committed it; here it always has.
 
-Differences from Kafka: only a broker that was removed before can be added, and at once. Where it listens is not asked,
-and who votes is not kept in a state file.
+Differences from Kafka: only a node that is known can be added, a controller or, where the brokers are the controllers,
+a broker that was removed before; and at once. Where it listens is not asked, and who votes is not kept in a state file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kio.schema.errors import ErrorCode
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.refusals import DONE, Refusal
-from console.embedded.voters import directory_id, refused, replica_key, voter_set
+from console.embedded.voters import candidates, directory_id, refused, replica_key, voter_set
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -31,13 +31,13 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 def _add(request: Any, context: RequestContext) -> Refusal:
     state, node = context.state, int(request.voter_id)
-    key = replica_key(node, request.voter_directory_id)
-    if node in state.brokers and node not in state.no_voters:
+    key, nodes = replica_key(node, request.voter_directory_id), candidates(state)
+    if node in nodes and node not in state.no_voters:
         return Refusal(
             ErrorCode.duplicate_voter,
             f"The voter id for {key} is already part of the set of voters {voter_set(state)}.",
         )
-    known = state.brokers.get(node)
+    known = nodes.get(node)
     if known is None or not known.alive or request.voter_directory_id != directory_id(state, node):
         return Refusal(ErrorCode.request_timed_out, f"New voter {key} is not ready to receive requests")
     state.no_voters.discard(node)

@@ -44,7 +44,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         "error_code": 0,
         "api_keys": tuple(
             schema.ApiVersion(api_key=key, min_version=low, max_version=high)
-            for key, (low, high) in sorted(cluster.advertised.items())
+            for key, (low, high) in sorted(cluster.served_by(context.broker_id).items())
         ),
     }
     if context.version >= 1:

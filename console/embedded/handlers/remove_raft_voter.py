@@ -15,7 +15,7 @@ from kio.schema.errors import ErrorCode
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.refusals import DONE, Refusal
-from console.embedded.voters import directory_id, refused, replica_key, voter_set, voters
+from console.embedded.voters import directory_id, elect, refused, replica_key, voter_set, voters
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -34,7 +34,9 @@ def _remove(request: Any, context: RequestContext) -> Refusal:
         message = f"Cannot remove voter {key} from the set of voters {voter_set(state)}"
         return Refusal(ErrorCode.voter_not_found, message)
     state.no_voters.add(node)
-    if state.controller_id == node:
+    if state.controllers:
+        elect(state)
+    elif state.controller_id == node:
         alive = [each for each in voters(state) if state.brokers[each].alive]
         state.move_controller(alive[0] if alive else -1)
     return DONE

@@ -1,0 +1,89 @@
+"""What controllers that are no brokers answer otherwise than brokers: fewer APIs, changes by the active one alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.answers import error_answer
+from console.embedded.context import RequestContext
+from console.embedded.state import ClusterState
+from console.embedded.tables import NO_LEADER
+from console.wire.schemas import Messages
+
+_OF_THE_LEADER = frozenset({"add_raft_voter", "describe_quorum", "remove_raft_voter"})
+"""Their handlers look who leads (`voters`)."""
+_OF_THE_ACTIVE = frozenset(
+    {
+        "alter_client_quotas",
+        "alter_partition_reassignments",
+        "alter_user_scram_credentials",
+        "create_acls",
+        "create_delegation_token",
+        "create_partitions",
+        "create_topics",
+        "delete_acls",
+        "delete_topics",
+        "elect_leaders",
+        "expire_delegation_token",
+        "renew_delegation_token",
+        "unregister_broker",
+        "update_features",
+    }
+)
+_BY_RESOURCE = frozenset({"alter_configs", "incremental_alter_configs"})
+"""A controller's own log levels it changes itself, all else is the active one's (`config_alter`)."""
+AT_CONTROLLERS = (
+    _OF_THE_LEADER
+    | _OF_THE_ACTIVE
+    | _BY_RESOURCE
+    | {
+        "api_versions",
+        "describe_acls",
+        "describe_cluster",
+        "describe_configs",
+        "describe_delegation_token",
+        "describe_user_scram_credentials",
+        "list_partition_reassignments",
+        "sasl_authenticate",
+        "sasl_handshake",
+    }
+)
+"""The APIs that controllers serve, of those that are served here (listener "controller" of Kafka's message files)."""
+FORWARDED = _OF_THE_LEADER | _OF_THE_ACTIVE | _BY_RESOURCE | {"list_partition_reassignments"}
+"""What brokers hand on to the active controller, and wait for while there is none."""
+FORWARDING_SECONDS = 60.0
+"""Seconds after which a broker gives up waiting for a controller (controller.socket.timeout.ms, twice)."""
+
+
+_PRE_VOTE_FROM = (4, 0)
+
+
+def named_controller(state: ClusterState) -> int:
+    """Return the active controller as others name it, -1 for none: from 4.0 on the last one until they have elected
+    another (KIP-996)."""
+    return state.last_controller if state.release.number >= _PRE_VOTE_FROM else state.controller_id
+
+
+def not_active_message(state: ClusterState) -> str:
+    """Return why a controller that is not the active one refuses a change (ControllerExceptions)."""
+    named = named_controller(state)
+    if named == NO_LEADER:
+        return "No controller appears to be active."
+    return f"The active controller appears to be node {named}."
+
+
+def refused_by_controller(request: Any, context: RequestContext, found: Messages) -> Any | None:
+    """Return the response of a controller to a change that only the active one makes; None where it answers itself."""
+    if context.state.controller_id == context.broker_id or found.api not in _OF_THE_ACTIVE:
+        return None
+    return error_answer(request, found, ErrorCode.not_controller, not_active_message(context.state))
+
+
+def waits_for_controller(context: RequestContext, api: str) -> bool:
+    """Return whether a broker would hand this on, and there is no controller that takes it."""
+    state = context.state
+    return (
+        bool(state.controllers) and not context.at_controller and api in FORWARDED and state.controller_id == NO_LEADER
+    )

@@ -1,0 +1,226 @@
+"""Controllers of an embedded cluster that are nodes of their own: what they say, and who leads when some are killed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from console.admin import cluster as admin_cluster
+from console.admin import link
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.cli.main import run
+from console.contexts.context import parse_bootstrap
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.clock import ManualClock
+from console.embedded.controllers import FORWARDING_SECONDS
+from console.embedded.spec import ClusterSpec, clusters_of
+from console.triage import symptoms
+from tests.embedded.raw_client import RawClient
+from tests.embedded.topic_requests import create, topic
+from tests.support.patience import PATIENCE
+
+SPEC = clusters_of("quorum", ClusterSpec())["quorum"]
+NOT_ACTIVE = (41, "The active controller appears to be node 101.")
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[ThreadedCluster]:
+    """One that nothing changes."""
+    with run_in_thread(SPEC) as running:
+        yield running
+
+
+@pytest.fixture
+def cluster() -> Iterator[ThreadedCluster]:
+    with run_in_thread(ClusterSpec(controllers=3, observers=1, scenario="quiet")) as running:
+        yield running
+
+
+def at(cluster: ThreadedCluster) -> tuple[str, str]:
+    return "--bootstrap-controller", cluster.bootstrap_controllers
+
+
+def kac(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    capsys.readouterr()
+    assert run(arguments) == code, capsys.readouterr()
+    return "".join(capsys.readouterr())
+
+
+def quorum(capsys: pytest.CaptureFixture[str], *where: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(kac(capsys, "run", *where, "-e", "list quorum", "--output", "json"))[
+        "quorum"
+    ]
+    return rows
+
+
+def leader(capsys: pytest.CaptureFixture[str], cluster: ThreadedCluster) -> tuple[int, int]:
+    (found,) = ((row["node"], row["epoch"]) for row in quorum(capsys, *at(cluster)) if row["role"] == "leader")
+    return found
+
+
+def test_the_quorum_by_controllers_and_by_brokers(shared: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = quorum(capsys, *at(shared))
+    roles = {row["node"]: row["role"] for row in rows}
+    assert roles == {101: "leader", 102: "voter", 103: "voter", 1: "observer", 2: "observer", 3: "observer"} | {
+        104: "observer"
+    }
+    assert {row["node"]: row["lag"] for row in rows if row["lag"]} == {103: 18_240}
+    assert {row["node"]: row["note"] for row in rows if row["note"]} == {104: "a controller: may be added as a voter"}
+    addresses = shared.bootstrap_controllers.split(",")
+    assert {row["node"]: row["endpoint"] for row in rows if row["node"] > 100} == {
+        101 + place: f"CONTROLLER {address}" for place, address in enumerate(addresses)
+    }
+    by_brokers = quorum(capsys, "-b", shared.bootstrap)
+    keys = ("role", "node", "epoch", "lag", "directory_id", "note")
+    assert [[row[key] for key in keys] for row in by_brokers] == [[row[key] for key in keys] for row in rows]
+
+
+def test_the_voter_that_lags_is_the_cause(shared: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    said = kac(capsys, "triage", *at(shared), "--for", "1s", code=4)
+    assert "controller 103 is behind the metadata log" in said
+    refused = kac(capsys, "run", *at(shared), "-e", "remove voter 102; plan", code=1)
+    assert "of voters 101, 103 101 alone follows the log, 2 are needed" in refused
+
+
+def test_each_is_asked_in_its_place(shared: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    said = kac(capsys, "run", "--bootstrap-controller", shared.bootstrap, "-e", "list quorum", code=1)
+    assert "is a broker's listener, named as a controller's" in said
+    said = kac(capsys, "run", "-b", shared.bootstrap_controllers, "-e", "list quorum", code=1)
+    assert "--bootstrap-controller" in said
+    said = kac(capsys, "run", *at(shared), "-e", "list topics", code=1)
+    assert "controllers do not answer metadata" in said
+
+
+def test_configs_and_levels_of_a_controller(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    where = at(cluster)
+    for node in (101, 102, 104):
+        said = kac(capsys, "run", *where, "-e", f"describe broker {node} node.id process.roles", "--output", "json")
+        assert f'"{node}"' in said
+        assert '"controller"' in said
+    script = "set broker 103 max.connections=77; set logger 103 kafka.server.ReplicaManager=DEBUG"
+    kac(capsys, "run", *where, "-e", f"{script}; apply --yes")
+    assert "77" in kac(capsys, "run", *where, "-e", "describe broker 103 max.connections")
+    levels = kac(capsys, "run", *where, "-e", "list loggers broker=103 level=DEBUG")
+    assert "kafka.server.ReplicaManager" in levels
+    assert "kafka.server.ReplicaManager" not in kac(capsys, "run", *where, "-e", "list loggers broker=102 level=DEBUG")
+    said = kac(capsys, "run", "-b", cluster.bootstrap, "-e", "describe broker 2 process.roles", "--output", "json")
+    assert '"broker"' in said
+
+
+def test_a_controller_that_is_not_active(shared: ThreadedCluster) -> None:
+    """As Kafka 4.4 was seen to answer."""
+
+    async def asked(cluster: EmbeddedCluster) -> None:
+        async with RawClient(cluster, broker=102) as client:
+            assert await create(client, topic("a", 1, 1), version=5) == [NOT_ACTIVE]
+            answer = await client.ask("unregister_broker", 0, lambda m: m.UnregisterBrokerRequest(broker_id=1))
+            assert (answer.error_code, answer.error_message) == NOT_ACTIVE
+            answer = await client.ask("incremental_alter_configs", 1, lambda m: altered(m, (4, "102"), (8, "102")))
+            assert [(each.error_code, each.error_message) for each in answer.responses] == [NOT_ACTIVE, (0, None)]
+            answer = await client.ask("remove_raft_voter", 0, removed)
+            assert (answer.error_code, answer.error_message) == (6, "")
+            answer = await client.ask("describe_quorum", 2, described)
+            assert (answer.error_code, answer.topics[0].partitions[0].error_code, answer.nodes) == (0, 6, ())
+
+    shared.run(asked)
+
+
+def altered(m: ModuleType, *resources: tuple[int, str]) -> Any:
+    keys = {4: ("max.connections", "7"), 8: ("kafka.server.ReplicaManager", "INFO")}
+    return m.IncrementalAlterConfigsRequest(
+        resources=tuple(
+            m.AlterConfigsResource(
+                resource_type=type_,
+                resource_name=name,
+                configs=(m.AlterableConfig(name=keys[type_][0], config_operation=0, value=keys[type_][1]),),
+            )
+            for type_, name in resources
+        ),
+        validate_only=True,
+    )
+
+
+def removed(m: ModuleType) -> Any:
+    from uuid import UUID
+
+    return m.RemoveRaftVoterRequest(cluster_id=None, voter_id=103, voter_directory_id=UUID(int=5))
+
+
+def described(m: ModuleType) -> Any:
+    part = m.PartitionData(partition_index=0)
+    return m.DescribeQuorumRequest(topics=(m.TopicData(topic_name="__cluster_metadata", partitions=(part,)),))
+
+
+def test_a_leader_that_is_killed(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    with AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap_controllers), controllers=True)) as client:
+        before = client.submit(admin_cluster.describe_quorum).result(PATIENCE)
+        cluster.run(lambda one: one.controller_down(101))
+        # What this client knows of the leader is old.
+        after = client.submit(admin_cluster.describe_quorum).result(PATIENCE)
+    assert (before.leader_id, after.leader_id, after.leader_epoch) == (101, 102, before.leader_epoch + 1)
+    assert leader(capsys, cluster) == (102, after.leader_epoch)
+    said = kac(capsys, "triage", *at(cluster), "--for", "1s", code=4)
+    assert "controller 101 is down" in said
+    assert "it is one of 3 voters, of which 2 are needed" in said
+    cluster.run(lambda one: one.controller_up(101))
+    assert leader(capsys, cluster) == (102, after.leader_epoch)
+
+
+@pytest.fixture
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait less for a leader that does not come."""
+    for module in (link, admin_cluster):
+        monkeypatch.setattr(module, "ELECTION_SECONDS", 0.3)
+    monkeypatch.setattr(symptoms, "SILENT_SECONDS", 0.3)
+
+
+@pytest.mark.usefixtures("_impatient")
+@pytest.mark.parametrize(("release", "away"), [("3.9", (102, 103)), ("4.4", (101, 102)), ("4.4", (102, 103))])
+def test_a_majority_that_is_lost(release: str, away: tuple[int, int], capsys: pytest.CaptureFixture[str]) -> None:
+    """From 4.0 on controllers name a leader that is gone: with the first one away, or alone."""
+    with run_in_thread(ClusterSpec(controllers=3, observers=1, versions=release)) as cluster:
+        for node in away:
+            cluster.run(lambda one, node=node: one.controller_down(node))  # type: ignore[misc]
+        for script in (f"remove voter {away[0]}; apply --yes", "add voter 104; apply --yes"):
+            said = kac(capsys, "run", *at(cluster), "-e", script, code=1)
+            assert "no leader of the quorum answers, which alone can change it" in said
+        found = json.loads(kac(capsys, "triage", *at(cluster), "--for", "2s", "--output", "json", code=4))
+        lost = next(each for each in found["causes"] if each["cause"] == "quorum-lost")
+        # Without a leader nobody says which controllers vote: all that are registered may.
+        assert f"start 1 of controllers {away[0]} (" in lost["next"][0]["text"]
+        assert "before any broker" in lost["next"][0]["text"]
+        cluster.run(lambda one: one.controller_up(away[0]))
+        assert leader(capsys, cluster)[0] in {101, 103}
+
+
+async def test_brokers_wait_for_a_controller() -> None:
+    clock = ManualClock()
+    async with EmbeddedCluster(ClusterSpec(controllers=3), clock) as cluster, RawClient(cluster) as client:
+        for node in (102, 103):
+            await cluster.controller_down(node)
+        answer = asyncio.create_task(create(client, topic("a", 1, 1), version=5))
+        await clock.asleep()
+        clock.advance(FORWARDING_SECONDS)
+        assert [code for code, _ in await answer] == [7]
+
+
+@pytest.mark.usefixtures("_impatient")
+def test_a_cluster_without_brokers_that_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    with run_in_thread(clusters_of("quorum-lost", ClusterSpec())["quorum-lost"]) as cluster:
+        said = kac(capsys, "run", *at(cluster), "-e", "list quorum", code=1)
+        assert "another one leads once most of the voters run" in said
+        assert "nothing listens there" in kac(capsys, "run", "-b", cluster.bootstrap, "-e", "list topics", code=1)
+
+
+def test_voters_that_can_not_be() -> None:
+    with pytest.raises(ValueError, match="controllers that do not vote need others that do"):
+        ClusterSpec(observers=1)
+    with pytest.raises(ValueError, match="0 to 9 controllers"):
+        ClusterSpec(controllers=10)
+    assert {each.controllers for each in clusters_of("fleet", ClusterSpec(controllers=3)).values()} == {0}
