@@ -19,11 +19,13 @@ from console.admin.errors import (
     SshFailed,
     TlsFailed,
     Unreachable,
+    WrongNode,
     in_bounds,
 )
+from console.admin.link_errors import another_node
 from console.admin.settings import Address, ConnectionSettings, show_address
 from console.model.failure import Failure
-from console.wire.connection import ConnectFailed, NoCommonVersion, NotKafka, Stage
+from console.wire.connection import AnotherNode, ConnectFailed, NoCommonVersion, NotKafka, Stage
 from console.wire.sasl import EndsAtOnce, KerberosFailed, NotTheBroker, SaslRefused
 from console.wire.schemas import version_range
 
@@ -40,6 +42,8 @@ def connect_error(error: Exception, address: Address, settings: ConnectionSettin
     if isinstance(cause, AdminError):
         return cause
     where = show_address(address)
+    if isinstance(cause, AnotherNode):
+        return WrongNode(another_node(address, cause.meant))
     if isinstance(cause, NoCommonVersion):
         return too_new(address, cause.api, cause.theirs)
     if isinstance(cause, ssl.SSLError):

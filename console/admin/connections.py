@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from console.admin.errors import AdminError, AuthenticationFailed, SshFailed, TlsFailed
+from console.admin.errors import AdminError, AuthenticationFailed, SshFailed, TlsFailed, WrongNode
 from console.admin.settings import Address, ConnectionSettings, SaslSettings
 from console.model.failure import Failure
 
 if TYPE_CHECKING:
     from console.flight.tap import Tap
+    from console.model.identity import Node
     from console.wire.aiokafka_request import Exchange
     from console.wire.connection import Connection
     from console.wire.sasl import Authenticator, Login
@@ -46,6 +47,8 @@ class Access:
     security: dict[str, Any] | None = None
     stamp: _Stamp = ()
     refused: tuple[float, AuthenticationFailed] | None = None
+    tells_nodes: bool | None = None
+    """Whether brokers say so where another node is meant (KIP-1242); None while none has been seen that does."""
 
 
 class Connections:
@@ -79,16 +82,21 @@ class Connections:
         reverse."""
         return Connections(self._settings, self._record, self._tap, self._access)
 
-    async def to(self, address: Address) -> Connection:
-        """Return the connection to this address, opened if it is not. Raises AdminError."""
+    async def to(self, address: Address, meant: Node | None = None) -> Connection:
+        """Return the connection to this address, opened if it is not. meant: the node that is to be there. Raises
+        AdminError."""
         connection = self._open.get(address)
         if connection is not None and connection.is_open:
             self._open[address] = self._open.pop(address)  # the last one used comes last
+            if meant is not None and connection.node not in (None, meant):
+                from console.admin.link_errors import another_node
+
+                raise WrongNode(another_node(address, meant))
             return connection
         self._make_room()
         opening = self._opening.get(address)
         if opening is None:
-            opening = asyncio.create_task(self._connect(address), name=f"connect {address}")
+            opening = asyncio.create_task(self._connect(address, meant), name=f"connect {address}")
             self._opening[address] = opening
             opening.add_done_callback(lambda task: self._opened(address, task))
         return await asyncio.shield(opening)
@@ -129,6 +137,10 @@ class Connections:
             )
         except Exception as error:
             raise connect_error(error, address, settings) from error
+
+    def mean_no_node(self) -> None:
+        """Ask no more who is at an address: what is there answers for nodes that it does not say to be."""
+        self._access.tells_nodes = False
 
     def reached(self) -> tuple[Address, ...]:
         """Return the addresses to which connections are open."""
@@ -211,19 +223,19 @@ class Connections:
         if not task.cancelled() and task.exception() is None:
             self._open[address] = task.result()
 
-    async def _connect(self, address: Address) -> Connection:
+    async def _connect(self, address: Address, meant: Node | None = None) -> Connection:
         if self._tap is None:
-            return await self._opened_at(address)
+            return await self._opened_at(address, meant)
         began = time.monotonic()
         try:
-            connection = await self._opened_at(address)
+            connection = await self._opened_at(address, meant)
         except AdminError as error:
             self._tap.not_connected(address, error, time.monotonic() - began)
             raise
         self._tap.connected(address, connection.versions, time.monotonic() - began)
         return connection
 
-    async def _opened_at(self, address: Address) -> Connection:
+    async def _opened_at(self, address: Address, meant: Node | None) -> Connection:
         from console.wire.connection import connect
 
         settings = self._settings
@@ -238,6 +250,7 @@ class Connections:
                 limit=settings.connect_timeout,
                 security=await self._present_security(),
                 record=self._record,
+                meant=meant if self._access.tells_nodes else None,
             )
         except Exception as error:
             from console.admin.connect_errors import connect_error, refused_credentials
@@ -246,6 +259,8 @@ class Connections:
             if isinstance(reason, AuthenticationFailed) and refused_credentials(error):
                 self._access.refused = now, reason
             raise reason from error
+        if self._access.tells_nodes is None and connection.tells_nodes:
+            self._access.tells_nodes = True
         if settings.controllers:
             is_broker = connection.version("metadata") is not None
             if is_broker or connection.version("describe_cluster") is None:

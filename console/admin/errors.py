@@ -12,6 +12,7 @@ AdminError                 everything below; `.failure` has the text for an oper
 ├── OutcomeUnknown         a change was sent and its answer never came: it may have been applied
 ├── BrokerError            a broker refused the request as a whole; the connection stays usable
 │   └── Unsupported        it does not have the API, or not the version needed
+├── WrongNode              another broker answers at a broker's address
 ├── WrongCluster           another cluster answers at a broker's address; the change was not sent
 ├── UnknownBroker          no broker of this id is in the cluster
 ├── ReadOnly               the client is read-only; nothing was sent
@@ -75,6 +76,10 @@ class Disconnected(AdminError):
 
 class WrongCluster(AdminError):
     """A broker of another cluster answers at this one's address; the change was not sent."""
+
+
+class WrongNode(AdminError):
+    """Another broker answers at this one's address."""
 
 
 class OutcomeUnknown(AdminError):

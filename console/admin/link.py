@@ -30,6 +30,7 @@ from console.admin.errors import (
     Unreachable,
     Unsupported,
     WrongCluster,
+    WrongNode,
     names_no_broker,
 )
 from console.admin.link_errors import (
@@ -43,10 +44,12 @@ from console.admin.link_errors import (
     of_another_cluster,
     timed_out,
     turned_away,
+    wrong_broker,
 )
 from console.admin.settings import Address, ConnectionSettings, show_address
+from console.model.codes import BROKER
 from console.model.failure import Failure
-from console.model.identity import same_cluster
+from console.model.identity import Node, same_cluster
 
 if TYPE_CHECKING:
     from console.flight.answer import Shown
@@ -102,10 +105,12 @@ LONGEST_CHANGE = 3600.0
 
 
 class Nodes(Struct, frozen=True):
-    """The brokers of a Metadata response: id -> (host, port), and the controller's id, -1 if there is no controller."""
+    """The brokers of a Metadata response: id -> (host, port), the controller's id, -1 if there is no controller, and
+    the cluster's, None if it has none."""
 
     brokers: Mapping[int, tuple[str, int]]
     controller_id: int = -1
+    cluster_id: str | None = None
 
 
 class _Request(NamedTuple):
@@ -446,7 +451,8 @@ class Link:
             raise RequestTimedOut(timed_out(self._names_nodes.api, connection, change=False)) from error
         found = getattr(answer, "cluster_id", None)
         if not same_cluster(found, self.cluster_id):
-            raise WrongCluster(of_another_cluster(connection, found, self.cluster_id))
+            address = (connection.host, connection.port)
+            raise WrongCluster(of_another_cluster(address, found, self.cluster_id))
 
     async def _answer(self, request: _Request, connection: Connection, encoded: AiokafkaRequest) -> RawResponse:
         api, change = request.api, request.change
@@ -541,11 +547,40 @@ class Link:
             address = (nodes := await self.refresh()).brokers.get(broker_id)
             if address is None:
                 raise no_such_broker(broker_id, nodes.brokers, controllers=self.settings.controllers)
+        cluster_id = self.cluster_id or self._nodes.cluster_id
+        meant = Node(cluster_id, broker_id) if cluster_id else None
         try:
+            try:
+                return await connections.to(address, meant)
+            except WrongNode as error:
+                address = await self._moved_to(broker_id, address, error)
             return await connections.to(address)
         except Unreachable as error:
             at_controllers = self.settings.controllers
             raise not_at_its_address(broker_id, error.failure, controllers=at_controllers) from error
+
+    async def _moved_to(self, broker_id: int, address: Address, refusal: WrongNode) -> Address:
+        """Return where to find a node that does not answer at its address: where it is now, or there all the same, if
+        what refused to be it answers for it. Raises the AdminError that says who is there instead."""
+        now = (await self.refresh()).brokers.get(broker_id)
+        if now is not None and now != address:
+            return now
+        try:
+            async with asyncio.timeout(self.settings.request_timeout), self.apart(address) as ask:
+                there = getattr(await ask(*self._names_nodes), "cluster_id", None)
+                if not same_cluster(there, self.cluster_id or self._nodes.cluster_id):
+                    raise WrongCluster(of_another_cluster(address, there, self.cluster_id)) from refusal
+                (described,) = (await ask("describe_configs", partial(id_of_broker, broker_id=broker_id))).results
+        except WrongCluster:
+            raise
+        except (AdminError, TimeoutError, ValueError):
+            raise refusal from None
+        if not described.error_code:
+            for connections in (self._connections, self._forwarding):
+                connections.mean_no_node()
+            return address
+        another = wrong_broker(broker_id, described.error_message)
+        raise refusal if another is None else WrongNode(another)
 
     async def _read_nodes(self) -> Nodes:
         response = await self.call(*self._names_nodes)
@@ -555,7 +590,7 @@ class Link:
             found = {each.broker_id: (each.host, each.port) for each in response.brokers}
         else:
             found = {each.node_id: (each.host, each.port) for each in response.brokers}
-        self._nodes = Nodes(found, response.controller_id)
+        self._nodes = Nodes(found, response.controller_id, getattr(response, "cluster_id", None))
         if self._tap is not None:
             self._tap.name_nodes(self._nodes.brokers)
         return self._nodes
@@ -597,6 +632,18 @@ def metadata_of_no_topic(kio: ModuleType, *, rights: bool = False) -> Any:
         allow_auto_topic_creation=False,
         include_cluster_authorized_operations=rights,
         include_topic_authorized_operations=False,
+    )
+
+
+def id_of_broker(kio: ModuleType, broker_id: int) -> Any:
+    """Return a request for a broker's id, which another broker refuses with its own."""
+    from console.wire.schemas import for_version
+
+    resource = kio.DescribeConfigsResource(
+        resource_type=BROKER, resource_name=str(broker_id), configuration_keys=("node.id",)
+    )
+    return for_version(
+        kio.DescribeConfigsRequest, resources=(resource,), include_synonyms=False, include_documentation=False
     )
 
 

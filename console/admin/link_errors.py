@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from console.admin.errors import Disconnected, RequestTimedOut, UnknownBroker, Unreachable
 from console.admin.settings import Address, show_address
 from console.model.failure import WRONG_BROKER, Failure
+from console.model.identity import Node
 
 if TYPE_CHECKING:
     from console.wire.connection import Connection
@@ -122,9 +123,19 @@ def wrong_broker(broker_id: int, message: str | None) -> Failure | None:
     )
 
 
-def of_another_cluster(connection: Connection, found: str | None, expected: str | None) -> Failure:
-    """Return the failure of a change whose connection leads to another cluster."""
-    where = show_address((connection.host, connection.port))
+def another_node(address: Address, meant: Node) -> Failure:
+    """Return the failure of a connection at whose end is not the node that was meant, by its own words."""
+    return Failure(
+        WRONG_BROKER,
+        f"{show_address(address)} says that it is not broker {meant.id} of cluster {meant.cluster_id}, which "
+        "advertises this address",
+        f"Correct advertised.listeners of broker {meant.id}, or what its name leads to from here.",
+    )
+
+
+def of_another_cluster(address: Address, found: str | None, expected: str | None) -> Failure:
+    """Return the failure of a request whose connection leads to another cluster."""
+    where = show_address(address)
     answers = f"cluster {found}" if found else "a server without an id"
     message = f"{answers} answers at {where}, an address of cluster {expected}"
     return Failure("WRONG_CLUSTER", message, "It was not sent. Find out which cluster this address leads to.")

@@ -26,6 +26,8 @@ from console.wire.schemas import api_key, version_range
 if TYPE_CHECKING:
     from kio.static.protocol import RequestPayload
 
+    from console.model.identity import Node
+
 NOT_RECORDED = "NOT_RECORDED"
 
 
@@ -134,7 +136,7 @@ class RecordedConnections(Connections):
         super().__init__(settings)
         self._tape = tape
 
-    async def to(self, address: Address) -> Any:
+    async def to(self, address: Address, meant: Node | None = None) -> Any:  # noqa: ARG002
         """Return the connection to this address. Raises the AdminError that was recorded."""
         problem = self._tape.refusal(address)
         if problem is not None:

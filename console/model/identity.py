@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import NamedTuple
 from uuid import UUID
 
 from console.model.failure import Failure
+
+
+class Node(NamedTuple):
+    """A node of a cluster, as a client means it (KIP-1242): the cluster's id and its own."""
+
+    cluster_id: str
+    id: int
 
 
 def same_cluster(one: str | None, other: str | None) -> bool:

@@ -14,6 +14,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum, auto
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
+from console.model.identity import Node
 from console.wire.aiokafka_request import AiokafkaRequest, Build, Exchange, RawResponse
 from console.wire.bounds_check import MalformedFrame
 from console.wire.frames import decode_body
@@ -45,6 +48,9 @@ PREFIX = struct.Struct(">i")
 
 
 _API_VERSIONS = api_key("api_versions")
+_SOFTWARE = {"client_software_name": "kac", "client_software_version": "1"}
+TELLS_NODES = 5
+"""The version of ApiVersions from which on a broker says that it is not the node that is meant (KIP-1242)."""
 
 log = logging.getLogger(__name__)
 
@@ -89,6 +95,18 @@ class ConnectFailed(ConnectionError):
         self.again = again
 
 
+class AnotherNode(ConnectionError):
+    """The peer says that it is not the node that is meant: another one, or one of another cluster."""
+
+    def __init__(self, meant: Node) -> None:
+        super().__init__(f"it is not node {meant.id} of cluster {meant.cluster_id}")
+        self.meant = meant
+
+
+class _TellsNoNode(ConnectionError):
+    """The peer does not have the version of ApiVersions in which a node is meant."""
+
+
 class NotKafka(ConnectionError):
     """The peer's first bytes are not a Kafka frame. start: those bytes."""
 
@@ -124,11 +142,15 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
 
     _versions: dict[int, tuple[int, int]]
 
-    def __init__(self, host: str, port: int, *, login: Login | None, limit: float, **arguments: Any) -> None:
-        """Make one that is not connected. limit: seconds that renewing a session may take."""
+    def __init__(
+        self, host: str, port: int, *, login: Login | None, limit: float, meant: Node | None, **arguments: Any
+    ) -> None:
+        """Make one that is not connected. limit: seconds that renewing a session may take. meant: the node that is to
+        answer, None for any."""
         super().__init__(host, port, request_timeout_ms=NO_LIMIT_MS, max_idle_ms=MAX_IDLE_MS, **arguments)
         self._login = login
         self._limit = limit
+        self.meant = meant
         self._due = float("inf")
         self._renewal: asyncio.Task[None] | None = None
         self._held: deque[tuple[AiokafkaRequest, asyncio.Future[RawResponse]]] = deque()
@@ -164,8 +186,14 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Do as aiokafka's. Afterwards a `FrameReceiver` receives, and longer frames are accepted."""
         streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] = await super().connect()
-        if self._versions.get(_API_VERSIONS, (0, 0))[0] > 0:
-            await self._ask_versions_again()
+        try:
+            if self._versions.get(_API_VERSIONS, (0, 0))[0] > 0:
+                await self._ask_versions_again()
+            if self.meant is not None and self._login is not None:
+                await self._ask_who_logged_us_in(self.meant)
+        except BaseException:
+            self.close()
+            raise
         self._is_established = True
         streams[1].transport.set_protocol(FrameReceiver(self, self._protocol))
         return streams
@@ -175,13 +203,38 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         broker's, has no credentials, and a round trip is saved."""
         if self._login is not None:
             self._loop.call_soon(self._send_handshake, handshake(self._login))
-        await super()._do_version_lookup()
+        if self.meant is None or self._login is not None:
+            await super()._do_version_lookup()
+        else:
+            await self._ask_versions_of(self.meant)
+
+    async def _ask_versions_of(self, meant: Node) -> None:
+        """Ask this node for its versions, and no other. Raises AnotherNode and _TellsNoNode."""
+        means = {**_SOFTWARE, "cluster_id": meant.cluster_id, "node_id": meant.id}
+        raw = await super().send(
+            AiokafkaRequest("api_versions", TELLS_NODES, lambda kio: kio.ApiVersionsRequest(**means))
+        )
+        code = int.from_bytes(raw.body[:2], "big", signed=True)
+        if code == ErrorCode.rebootstrap_required:
+            raise AnotherNode(meant)
+        if code:  # that it does not have the version is said in another one
+            raise _TellsNoNode(f"ApiVersions is refused with {code}")
+        response = decode_body(response_type(raw.api, raw.version), raw.body)
+        self._versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
 
     def _send_handshake(self, request: AiokafkaRequest) -> None:
         if self._writer is not None:
             self._handshake = asyncio.ensure_future(super().send(request))
             # Where ApiVersions fails, nothing waits for this.
             self._handshake.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    async def _ask_who_logged_us_in(self, meant: Node) -> None:
+        """Ask for the versions of this node once more: before the login Kafka 4.4 answers in place of any. Raises
+        AnotherNode."""
+        if self._versions.get(_API_VERSIONS, (0, 0))[1] >= TELLS_NODES:
+            await self._ask_versions_of(meant)
+        else:
+            self.meant = None
 
     async def _ask_versions_again(self) -> None:
         """Ask for the versions in one that the broker has: to version 0, which aiokafka sends, a broker without it
@@ -190,9 +243,8 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         version = common_version("api_versions", theirs)
         if version is None:
             raise NoCommonVersion("api_versions", theirs)
-        software = {"client_software_name": "kac", "client_software_version": "1"}
         raw = await super().send(
-            AiokafkaRequest("api_versions", version, lambda kio: kio.ApiVersionsRequest(**software))
+            AiokafkaRequest("api_versions", version, lambda kio: kio.ApiVersionsRequest(**_SOFTWARE))
         )
         response = decode_body(response_type(raw.api, raw.version), raw.body)
         self._versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
@@ -300,7 +352,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
     def stage(self) -> Stage:
         """The current or last step of connecting. The first request is ApiVersions, all others are SASL's, of which one
         goes out before ApiVersions is answered."""
-        if self._handshake is not None and not self._versions:
+        if self._correlation_id and not self._versions:
             return Stage.VERSIONS
         return (Stage.OPENING, Stage.VERSIONS, Stage.SASL)[min(self._correlation_id, 2)]
 
@@ -410,6 +462,17 @@ class Connection:
         return int(self._carrier.port)
 
     @property
+    def node(self) -> Node | None:
+        """The node that is at its end, by its own words; None where it was not asked."""
+        found: Node | None = self._carrier.meant
+        return found
+
+    @property
+    def tells_nodes(self) -> bool:
+        """Whether the broker says so where another node is meant."""
+        return self.versions.get(_API_VERSIONS, (0, 0))[1] >= TELLS_NODES
+
+    @property
     def is_open(self) -> bool:
         """Whether requests can be sent."""
         return bool(self._carrier.connected())
@@ -488,18 +551,22 @@ async def connect(
     limit: float,
     security: Mapping[str, Any],
     record: Callable[[Exchange], None] | None = None,
+    meant: Node | None = None,
 ) -> Connection:
     """Connect, read the broker's versions, authenticate.
 
     security: aiokafka's arguments ``security_protocol`` and ``ssl_context``; ``login``, a `Login`, for SASL.
-    limit: seconds for all steps. Raises ConnectFailed.
+    limit: seconds for all steps. meant: the node that is to answer, where its cluster's brokers tell such; one that
+    does not is asked again without. Raises ConnectFailed.
     """
     arguments = {"login": None, **security}
-    carrier = _CheckedConnection(host, port, client_id=client_id, limit=limit, **arguments)
+    carrier = _CheckedConnection(host, port, client_id=client_id, limit=limit, meant=meant, **arguments)
     began = time.time()
     try:
         async with asyncio.timeout(limit):
             _, writer = await carrier.connect()
+    except _TellsNoNode:
+        return await connect(host, port, client_id=client_id, limit=limit, security=security, record=record)
     except Exception as error:
         stage = carrier.stage
         if stage is Stage.OPENING and isinstance(error, TimeoutError) and security.get("ssl_context") is not None:

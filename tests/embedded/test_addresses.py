@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
+from kio.schema.errors import ErrorCode
 
+from console.admin.cluster import describe_cluster
+from console.admin.connections import security_arguments
+from console.admin.errors import WrongCluster, WrongNode
+from console.admin.link import Link, broker
+from console.admin.settings import ConnectionSettings, SaslSettings
 from console.cli import main as cli
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.faults import Fail, Fault
 from console.embedded.replicas import new_topic, striped
-from console.embedded.spec import ClusterSpec
+from console.embedded.spec import ClusterSpec, SaslSpec
 from console.model.cluster import Broker
+from console.model.identity import Node
 from console.model.nodes import shared_addresses
+from console.model.secret import Secret
+from console.wire.connection import AnotherNode, ConnectFailed, Connection, connect
 from tests.support.free_ports import free_ports
+from tests.support.older_brokers import like
 
 Kac = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
+def cluster(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
     """Three brokers with a topic on them, each where it says."""
-    with run_in_thread(ClusterSpec(brokers=3)) as running:
+    with run_in_thread(like(getattr(request, "param", "4.4"), brokers=3)) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
         yield running
 
@@ -72,8 +86,11 @@ def test_two_brokers_at_one_address(cluster: ThreadedCluster, kac: Kac) -> None:
     assert bad[f"address 127.0.0.1:{port}"] == "advertised by brokers 1, 2"
 
 
-def test_a_name_that_leads_to_another_broker(cluster: ThreadedCluster, kac: Kac) -> None:
-    """Not the same address: the same broker under two names."""
+@pytest.mark.parametrize(
+    ("cluster", "check"), [("4.0", "broker 3"), ("4.4", "broker 3 advertises localhost:{}")], indirect=["cluster"]
+)
+def test_a_name_that_leads_to_another_broker(cluster: ThreadedCluster, kac: Kac, check: str) -> None:
+    """Not the same address: the same broker under two names. Since 4.4 a broker says itself that another is meant."""
     port = port_of(cluster, 1)
 
     def change(running: EmbeddedCluster) -> None:
@@ -86,7 +103,7 @@ def test_a_name_that_leads_to_another_broker(cluster: ThreadedCluster, kac: Kac)
     assert "advertised by broker 3; the bootstrap answered" in cause["evidence"][0]["fact"]
     code, out, _ = kac("doctor", "--output", "json")
     bad = {each["name"]: each["found"] for each in json.loads(out)["checks"] if each["health"] == "bad"}
-    assert (code, list(bad)) == (1, ["broker 3"])
+    assert (code, list(bad)) == (1, [check.format(port)])
     code, out, err = kac("run", "-e", "describe broker 3")
     assert "advertised by broker 3; the bootstrap answered" in out + err
 
@@ -108,3 +125,110 @@ def test_a_fenced_broker_shares_nothing() -> None:
     """One that went may have left its address to another."""
     brokers = (Broker(1, "h", 9), Broker(2, "h", 9, fenced=True), Broker(3, "::1", 9), Broker(4, "::1", 9))
     assert shared_addresses(brokers) == {"[::1]:9": (3, 4)}
+
+
+# -- brokers that say so themselves (KIP-1242) -------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def known(release: str = "4.4") -> AsyncIterator[tuple[EmbeddedCluster, Link]]:
+    """Three brokers, of which a link knows the addresses."""
+    async with EmbeddedCluster(like(release, brokers=3)) as cluster:
+        link = Link(ConnectionSettings(tuple(cluster.addresses.values())[:1]))
+        try:
+            await describe_cluster(link)
+            yield cluster, link
+        finally:
+            await link.close()
+
+
+def at(cluster: EmbeddedCluster, broker: int, port: int, host: str = "localhost") -> None:
+    cluster.state.put_broker(replace(cluster.state.brokers[broker], host=host, port=port))
+
+
+async def answered(link: Link, of: int) -> bool:
+    """Whether a broker answers what any broker would."""
+    return bool((await link.call("find_coordinator", _coordinator, to=broker(of))).coordinators)
+
+
+def _coordinator(kio: ModuleType) -> Any:
+    return kio.FindCoordinatorRequest(key_type=0, coordinator_keys=("any",))
+
+
+async def test_no_other_broker_is_asked_in_its_place() -> None:
+    async with known() as (cluster, link):
+        at(cluster, 3, cluster.state.brokers[2].port)
+        await link.refresh()
+        with pytest.raises(WrongNode, match="broker 2 answers at the address that is advertised by broker 3"):
+            await answered(link, 3)
+        assert await answered(link, 2)
+
+
+async def test_before_4_4_another_broker_answers() -> None:
+    async with known("4.0") as (cluster, link):
+        at(cluster, 3, cluster.state.brokers[2].port)
+        await link.refresh()
+        assert await answered(link, 3)
+
+
+async def test_a_broker_that_has_moved_is_found_where_it_is() -> None:
+    """The address is another broker's by now, and the client has not heard of it."""
+    async with known() as (cluster, link):
+        there, then = cluster.state.brokers[3].port, cluster.state.brokers[2].port
+        at(cluster, 3, then)
+        await link.refresh()
+        at(cluster, 3, there)
+        assert await answered(link, 3)
+
+
+async def test_a_broker_of_another_cluster_is_not_asked() -> None:
+    async with known() as (cluster, link), EmbeddedCluster(ClusterSpec(brokers=1)) as other:
+        at(cluster, 3, other.state.brokers[1].port)
+        await link.refresh()
+        with pytest.raises(WrongCluster, match=f"cluster {other.state.cluster_id} answers at localhost"):
+            await answered(link, 3)
+
+
+async def test_behind_a_login_it_says_so_after_the_login() -> None:
+    """As Kafka 4.4 does, whose listeners with SASL answer before it in place of any node."""
+    secret = {"admin": Secret("s")}
+    spec = ClusterSpec(brokers=2, sasl=SaslSpec(plain=secret))
+    async with EmbeddedCluster(spec) as cluster:
+        one, two = cluster.addresses.values()
+        login = SaslSettings("PLAIN", "admin", secret["admin"])
+        settings = ConnectionSettings((one,), security_protocol="SASL_PLAINTEXT", sasl=login)
+        security = await security_arguments(settings)
+
+        async def meant(node: int) -> Connection:
+            node_meant = Node(cluster.state.cluster_id, node)
+            return await connect(*two, client_id="kac", limit=10, security=security, meant=node_meant)
+
+        connection = await meant(2)
+        assert (connection.node, connection.version("metadata")) == (Node(cluster.state.cluster_id, 2), 13)
+        await connection.close()
+        with pytest.raises(ConnectFailed) as failed:
+            await meant(1)
+        assert isinstance(failed.value.__cause__, AnotherNode)
+
+
+async def test_a_broker_that_was_downgraded_is_asked_as_before() -> None:
+    """Of a cluster some of whose brokers tell nodes apart, one that does not answers all the same."""
+    async with EmbeddedCluster(like("4.0", brokers=1)) as cluster:
+        (address,) = cluster.addresses.values()
+        connection = await connect(
+            *address, client_id="kac", limit=10, security={"security_protocol": "PLAINTEXT"}, meant=Node("any", 1)
+        )
+        assert (connection.node, connection.tells_nodes, connection.version("api_versions")) == (None, False, 4)
+        await connection.close()
+
+
+async def test_a_server_that_refuses_to_be_the_broker_that_it_is_is_asked_all_the_same() -> None:
+    """As one with another one's ids behind it: it describes its own configs, so nothing else is there."""
+    async with known() as (cluster, link):
+        refusal = Fail(ErrorCode.rebootstrap_required)
+        cluster.faults.add(Fault(refusal, api="api_versions"))
+        with pytest.raises(WrongNode, match="says that it is not broker 3 of cluster"):
+            await answered(link, 3)
+        cluster.faults.clear()
+        cluster.faults.add(Fault(refusal, api="api_versions", times=1))
+        assert await answered(link, 3)

@@ -4,6 +4,7 @@ moment they are swapped, on every front end."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
@@ -101,7 +102,7 @@ def test_no_command_changes_another_cluster_than_it_read(
     assert ran.code == 1
     assert retention(cluster) is None
     said = ran.out + ran.complaints
-    assert f"{B} answered at the addresses of cluster {A}" in said, said
+    assert re.search(rf"{B} answer(?:ed at the addresses|s at .*, an address) of cluster {A}", said), said
 
 
 def test_what_exists_is_changed_on_the_cluster_that_was_asked(cluster: ThreadedCluster, kac: Kac) -> None:

@@ -41,7 +41,7 @@ def test_the_screen_until_its_first_rows(bootstrap: str) -> None:
     assert not any(name.startswith("console.triage") for name in made.modules)
     assert made.structs > 20
     # Four of them take what brokers answer for the flight record, from the first answer on: 2 ms.
-    assert_small(made, modules=119, dataclasses=8)
+    assert_small(made, modules=120, dataclasses=8)
 
 
 def test_configs_describe(bootstrap: str) -> None:

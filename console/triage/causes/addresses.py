@@ -28,10 +28,12 @@ def _answers_of_another(observations: Observations) -> Iterator[Claim]:
     snapshot = observations.last.snapshot
     shared = {each for brokers in shared_addresses(snapshot.cluster.brokers).values() for each in brokers}
     places = {f"broker {each.id}": each for each in snapshot.cluster.brokers}
-    for failed in snapshot.failures:
+    met: set[int] = set()
+    for failed in snapshot.failures:  # of whatever that broker was to say
         broker = places.get(failed.entity)
-        if failed.failure.name != WRONG_BROKER or broker is None or broker.id in shared:
+        if failed.failure.name != WRONG_BROKER or broker is None or broker.id in shared | met:
             continue
+        met.add(broker.id)
         address = address_of(broker)
         yield _claim(
             broker.id,
