@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
+import os
 import ssl
 import time
 from collections import OrderedDict
@@ -119,6 +120,10 @@ class SchemaRegistry:
             # Another caller may want what this one gives up.
             await asyncio.wait([self._asked[key] for key in wanted])
 
+    async def kinds(self) -> list[str]:
+        """Return the kinds of schemas that the registry has. Raises NotDecoded: it is not reached, or refuses."""
+        return await self._answer("/schemas/types", list[str])
+
     async def _ask(self, key: SchemaKey) -> None:
         try:
             async with asyncio.timeout(ALL_SECONDS):
@@ -196,7 +201,8 @@ class SchemaRegistry:
             why = getattr(error, "verify_message", "") or (error.reason or "TLS fails").replace("_", " ").lower()
             raise NotDecoded(f"the registry is not reached: {why}") from None
         except OSError as error:
-            raise NotDecoded(f"the registry is not reached: {error.strerror or type(error).__name__}") from None
+            why = error.strerror or type(error).__name__
+            raise NotDecoded(f"the registry is not reached: {why}{_unused_proxy(self._settings)}") from None
 
     async def _exchange(self, path: str) -> tuple[int, bytes]:
         from http.client import HTTPException, HTTPResponse
@@ -237,6 +243,13 @@ class SchemaRegistry:
             "Accept: application/vnd.schemaregistry.v1+json, application/json\r\nAccept-Encoding: identity\r\n"
             "User-Agent: kac\r\nConnection: close\r\n\r\n"
         ).encode("ascii")
+
+
+def _unused_proxy(settings: RegistrySettings) -> str:
+    """Return a note about a proxy of the environment, which others may reach the registry by; ``""`` for none."""
+    wanted = "http_proxy" if settings.tls is None else "https_proxy"
+    name = next((each for each in (wanted, wanted.upper()) if os.environ.get(each)), None)
+    return f" ({name} is not used: a login goes to no proxy; via leads there by SSH)" if name else ""
 
 
 async def look_up(_link: Link, registry: SchemaRegistry, keys: Iterable[SchemaKey]) -> None:

@@ -15,10 +15,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from console.admin.errors import AdminError, AuthenticationFailed
-from console.admin.settings import Address, ConnectionSettings, SshHost, show_address
+from console.admin.settings import Address, ConnectionSettings, RegistrySettings, SshHost, show_address
 from console.answers.checks import Check, Health
 from console.cli.doctor_brokers import answered_by_others, missing_apis, shared_address_checks
 from console.present.names import plural
+from console.present.text import clean
 
 if TYPE_CHECKING:
     from console.admin.link import Link
@@ -68,9 +69,12 @@ async def cluster_checks(context: Context) -> list[Check]:
 
     with AdminClient(settings) as client:
         try:
-            return found + await client.run(_beyond, context)
+            found += await client.run(_beyond, context)
         except AdminError as error:
-            return [*found, _failed("cluster", error)]
+            found.append(_failed("cluster", error))
+        if context.schemas is not None:
+            found.append(await client.run(_registry, context.schemas))
+    return found
 
 
 async def _ssh(host: SshHost) -> Check:
@@ -460,6 +464,21 @@ async def _quotas(link: Link, settings: ConnectionSettings) -> Check:
         f"user {user}, client {settings.client_id}: {text}",
         "the console waits where it is throttled",
     )
+
+
+async def _registry(_link: Link, settings: RegistrySettings) -> Check:
+    """Check whether the schema registry answers, by the same way as the brokers."""
+    from console.admin.schema_registry import SchemaRegistry
+    from console.model.schemas import NotDecoded
+
+    begun = time.monotonic()
+    try:
+        kinds = await SchemaRegistry(settings).kinds()
+    except NotDecoded as error:
+        remedy = "Records are shown as they are without it. Check url, login and ssl.* of the context's schemas."
+        return Check("schema registry", Health.BAD, f"{settings}: {error}", remedy)
+    known = ", ".join(sorted(clean(each, 20) for each in kinds[:10]))
+    return Check("schema registry", Health.OK, f"{settings}: {known or 'no kinds'}, in {_ms(time.monotonic() - begun)}")
 
 
 def _failed(name: str, error: AdminError) -> Check:

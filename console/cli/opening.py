@@ -234,8 +234,15 @@ def listing(contexts: Contexts, width: int | None = None) -> str:
     from console.contexts.own_file import own_path
 
     file = contexts.surroundings.shown(own_path(contexts.surroundings))
-    columns = tuple(map(Column, ("", "Name", "Brokers", "Security", "Guards", "From")))
+    titles = ["", "Name", "Brokers", "Security", "Guards", "From"]
     rows = [_context_row(context, contexts.current) for context in contexts.contexts]
+    if any(context.schemas is not None for context in contexts.contexts):
+        titles.insert(-1, "Schemas")
+        rows = [
+            (*row[:-1], clean(str(context.schemas), 60) if context.schemas is not None else "-", row[-1])
+            for row, context in zip(rows, contexts.contexts, strict=True)
+        ]
+    columns = tuple(map(Column, titles))
     lines = table_lines(columns, rows, width) if rows else folded(NONE.format(file=file).rstrip("\n"), width)
     said = [f"! {clean(b.name)}: {clean(b.problem)}  ({clean(b.origin)})" for b in contexts.broken]
     said += [f"! {clean(problem)}" for problem in contexts.problems]

@@ -376,3 +376,30 @@ def test_ssh_ends_also_where_kac_was_killed(far: Reached, tmp_path: Path) -> Non
         far.network.await_end_of_sessions()
     assert not (folder / "s").exists()
     shutil.rmtree(folder)
+
+
+REGISTRY = """
+import threading
+from tests.support.registry_server import registry
+
+with registry() as running:
+    print(running.port, flush=True)
+    threading.Event().wait()
+"""
+
+
+def test_the_schema_registry_is_reached_by_ssh_as_the_brokers_are(far: Reached, tmp_path: Path) -> None:
+    """It is asked by the name that the far side knows; from here nobody listens there."""
+    port = far.network.server(sys.executable, "-c", REGISTRY)
+    file = tmp_path / "config.toml"
+    file.write_text(
+        f'[contexts.far]\nproperties = "{far.properties}"\n"bootstrap.servers" = "{far.bootstrap}"\n'
+        f'via = "{far.network.edge}"\n[contexts.far.schemas]\nurl = "http://broker1.inside:{port}"\n'
+    )
+    file.chmod(0o600)
+
+    def found(*words: str) -> str:
+        _, out, _ = far.kac(tmp_path, "doctor", "-c", "far", "--output", "json", *words, KAC_CONFIG=str(file))
+        return next(str(each["found"]) for each in json.loads(out)["checks"] if each["name"] == "schema registry")
+
+    assert found().startswith(f"http://broker1.inside:{port}: AVRO, JSON, PROTOBUF, in ")

@@ -20,7 +20,9 @@ from console.cli.doctor import host_checks
 from console.cli.doctor_cluster import advertised_checks
 from console.embedded.brokers import EmbeddedCluster
 from console.model.cluster import Broker, ClusterInfo
+from tests.support.free_ports import free_ports
 from tests.support.patience import PATIENCE
+from tests.support.registry_server import registry
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -100,6 +102,28 @@ async def test_another_cluster_than_the_contexts(cluster: EmbeddedCluster, tmp_p
     assert code == 1
     assert seen["cluster"]["health"] == "bad"
     assert seen["cluster"]["found"].endswith("but the context says another")
+
+
+async def test_the_schema_registry_of_a_context(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    host, port = next(iter(cluster.addresses.values()))
+    file = tmp_path / ".config" / "kac" / "config.toml"
+    file.parent.mkdir(parents=True)
+    (closed,) = free_ports(1)
+    with registry() as running:
+        file.write_text(
+            f'[contexts.prod]\n"bootstrap.servers" = "{host}:{port}"\n[contexts.prod.schemas]\nurl = "{running.url}"\n'
+            f'[contexts.test]\n"bootstrap.servers" = "{host}:{port}"\n'
+            f'[contexts.test.schemas]\nurl = "http://127.0.0.1:{closed}"\n'
+        )
+        file.chmod(0o600)
+        code, seen, _ = await doctor(tmp_path, "-c", "prod")
+        assert (code, seen["schema registry"]["health"]) == (0, "ok")
+        assert seen["schema registry"]["found"].startswith(f"{running.url}: AVRO, JSON, PROTOBUF, in ")
+    code, seen, _ = await doctor(tmp_path, "-c", "test", http_proxy="http://proxy:3128")
+    assert (code, seen["schema registry"]["health"]) == (1, "bad")
+    assert (
+        "http_proxy is not used: a login goes to no proxy; via leads there by SSH" in seen["schema registry"]["found"]
+    )
 
 
 async def test_nothing_there_and_no_such_name(tmp_path: Path) -> None:

@@ -97,6 +97,12 @@ class FarNetwork:
                 return found
         raise BrokersUnavailableError((self.folder / "brokers.log").read_text()[-2000:])
 
+    def server(self, *command: str) -> str:
+        """Starts a program in the namespace, until the end. Gives the first line that it writes."""
+        process = self._start(*command, log="server")
+        assert process.stdout is not None
+        return process.stdout.readline().strip()
+
     def await_end_of_sessions(self) -> None:
         """Waits until every connection to the edge has ended."""
         while self._sessions:

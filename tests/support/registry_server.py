@@ -79,6 +79,8 @@ class RegistryServer:
 
     def answer(self, path: str) -> tuple[int, Any]:
         """Return status and body of a GET."""
+        if path == "/schemas/types":
+            return 200, ["JSON", "PROTOBUF", "AVRO"]
         match [unquote(part) for part in urlsplit(path).path.strip("/").split("/")]:
             case ["schemas", "ids", number] if 0 < int(number) <= len(self.schemas):
                 return 200, self.schemas[int(number) - 1]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from console.admin.settings import RegistrySettings, Store, TlsSettings
+from console.cli.opening import listing
 from console.contexts import Context, Contexts, load, resolve
 from console.contexts.secret_sources import Locked
 from console.model.secret import Secret
@@ -116,3 +117,13 @@ def test_what_is_weak_is_a_warning(tmp_path: Path, lines: str, words: str) -> No
     (warning,) = context(tmp_path, lines, T="t").warnings
     assert words in warning
     assert context(tmp_path, 'url = "http://127.0.0.1:1"\ntoken = "${env:T}"', T="t").warnings == ()
+
+
+def test_the_list_of_contexts_has_the_registries_where_there_are_some(tmp_path: Path) -> None:
+    lines = 'url = "https://registry:8081/path"\n[contexts.b]\n"bootstrap.servers" = "b"\n'
+    listed = listing(contexts(tmp_path, lines)).splitlines()
+    assert listed[0].split() == ["Name", "Brokers", "Security", "Guards", "Schemas", "From"]
+    assert [line.split()[-2] for line in listed[1:]] == ["https://registry:8081/path", "-"]
+    file = tmp_path / "config.toml"
+    file.write_text('[contexts.a]\n"bootstrap.servers" = "b"\n')
+    assert "Schemas" not in listing(load({"KAC_CONFIG": str(file)}, tmp_path, cwd=tmp_path))
