@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import os
 import secrets
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -27,6 +28,7 @@ from console.admin.scram import alter_scram
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.admin.tokens import describe_tokens
 from console.admin.topics import describe_topics
+from console.cli import main as cli
 from console.model.changes import (
     AlterConfigs,
     AlterScram,
@@ -48,6 +50,8 @@ from console.wire.schemas import for_version
 from tests.support.changing import applied, overrides
 from tests.support.free_ports import LOOPBACK
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_commands import KafkaCommands, Ran
+from tests.support.kafka_jars import RELEASES
 from tests.support.real_clusters import KAFKA_3_9, running
 from tests.support.terminal import Terminal
 
@@ -318,6 +322,108 @@ async def test_tokens_are_made_renewed_and_expired(short_sessions: KafkaCluster)
             (gone,) = await send(link, ExpireToken(each), validate_only=False)
             assert gone.status is Status.APPLIED, gone
         assert not {token_id, own.made.id} & (await describe_tokens(link)).keys()
+
+
+DELEGATION_TOKENS = "org.apache.kafka.tools.DelegationTokenCommand"
+KEYED = {"delegation.token.secret.key": "x" * 32}
+
+
+class ToolToken(NamedTuple):
+    """A line of Kafka's tool: times to the minute, of the host's own zone."""
+
+    id: str
+    hmac: str
+    owner: str
+    requester: str
+    renewers: str
+    issued: str
+    expires: str
+    max_time: str
+
+
+@pytest.fixture(
+    params=["4.3", *(pytest.param(each, marks=[pytest.mark.long, pytest.mark.slow]) for each in ("3.9", "4.4"))]
+)
+def with_tokens(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    """Kafka with delegation tokens; 4.3 is that of the other tests."""
+    if request.param == "4.3":
+        yield request.getfixturevalue("short_sessions")
+        return
+    version = RELEASES[request.param]
+    yield from running(lambda: KafkaCluster(version, brokers=1, security="secure", properties=KEYED))
+
+
+@pytest.fixture(scope="module")
+def commands() -> Iterator[KafkaCommands]:
+    """Kafka's own tools of 4.3, in one process."""
+    yield from running(KafkaCommands)
+
+
+def test_tokens_are_those_that_kafkas_own_tool_sees(
+    with_tokens: KafkaCluster, commands: KafkaCommands, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each makes one, renews and ends that of the other; both describe the same at each step."""
+    kafka = with_tokens
+    login = ("--command-config", str(kafka.client_properties()))
+
+    def theirs(*words: str) -> Ran:
+        ran = commands.run(DELEGATION_TOKENS, ["--bootstrap-server", kafka.bootstrap, *login, *words])
+        assert ran.code == 0, ran
+        return ran
+
+    def tool() -> dict[str, ToolToken]:
+        lines = theirs("--describe", "--owner-principal", "User:admin").out.splitlines()
+        head = next(place for place, line in enumerate(lines) if line.startswith("TOKENID"))
+        found = (ToolToken(*line.replace(", ", ",").split()) for line in lines[head + 1 :] if line.strip())
+        return {each.id: each for each in found}
+
+    def kac(*words: str) -> str:
+        code = cli.run(["tokens", "-b", kafka.bootstrap, *login, *words])
+        written = capsys.readouterr()
+        assert code == 0, written
+        return written.out
+
+    def ours() -> dict[str, dict[str, Any]]:
+        listed = json.loads(kac("--list", "--owner-principal", "User:admin", "--output", "json"))
+        return {each["id"]: each for each in listed["tokens"]}
+
+    def both() -> dict[str, ToolToken]:
+        """What both tell, once the one broker has heard of what was changed."""
+        while True:
+            there, here = tool(), ours()
+            if there.keys() == here.keys() and all(_same(there[each], here[each]) for each in there):
+                return there
+
+    def _same(told: ToolToken, found: dict[str, Any]) -> bool:
+        renewers = told.renewers.strip("[]")
+        names = (told.owner, told.requester, renewers) == (found["owner"], found["requester"], found["renewers"])
+        return names and all(
+            _minutes(getattr(told, each)) == _minutes(found[each]) for each in ("issued", "expires", "max_time")
+        )
+
+    before = both().keys()
+    theirs("--create", "--max-life-time-period", "7200000", "--renewer-principal", "User:alice")
+    (made_there,) = both().keys() - before
+    kac("--create", "--lifetime", "3h", "--renewer-principal", "User:alice", "--yes")
+    (made_here,) = both().keys() - before - {made_there}
+    told = both()
+    assert told[made_here].renewers == told[made_there].renewers == "[User:alice]"
+    hmac = told[made_here].hmac
+    until = told[made_here].expires
+    theirs("--renew", "--renew-time-period", "600000", "--hmac", hmac)
+    assert both()[made_here].expires != until
+    until = both()[made_there].expires
+    kac("--renew", "--token", made_there, "--period", "10min", "--yes")
+    assert both()[made_there].expires != until
+    theirs("--expire", "--expiry-time-period", "-1", "--hmac", hmac)
+    kac("--expire", "--token", made_there, "--yes")
+    assert both().keys() == before
+    assert hmac not in kac("--list", "--output", "json")
+
+
+def _minutes(text: str) -> datetime:
+    """The time to the minute, UTC: Kafka's tool prints those of the host's own zone."""
+    return datetime.fromisoformat(text).astimezone(UTC).replace(second=0, microsecond=0)
 
 
 async def test_a_delegation_token_whose_time_is_over(short_sessions: KafkaCluster) -> None:

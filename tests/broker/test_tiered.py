@@ -19,7 +19,7 @@ from console.model.cluster import TieredOffsets
 from tests.support.changing import make_topic
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import KafkaCommands
-from tests.support.kafka_jars import KAFKA_4_3, tiered_storage
+from tests.support.kafka_jars import KAFKA_3_9, RELEASES, tiered_storage
 from tests.support.patience import PATIENCE
 from tests.support.real_clusters import or_skip, running
 
@@ -28,12 +28,15 @@ pytestmark = pytest.mark.slow
 OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
 
 
-@pytest.fixture(scope="module")
-def tiered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """Kafka 4.3, one broker that copies closed segments into a folder."""
+# 4.4.0 was published without its tests, and the storage of 4.3's does not run in it.
+@pytest.fixture(scope="module", params=["4.3", pytest.param("3.9", marks=pytest.mark.long)])
+def tiered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """One broker that copies closed segments into a folder."""
+    version = RELEASES[request.param]
     with or_skip():
-        jar = tiered_storage(KAFKA_4_3)
-    yield from running(lambda: KafkaCluster(brokers=1, properties=_properties(jar, tmp_path_factory.mktemp("remote"))))
+        jar = tiered_storage(version)
+    properties = _properties(jar, tmp_path_factory.mktemp("remote"))
+    yield from running(lambda: KafkaCluster(version, brokers=1, properties=properties))
 
 
 def _properties(jar: Path, remote: Path) -> dict[str, str]:
@@ -91,18 +94,16 @@ async def test_what_is_on_disk_and_what_in_remote_storage(
         logs, _ = await log_ranges(link, places)
     finally:
         await link.close()
-    local, remote, pending = [
-        await asyncio.to_thread(kafka_offsets, tiered, commands, name, time)
-        for time in ("earliest-local", "latest-tiered", "earliest-pending-upload")
-    ]
-    assert found == {
-        (name, number): TieredOffsets(local[number], remote.get(number, -1), pending.get(number, -1))
-        for number in (0, 1)
-    }
+    asked = ["earliest-local", "latest-tiered", "earliest-pending-upload"]
+    if tiered.version == KAFKA_3_9:  # what is still to be copied is told since 4.2 (KIP-1023)
+        asked.pop()
+    told = [await asyncio.to_thread(kafka_offsets, tiered, commands, name, time) for time in asked]
+    assert found == {(name, number): TieredOffsets(*(offsets.get(number, -1) for offsets in told)) for number in (0, 1)}
     assert logs[name, 0] == (0, 12)
-    assert found == {(name, 0): TieredOffsets(10, 9, 10), (name, 1): TieredOffsets(0, -1, -1)}
+    wanted = {(name, 0): (10, 9, 10), (name, 1): (0, -1, -1)}
+    assert found == {place: TieredOffsets(*offsets[: len(asked)]) for place, offsets in wanted.items()}
     shown = describe(tiered, name)
-    assert [(row["local_from"], row["tiered_to"], row["pending_from"]) for row in shown] == [*found.values()]
+    assert [(row["local_from"], row["tiered_to"], row.get("pending_from")) for row in shown] == [*found.values()]
     assert "local_from" not in describe(tiered, f"{name}-plain")[0]
 
 
