@@ -21,8 +21,8 @@ from console.present.configs import plain_text
 from console.present.values import config_value
 from widgets.cells import ELLIPSIS
 
-LIMIT = 60
-"""Candidates that are shown at most."""
+LIMIT = 64
+"""Candidates that are shown at most: all verbs are among them where nothing is typed."""
 
 
 class Completion(NamedTuple):

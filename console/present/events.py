@@ -18,7 +18,7 @@ from console.model.codes import BROKER, GROUP
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.numbers import Data
 from console.model.quota import QuotaEntity
-from console.plan.amounts import quota
+from console.plan.amounts import quota, utc_time
 from console.present import names
 from console.present.columns import OBJECT, SCREEN, Column, Columns, clock
 from console.present.names import HIDDEN, NOTHING, plural
@@ -41,7 +41,7 @@ GROUPS: tuple[tuple[str, frozenset[Kind]], ...] = (
         frozenset({Kind.BROKER, Kind.CONTROLLER, Kind.VOTER, Kind.LEADER, Kind.ISR, Kind.REPLICAS}),
     ),
     ("topics, configs", frozenset({Kind.TOPIC, Kind.CONFIG})),
-    ("quotas, ACLs, users", frozenset({Kind.QUOTA, Kind.ACL, Kind.SCRAM})),
+    ("quotas, ACLs, users", frozenset({Kind.QUOTA, Kind.ACL, Kind.SCRAM, Kind.TOKEN})),
     ("groups", frozenset({Kind.GROUP})),
 )
 """What is shown together, by its name in the pane's head."""
@@ -72,6 +72,8 @@ def what_text(event: Event) -> str:
             return plural(event.count, "ACL") if many else f"{clean(acl.principal)} {word}"
         case Kind.SCRAM:
             return plural(event.count, "SCRAM credential") if many else names.target(place.about)
+        case Kind.TOKEN:
+            return plural(event.count, "token") if many else names.target(place.about)
         case Kind.TOPIC | Kind.GROUP if many:
             return plural(event.units, place.kind.value) + (" members" if place.key == MEMBERS else "")
         case Kind.TOPIC:
@@ -126,6 +128,8 @@ def side(event: Event, value: str | None, *, exact: bool = False) -> str:
             return plural(int(value), "partition")
         case Kind.SCRAM:
             return f"{value} iterations"
+        case Kind.TOKEN:
+            return f"until {utc_time(int(value))}"
         case Kind.LEADER:
             return f"broker {value}"
         case Kind.CONTROLLER:

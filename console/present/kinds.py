@@ -1,8 +1,10 @@
-"""The kinds that `list` takes, with the columns of each; here stand those that have no table on the screen."""
+"""The kinds that `list` takes, with the columns of each; here stand those of what is listed alone, and of
+tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -15,12 +17,14 @@ from console.model.snapshot import Snapshot
 from console.plan.amounts import unit_of, utc_time
 from console.present.acls import ACLS
 from console.present.brokers import BROKERS
-from console.present.columns import DATA, LISTED, Column, Columns
+from console.present.columns import DATA, EVERYWHERE, LISTED, SCREEN, Column, Columns
 from console.present.groups import GROUPS
 from console.present.names import NOTHING, named
 from console.present.quorum import QUORUM
 from console.present.quotas import QUOTAS
+from console.present.text import Line, clean
 from console.present.topics import TOPICS
+from widgets.row_source import Column as ScreenColumn
 
 
 def _count(value: int) -> str:
@@ -187,16 +191,85 @@ def scram_rows(snapshot: Snapshot, users: Iterable[str] | None = None) -> Iterat
         yield from (CredentialRow(user, credential) for credential in snapshot.scram.get(user, ()))
 
 
+_TO_THE_MINUTE = "2026-01-31T23:59"
+
+
+def _moment_column(
+    name: str, title: str, sort_key: str, at: Callable[[DelegationToken], int], priority: int
+) -> Column[DelegationToken]:
+    return Column(
+        name,
+        EVERYWHERE,
+        lambda row: utc_time(at(row)),
+        title=title,
+        cell=lambda row: utc_time(at(row))[: len(_TO_THE_MINUTE)].replace("T", " "),
+        text=lambda row: utc_time(at(row)),
+        order=at,
+        layout=ScreenColumn(name, title, width=len(_TO_THE_MINUTE), priority=priority, sort_key=sort_key),
+    )
+
+
 TOKENS: Columns[DelegationToken] = Columns(
-    Column("id", LISTED, lambda row: row.id, title="Token"),
-    Column("owner", LISTED, lambda row: row.owner, title="Owner"),
-    Column("requester", DATA, lambda row: row.requester),
-    Column("renewers", LISTED, lambda row: ",".join(row.renewers), title="Renewers"),
-    Column("issued", LISTED, lambda row: utc_time(row.issued), title="Issued"),
-    Column("expires", LISTED, lambda row: utc_time(row.expires), title="Expires"),
-    Column("max_time", LISTED, lambda row: utc_time(row.max_time), title="At most until"),
+    Column(
+        "id",
+        EVERYWHERE,
+        lambda row: row.id,
+        title="Token",
+        cell=lambda row: clean(row.id, 120),
+        text=lambda row: row.id,
+        layout=ScreenColumn("id", "Token", min_width=22, max_width=40, priority=97, sort_key="N"),
+    ),
+    Column(
+        "owner",
+        EVERYWHERE,
+        lambda row: row.owner,
+        title="Owner",
+        cell=lambda row: clean(row.owner, 120),
+        text=lambda row: row.owner,
+        layout=ScreenColumn("owner", "Owner", flex=1, min_width=12, max_width=40, sort_key="O"),
+    ),
+    Column(
+        "requester",
+        DATA | SCREEN,
+        lambda row: row.requester,
+        cell=lambda row: clean(row.requester, 120),
+        layout=ScreenColumn("requester", "Asked for by", min_width=12, max_width=30, priority=30),
+    ),
+    Column(
+        "renewers",
+        EVERYWHERE,
+        lambda row: ",".join(row.renewers),
+        title="Renewers",
+        cell=lambda row: clean(",".join(row.renewers), 200) or NOTHING,
+        text=lambda row: ",".join(row.renewers),
+        layout=ScreenColumn("renewers", "Renewers", min_width=10, max_width=40, priority=70),
+    ),
+    _moment_column("issued", "Issued", "I", lambda row: row.issued, 40),
+    _moment_column("expires", "Expires", "X", lambda row: row.expires, 95),
+    _moment_column("max_time", "At most until", "M", lambda row: row.max_time, 50),
 )
 """Delegation tokens, without what proves them; times are UTC."""
+_SOON = timedelta(hours=1)
+
+
+def expires_soon(token: DelegationToken, now: datetime) -> bool:
+    """Return whether a token ends within an hour, or has ended: by default one has to be renewed each day."""
+    return token.expires <= (now + _SOON).timestamp() * 1000
+
+
+def token_lines(token: DelegationToken) -> list[Line]:
+    """Return all about a token."""
+    renewers = ", ".join(token.renewers)
+    told = (
+        ("owner", token.owner),
+        ("asked for by", token.requester),
+        ("renewed by", f"its owner and {renewers}" if renewers else "its owner"),
+        ("issued", utc_time(token.issued)),
+        ("expires", utc_time(token.expires)),
+        ("at most until", utc_time(token.max_time)),
+    )
+    lines: list[Line] = [[(f"{name:<15}", "muted"), (clean(value, 400), "")] for name, value in told]
+    return [*lines, [], [("What proves it was shown once, to the user who made it, and is kept nowhere.", "muted")]]
 
 
 def token_rows(snapshot: Snapshot) -> Iterator[DelegationToken]:

@@ -258,6 +258,10 @@ def _no_way_back(event: Event) -> str:
     match event.kind:
         case Kind.SCRAM:
             return "the old password is unknown: `scram set` sets a new one"
+        case Kind.TOKEN if event.became is None:
+            return "a token that is gone is gone: `token create` makes another one"
+        case Kind.TOKEN:
+            return "`token expire` ends it, `token renew` has it expire later"
         case Kind.TOPIC if event.became is None or event.place.key == ID:
             return "a deleted topic's records are gone: `create topic` makes an empty one"
         case Kind.TOPIC if event.was is None:

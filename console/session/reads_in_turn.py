@@ -42,6 +42,7 @@ class Paces(NamedTuple):
     quotas: float = 20.0
     acls: float = 20.0
     scram: float = 30.0
+    tokens: float = 30.0
     configs: float = 50.0
 
 
@@ -76,6 +77,7 @@ class ReadsInTurn:
             _Part("quotas", paces.quotas, self._read_quotas),
             _Part("acls", paces.acls, session.read_acls),
             _Part("scram", paces.scram, session.read_scram),
+            _Part("tokens", paces.tokens, self._read_tokens),
             _Part("listed", paces.configs, self._list),
             _Part("brokers' configs", STEP, self._read_brokers),
             _Part("configs", STEP, self._read_configs),
@@ -134,6 +136,12 @@ class ReadsInTurn:
         """Read all quotas; where they are very many, none, which `gaps` reports."""
         if not self._session.snapshot.quotas_sparse:
             await self._session.look_at_quotas()
+
+    async def _read_tokens(self) -> None:
+        """Read the delegation tokens once a view has read them: most clusters have none, and tell of none without a
+        login."""
+        if "tokens" in self._session.snapshot.read_at:
+            await self._session.read_tokens()
 
     async def _list(self) -> None:
         """List the groups and other resources with configs."""

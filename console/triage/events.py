@@ -23,6 +23,7 @@ from console.model.changes import (
     PartitionTarget,
     ScramUser,
     Target,
+    TokenTarget,
     TopicTarget,
     VoterTarget,
 )
@@ -53,6 +54,7 @@ class Kind(StrEnum):
     QUOTA = "quota"
     ACL = "acl"
     SCRAM = "scram"
+    TOKEN = "token"  # noqa: S105
     GROUP = "group"
 
 
@@ -106,6 +108,8 @@ def differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     yield from _acl_differences(old, new)
     if old.scram is not new.scram and "scram" in old.read_at:
         yield from _user_differences(old, new)
+    if old.tokens is not new.tokens and "tokens" in old.read_at:
+        yield from _token_differences(old, new)
     if old.groups is not new.groups and "groups" in old.read_at:
         for group, one, other in _differing(old.groups, new.groups):
             yield from _group_differences(group, one, other)
@@ -253,6 +257,13 @@ def _user_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
             yield Difference(Place(Kind.SCRAM, user), _text(before), _text(after))
 
 
+def _token_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    for id_, *both in _differing(old.tokens, new.tokens):
+        before, after = (None if token is None else str(token.expires) for token in both)
+        if before != after:
+            yield Difference(Place(Kind.TOKEN, TokenTarget(id_)), before, after)
+
+
 def _group_differences(name: str, one: Group | None, other: Group | None) -> Iterator[Difference]:
     before, after = (each.state if each is not None else None for each in (one, other))
     if before != after:
@@ -332,7 +343,7 @@ def _sort(each: Difference) -> tuple[object, ...]:
     """Return what differences have in common that can be one event."""
     place = each.place
     match place.kind:
-        case Kind.TOPIC | Kind.SCRAM:
+        case Kind.TOPIC | Kind.SCRAM | Kind.TOKEN:
             return place.kind, place.key, each.was is None, each.became is None
         case Kind.REPLICAS:
             return (place.kind,)
@@ -390,6 +401,7 @@ _PARTS = {
     Kind.QUOTA: "quotas",
     Kind.ACL: "acls",
     Kind.SCRAM: "scram",
+    Kind.TOKEN: "tokens",
     Kind.GROUP: "groups",
 }
 """The part of a snapshot that shows a kind; configs have a time for each resource."""

@@ -230,6 +230,10 @@ class Executor:
             await self._navigator.show_transactions(None)
             self._filter(text)
             return
+        if name == keymap.TOKENS:
+            await self._navigator.do_tokens()
+            self._filter(text)
+            return
         if name == keymap.MOVES:
             await self._navigator.do_moves()
             self._filter(text)

@@ -17,6 +17,7 @@ HISTORY, DRIFT, USAGE, NOW, EVENTS = "history", "drift", "usage", "now", "events
 QUORUM, FEATURES = "quorum", "features"
 RECORDS = "records"
 TRANSACTIONS = "transactions"
+TOKENS = "tokens"
 MOVES = "moves"
 FIND = "find"
 OVERVIEW = "overview"
@@ -71,6 +72,7 @@ KEYS: tuple[Key, ...] = (
     _key(
         "transactions", "ctrl+t", "transactions", "Open transactions and which of them hang: of this topic, or of all"
     ),
+    _key("tokens", "ctrl+k", "tokens", "Delegation tokens: whose they are, and until when"),
     _key("moves", "w", "moves", "Moves of partitions while they happen, and the operations that they belong to"),
     _key(
         "work",
@@ -371,6 +373,17 @@ KEYS: tuple[Key, ...] = (
         needs=("writable", "row"),
         rank=10,
     ),
+    _key(
+        "renew",
+        "e",
+        "renew",
+        "Have the token expire later, in the command bar",
+        TOKENS,
+        needs=("writable", "row"),
+        rank=10,
+    ),
+    _key("expire", "x", "expire", "End the token", TOKENS, needs=("writable", "row"), rank=12),
+    _key("create-token", "n", "new", "Make a token, in the command bar", TOKENS, needs=("writable",), rank=20),
     _key(
         "delete-records",
         "D",

@@ -14,7 +14,9 @@ from console.model.changes import (
     GroupOffsetTarget,
     GroupTarget,
     LogTarget,
+    NewToken,
     Target,
+    TokenTarget,
     VoterTarget,
 )
 from console.model.codes import TOPIC
@@ -22,7 +24,7 @@ from console.model.config import ConfigResource, topic_resource
 from console.model.quota import QuotaEntity
 from console.tui import keymap
 from console.tui.panes.view import View
-from console.tui.places import NODES, SECTIONS, BackStack, Place, pane_named
+from console.tui.places import NODES, SECTIONS, TOKENS, BackStack, Place, pane_named
 from console.tui.reading import start
 from widgets.line_view import LineView
 
@@ -132,6 +134,8 @@ class Navigator:
                 self._start(pane_named(keymap.BROKERS)._replace(view=keymap.FEATURES))
             case VoterTarget():
                 self._start(pane_named(keymap.BROKERS)._replace(view=keymap.QUORUM))
+            case NewToken() | TokenTarget():
+                self._start(TOKENS)
             case str():
                 self.open_resource(topic_resource(target))
 
@@ -160,6 +164,10 @@ class Navigator:
         await self.show_transactions(
             target.name if isinstance(target, ConfigResource) and target.type == TOPIC else None
         )
+
+    async def do_tokens(self) -> None:
+        """Show the delegation tokens."""
+        await self.goto(TOKENS)
 
     async def do_overview(self) -> None:
         """Show the last half hour."""

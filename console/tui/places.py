@@ -82,6 +82,10 @@ def pane_named(name: str) -> Place:
     return pane(PANES.index(name) + 1)
 
 
+TOKENS = pane_named(keymap.ACLS)._replace(view=keymap.TOKENS)
+"""The delegation tokens, inside the pane of ACLs."""
+
+
 def up(place: Place) -> Place | None:
     """Return the top view of the pane that contains a place; None for a top view."""
     return None if place == pane(place.pane) else pane(place.pane)

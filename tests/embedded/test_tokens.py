@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -17,13 +18,17 @@ from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.faults import Cut, Fault, Moment
 from console.embedded.spec import ClusterSpec, SaslSpec
-from console.model.changes import Outcome, Status
+from console.embedded.tokens import Token
+from console.model.changes import Outcome, Status, TokenTarget
 from console.model.secret import Secret
 from console.plan.reconcile import ApplyOptions, ApplyReport
+from console.session.reads_in_turn import Paces, ReadsInTurn
 from console.session.session import Session
 from console.session.snapshot_reader import read_tokens
 from console.session.terminal_front import TerminalFront
+from console.triage.events import Kind, differences
 from tests.support.applied import apply_plan
+from tests.support.patience import PATIENCE
 from tests.support.staging import staged
 
 USERS = {"alice": Secret("a"), "bob": Secret("b"), "admin": Secret("c")}
@@ -162,3 +167,33 @@ async def test_without_a_login() -> None:
 async def test_no_principals(cluster: EmbeddedCluster, text: str) -> None:
     async with session_of(cluster) as session:
         assert "is no principal" in str((await staged(session, text)).refused[0])
+
+
+async def test_tokens_are_watched_once_they_were_read(cluster: EmbeddedCluster) -> None:
+    """Before, nothing is asked: on most clusters there are none, and without a login brokers refuse to tell."""
+    token = Token("late", "User:alice", "User:alice", (), 0, 1 << 42, 1 << 43)
+    async with session_of(cluster, "admin") as session:
+        quick = Paces(*[0.1] * len(Paces._fields))
+        watching = asyncio.create_task(ReadsInTurn(session, quick).run())
+        try:
+            await told(session, lambda: {"scram", "acls", "quotas"} <= session.snapshot.read_at.keys())
+            assert "tokens" not in session.snapshot.read_at
+            await session.read_tokens()
+            before = session.snapshot
+            cluster.state.tokens[token.id] = token
+            await told(session, lambda: token.id in session.snapshot.tokens)
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+        (found,) = [each for each in differences(before, session.snapshot) if each.place.kind is Kind.TOKEN]
+        assert (found.place.about, found.was, found.became) == (TokenTarget("late"), None, str(1 << 42))
+
+
+async def told(session: Session, holds: Callable[[], bool]) -> None:
+    """Wait until a refresh has brought something."""
+    come = asyncio.Event()
+    session.subscribe(lambda _: come.set())
+    async with asyncio.timeout(PATIENCE):
+        while not holds():
+            await come.wait()
+            come.clear()

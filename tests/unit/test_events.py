@@ -17,12 +17,14 @@ from console.model.changes import (
     MoveTarget,
     PartitionTarget,
     ScramUser,
+    TokenTarget,
     TopicTarget,
     VoterTarget,
 )
 from console.model.cluster import (
     Broker,
     ClusterInfo,
+    DelegationToken,
     Group,
     GroupMember,
     Partition,
@@ -79,7 +81,7 @@ from tests.support.cpu_time import least_cpu_seconds
 
 THEN = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
 NOW = THEN + timedelta(seconds=7)
-PARTS = ("cluster", "quorum", "topics", "configs", "quotas", "acls", "scram", "groups")
+PARTS = ("cluster", "quorum", "topics", "configs", "quotas", "acls", "scram", "tokens", "groups")
 
 # -- random clusters ---------------------------------------------------------------------------------------------------
 
@@ -154,6 +156,10 @@ def _snapshot(draw: st.DrawFn) -> Snapshot:
             user: (ScramCredential(ScramMechanism(1), draw(st.sampled_from([4096, 8192]))),)
             for user in draw(st.sets(st.sampled_from(["u", "v"])))
         },
+        tokens={
+            id_: DelegationToken(id_, "User:alice", "User:alice", 0, draw(st.sampled_from([1, 2])), 9)
+            for id_ in draw(st.sets(st.sampled_from(["t", "w"])))
+        },
         groups=groups,
         read_at=dict.fromkeys(draw(st.sets(st.sampled_from(PARTS))), THEN),
     )
@@ -163,10 +169,10 @@ def _snapshot(draw: st.DrawFn) -> Snapshot:
 def _two(draw: st.DrawFn) -> tuple[Snapshot, Snapshot]:
     """A snapshot and a later one, which shares with it what is equal, as refreshes do."""
     old, new = draw(_snapshot()), draw(_snapshot())
-    kept = draw(st.sets(st.sampled_from(["topics", "configs", "quotas", "scram", "groups"])))
+    kept = draw(st.sets(st.sampled_from(["topics", "configs", "quotas", "scram", "tokens", "groups"])))
     parts = {
         part: getattr(old, part) if part in kept else share(getattr(old, part), getattr(new, part))
-        for part in ("topics", "configs", "quotas", "scram", "groups")
+        for part in ("topics", "configs", "quotas", "scram", "tokens", "groups")
     }
     return old, replace(new, **parts, read_at={**old.read_at, **dict.fromkeys(new.read_at, NOW)})
 
@@ -223,6 +229,9 @@ def _shown(of: Snapshot, beside: Snapshot, read: Snapshot) -> Iterator[tuple[Pla
         for user, credentials in of.scram.items():
             for each in credentials:
                 yield Place(Kind.SCRAM, ScramUser(user, each.mechanism)), str(each.iterations)
+    if "tokens" in read.read_at:
+        for id_, token in of.tokens.items():
+            yield Place(Kind.TOKEN, TokenTarget(id_)), str(token.expires)
     if "groups" in read.read_at:
         for name, group in of.groups.items():
             yield Place(Kind.GROUP, GroupTarget(name), STATE), group.state

@@ -62,6 +62,15 @@ _HELP = (
         ("transactions", "transactions hangs"),
         Where.BAR,
     ),
+    HelpEntry(
+        "tokens",
+        GO,
+        ("tokens [FILTER]",),
+        "The delegation tokens that you may see",
+        "Read while the view is shown.",
+        ("tokens", "tokens User:flink"),
+        Where.BAR,
+    ),
     HelpEntry("moves", GO, ("moves [FILTER]",), "What moves, how far it is, why not", "", ("moves stuck",), Where.BAR),
     HelpEntry(
         "find",

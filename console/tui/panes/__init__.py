@@ -113,6 +113,10 @@ def _view_of_noun(
             from console.tui.panes.acls import AclsView
 
             return AclsView(cluster, editing, message)
+        case keymap.TOKENS:
+            from console.tui.panes.tokens import TokensView
+
+            return TokensView(cluster, editing)
         case keymap.GROUPS:
             from console.tui.panes.groups import GroupsView
 

@@ -1,0 +1,112 @@
+"""Delegation tokens: whose they are, and until when. What proves one is never here."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import partial
+
+from console.language.quoting import quote
+from console.model.changes import TokenTarget
+from console.model.cluster import DelegationToken
+from console.plan.kinds.tokens import AT_ONCE, Expire
+from console.present.columns import clock
+from console.present.kinds import TOKENS, expires_soon, token_lines, token_rows
+from console.present.names import plural
+from console.present.text import Cell, Line, clean
+from console.tui import keymap
+from console.tui.editing import Editing
+from console.tui.panes.view import TableView, bindings
+from console.tui.watch import ShownCluster
+from widgets.row_table import RowTable
+
+
+class TokensView(TableView[DelegationToken]):
+    """One row for each token that may be seen. Brokers are asked only while it is shown."""
+
+    NAME = keymap.TOKENS
+    PARTS = frozenset({"tokens"})
+    NEEDS = "tokens"
+    ENTER = "all about it"
+    CALM = "no token expires within an hour"
+    BINDINGS = bindings(keymap.TOKENS)
+    NOUN = TOKENS
+    COLUMNS = TOKENS.layout
+    EMPTY = "there is no token that you may see"
+
+    def __init__(self, cluster: ShownCluster, editing: Editing) -> None:
+        super().__init__(cluster)
+        self._editing = editing
+
+    def inputs(self) -> tuple[object, ...]:
+        """Return the tokens and the plan."""
+        return self.snapshot.tokens, self.plan.staged
+
+    async def read(self) -> None:
+        """Read the tokens; why they can't be seen is a failure of the snapshot."""
+        await self.session.read_tokens()
+
+    def rows(self) -> list[DelegationToken]:
+        """Return the tokens, those that expire first."""
+        return sorted(token_rows(self.snapshot), key=lambda token: (token.expires, token.id))
+
+    def key(self, row: DelegationToken) -> Hashable:
+        """Return the id."""
+        return row.id
+
+    def cells(self, row: DelegationToken) -> Sequence[Cell]:
+        """Return the cells, the id of a token that staged edits are about in its colour."""
+        found = super().cells(row)
+        if any(each.edit.target == TokenTarget(row.id) for each in self.plan.staged):
+            return [(clean(row.id, 120), "pending"), *found[1:]]
+        return found
+
+    def words(self, row: DelegationToken) -> str:
+        """Return the id, the owner, who asked for it, and the renewers."""
+        return " ".join((row.id, row.owner, row.requester, *row.renewers))
+
+    def in_trouble(self, row: DelegationToken) -> bool:
+        """Return whether the token expires within an hour."""
+        return expires_soon(row, self.session.clock.now())
+
+    def crumbs(self) -> Line:
+        """Return the title."""
+        return [("delegation tokens", "strong")]
+
+    def status(self) -> Line:
+        """Return how many tokens expire within an hour, and when they were read."""
+        if not self.known():
+            return []
+        soon = sum(map(self.in_trouble, self.rows()))
+        line: Line = [(f"{plural(soon, 'token')} within an hour of the end  ", "changed")] if soon else []
+        at = self.snapshot.read_at.get("tokens")
+        return [*line, *super().status(), (f"  at {clock(at)}" if at is not None else "", "muted")]
+
+    def copied(self) -> str:
+        """Return the id."""
+        row = self.row()
+        return row.id if row is not None else ""
+
+    def do_renew(self) -> None:
+        """Begin the command that has the token expire later."""
+        row = self.row()
+        if row is not None:
+            self._editing.begin(f"token renew {quote(row.id)} for ")
+
+    def do_expire(self) -> None:
+        """Stage the end of the token, or of all that are marked."""
+        self._editing.stage([Expire(row.id, AT_ONCE) for row in self.rows_meant()])
+
+    def do_create_token(self) -> None:
+        """Begin the command that makes a token."""
+        self._editing.begin("token create ")
+
+    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+        """Show all about the token."""
+        message.stop()
+        row = self.row()
+        if row is not None:
+            self.show_text(f"token {clean(row.id, 80)}", partial(_lines, row))
+
+
+def _lines(row: DelegationToken, _width: int) -> list[Line]:
+    return token_lines(row)
