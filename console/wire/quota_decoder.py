@@ -35,7 +35,7 @@ _NO_TAGS = b"\x00"
 _NULL = b"\x00"
 _KNOWN = 8  # layouts that are remembered; entities of other layouts are read field by field
 _KNOWN_VALUES = 1024
-_AT_ONCE = 128 * 1024  # bytes; small enough for intermediate objects to stay in the processor's cache
+_AT_ONCE = 256 * 1024  # bytes; small enough for intermediate objects to stay in the processor's cache
 
 Quotas = dict[QuotaEntity, QuotaValues]
 
@@ -113,7 +113,7 @@ def _names(encoded: Sequence[bytes]) -> Iterable[str | None]:
     """Decode names, each of which starts with its length. Raises _NotAName."""
     lengths = list(map(len, encoded))
     if lengths == list(map(itemgetter(0), encoded)) and max(lengths, default=0) < _ONE_BYTE:
-        return map(bytes.decode, map(itemgetter(slice(1, None)), encoded))
+        return [text[1:] for text in map(bytes.decode, encoded)]
     return list(map(_name, encoded))
 
 
@@ -165,11 +165,10 @@ class _Decoder:
         """Return so many entities, and the offset after them."""
         result: Quotas = {}
         while count > 0:
-            rows, offset = self._known_rows(offset)
-            if rows:
-                columns = list(zip(*rows, strict=True))
-                result.update(zip(self._named(columns), self._values(columns[-2]), strict=True))
-                count -= len(rows)
+            columns, offset = self._known_columns(offset)
+            if columns:
+                result.update(zip(self._named(columns), self._values(columns[-1]), strict=True))
+                count -= len(columns[-1])
             else:
                 entity, values, offset = self._field_by_field(offset)
                 result[entity] = values
@@ -178,25 +177,29 @@ class _Decoder:
             raise ValueError(f"{-count} entities too many")
         return result, offset
 
-    def _known_rows(self, start: int) -> tuple[list[tuple[bytes, ...]], int]:
+    def _known_columns(self, start: int) -> tuple[list[list[bytes]], int]:
         """Return the consecutive entities of known layouts from here on, at most `_AT_ONCE` bytes, and the offset after
         them.
 
-        A row: the encoded names for each of `_types`, empty if the entity has another layout; the encoded values;
-        ``b""``.
+        Columns: the encoded names for each of `_types`, None where the entity has another layout; the encoded values.
+        No columns where there is no such entity.
         """
         if self._known_entity is None:
             return [], start
+        # Split into columns at once: a row is never an object. What is between matches is empty.
+        pieces = self._known_entity.split(self._body[start : start + _AT_ONCE])
+        groups = self._known_entity.groups
         end = min(start + _AT_ONCE, len(self._body))
-        rows = self._known_entity.findall(self._body, start, end)
-        if rows and rows[-1][-1]:  # the bytes after the last entity of a known layout
-            end -= len(rows.pop()[-1])
-        return rows, end
+        if len(pieces) > 1 and pieces[-2]:  # the bytes after the last entity of a known layout
+            end -= len(pieces[-2])
+            del pieces[-groups - 1 :]
+        columns = [pieces[group :: groups + 1] for group in range(1, groups)]
+        return (columns if columns[-1] else []), end
 
-    def _named(self, columns: Sequence[tuple[bytes, ...]]) -> Iterable[QuotaEntity]:
-        """Return the entities of these rows, in the same order."""
+    def _named(self, columns: Sequence[Sequence[bytes]]) -> Iterable[QuotaEntity]:
+        """Return the entities of these columns, in the same order."""
         if len(self._types) == 1:
-            return self._types[0].entities(columns[:-2])
+            return self._types[0].entities(columns[:-1])
         entities: list[QuotaEntity] = [QuotaEntity()] * len(columns[-1])
         start = 0
         for types in self._types:
