@@ -46,7 +46,7 @@ _SMALLER = 4
 
 
 class _Body:
-    """A body of the part. data: as it came, or compressed once the same came again; size: of what came. depth: how many
+    """A body of the part. data: as it came, or compressed; size: of what came. depth: how many
     others it is based on; made: the bytes of these, and its own."""
 
     __slots__ = ("data", "depth", "digest", "is_packed", "made", "number", "size")
@@ -200,7 +200,10 @@ class Encoder:
         body = self._equal.get(_digest(answer.body))
         if body is None or body.depth >= DEEPEST - CHAIN:
             body = self._made(asked, kept, answer.body)
+        is_first = kept.last is None
         self._hold(kept, body)
+        if is_first:  # what is read once, as configs, is held as long as what is read all the time
+            self._rest(body)
         self._alike[(*asked[3:5], asked.request)] = self._alike[(*asked[3:5], None)] = body
         while self._size > self._most_kept and len(self._kept) > 1:
             self._forget(next(iter(self._kept)))
@@ -242,7 +245,8 @@ class Encoder:
                 del self._equal[body.digest]
 
     def _rest(self, body: _Body) -> None:
-        """Compress a body that came again: most answers of a cluster stay as they are, and each is held for hours."""
+        """Compress a body that is the first or came again: most answers of a cluster stay as they are, and each is held
+        for hours."""
         if body.size >= PACKED_FROM:
             self._size -= len(body.data)
             body.pack()
