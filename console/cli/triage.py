@@ -110,7 +110,7 @@ def run_triage(options: argparse.Namespace) -> int:
 
     async def work(session: Session) -> int:
         from console.answers.triage import exit_code
-        from console.session.kept_record import in_memory, write_record
+        from console.session.kept_record import in_memory, return_large_blocks, write_record
         from console.session.triage_looks import Looker
 
         async def keep() -> str:
@@ -118,6 +118,7 @@ def run_triage(options: argparse.Namespace) -> int:
             return await write_record(recorder, name, cluster_id)
 
         if recorder is not None:
+            return_large_blocks()
             in_memory(recorder, session.context.name)
         with _keeping(keep) if recorder is not None else nullcontext():
             async with Looker(session, options.request_logs) as looker:

@@ -87,13 +87,13 @@ class Memory:
     def close(self) -> None:
         """Do nothing: there is no file to close."""
 
-    def write(self, path: Path, cluster_id: str) -> int:
-        """Write all that is kept into a file of mode 0600, whole or not at all. Returns its size in bytes. Raises
-        OSError and UntrustedPath."""
+    def write(self, path: Path, cluster_id: str, kac: str = "") -> int:
+        """Write all that is kept into a file of mode 0600, whole or not at all. kac: its version, ``""`` where it is
+        not said. Returns its size in bytes. Raises OSError and UntrustedPath."""
         self.flush()
         made = [MAGIC]
         for part in self._parts:
-            made.append(Encoder(replace(part.header, cluster_id=cluster_id)).begin())
+            made.append(Encoder(replace(part.header, cluster_id=cluster_id, kac=kac)).begin())
             made += part.frames
         data = b"".join(made)
         write_whole(path, data, PRIVATE)

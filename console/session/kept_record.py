@@ -25,22 +25,20 @@ def in_memory(recorder: Recorder, context: str) -> None:
     """Begin to keep what a recorder takes in memory. context: its name, for the files that are written."""
 
     def memory() -> Sink:
-        from importlib.metadata import version
-
         from console.flight.answer import Header
         from console.flight.memory import Memory
 
-        _return_large_blocks()
-        return Memory(Header(context=context, kac=version("kafka-admin-console")))
+        return Memory(Header(context=context))
 
     recorder.begin(memory)
 
 
-def _return_large_blocks() -> None:
-    """Let glibc give back to the system each block of more than 128 KiB once it is free.
+def return_large_blocks() -> None:
+    """Let glibc give back to the system each block of more than 64 KiB once it is free.
 
     Answers and what compresses them are such blocks. When one is freed, glibc takes its size for a new threshold, and
     keeps all that are smaller on its heap (mallopt(3), M_MMAP_THRESHOLD): with 4,000 topics 25 MiB that are of no use.
+    What was on a heap by then stays there, so it is called before the large reads.
     """
     import ctypes
 
@@ -50,8 +48,8 @@ def _return_large_blocks() -> None:
 
 _M_MMAP_THRESHOLD = -3
 """Of malloc.h."""
-_MMAP_THRESHOLD = 128 << 10
-"""Bytes; glibc's own value, which it changes as long as it is not set."""
+_MMAP_THRESHOLD = 64 << 10
+"""Bytes; glibc's own value is twice this, and changes as long as it is not set."""
 
 
 async def write_record(recorder: Recorder | None, context: str, cluster_id: str, path: str = "") -> str:
@@ -67,12 +65,14 @@ async def write_record(recorder: Recorder | None, context: str, cluster_id: str,
     file = _file(path, context, os.environ)
 
     def write(sink: Memory) -> tuple[int, int]:
+        from importlib.metadata import version  # it brings 30 modules that nothing else of a screen needs
+
         if not path:
             private_folder(file.parent)
         # A record is evidence: an older one is never overwritten.
         if file.exists():
             raise FileExistsError(0, "it is there already", str(file))
-        return sink.write(file, cluster_id), sink.began_ms or 0
+        return sink.write(file, cluster_id, version("kafka-admin-console")), sink.began_ms or 0
 
     try:
         # In the recorder's thread, which alone may use its memory.

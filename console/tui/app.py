@@ -25,6 +25,7 @@ from console.contexts.console_settings import ConsoleSettings
 from console.log_file import INTERNAL
 from console.present.changed import Changed, changes
 from console.present.text import clean
+from console.session.kept_record import return_large_blocks
 from console.session.snapshot_reader import PlanChanged, Progress, SessionEvent, SnapshotChanged
 from console.terminal import for_clipboard
 from console.tui import frame as chrome
@@ -187,6 +188,7 @@ class Console(KeysInOrder["Context"]):
         self.call_after_refresh(self._go_live)
 
     def _go_live(self) -> None:
+        return_large_blocks()
         start(self, self.polling.run, group="live", name="live")
 
     async def on_unmount(self) -> None:

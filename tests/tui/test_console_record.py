@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,7 @@ async def test_a_key_and_a_command_write_what_is_in_memory(tmp_path: Path, monke
         reader = FlightReader(each)
         assert (reader.damage, reader.header.context) == ("", "prod / eu")
         assert reader.header.cluster_id
+        assert reader.header.kac == version("kafka-admin-console")
         assert {"metadata", "describe_cluster"} <= {api_name(answer.api_key) for answer in reader.answers()}
 
 
