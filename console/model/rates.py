@@ -234,9 +234,14 @@ class RateTotals(NamedTuple):
         again |= _changed(self.rates.ends, rates.ends) | _changed(self.rates.sizes, rates.sizes)
         tallies = {name: mine for name, mine in self.tallies.items() if name in topics}
         known = {name: rate for name, rate in self.topics.items() if name in topics}
+        # Most topics of a cluster are idle: equal sums are one object, and their rate another.
+        alike: dict[tuple[tuple[int, Tally], ...], tuple[Mapping[int, Tally], Rate]] = {}
         for name in again & topics.keys():
-            tallies[name] = by_leader(rates, topics[name])
-            known[name] = total(tallies[name].values()).rate
+            mine = by_leader(rates, topics[name])
+            sums = tuple(mine.items())
+            if sums not in alike:
+                alike[sums] = mine, total(mine.values()).rate
+            tallies[name], known[name] = alike[sums]
             if known[name] == UNKNOWN:
                 del known[name]
         return RateTotals(rates, topics, tallies, self.topics if known == self.topics else known)

@@ -143,6 +143,19 @@ def test_ends_give_records_by_topic_and_leader() -> None:
     assert nothing.after(rates, topics).leaders() == {1: Rate(None, 100), 2: Rate(None, 10)}
 
 
+def test_equal_sums_of_topics_are_one_object() -> None:
+    """Of 40,000 topics most are idle."""
+    topics = {name: topic(name, 1) for name in "abc"}
+    rates = Rates()
+    for second in (0, 5):
+        found = {("a", 0): 7, ("b", 0): 9_000, ("c", 0): 10 * second}
+        rates = with_ends(rates, found, found, START + timedelta(seconds=second))
+    totals = RateTotals().after(rates, topics)
+    assert totals.tallies["a"] is totals.tallies["b"]
+    assert totals.topics["a"] is totals.topics["b"]
+    assert totals.topics["c"] == Rate(None, 10) != totals.topics["a"]
+
+
 _places = st.dictionaries(st.tuples(st.sampled_from("abcd"), st.integers(0, 2)), st.integers(0, 10_000), max_size=6)
 _topics = st.dictionaries(st.sampled_from("abcd"), st.lists(st.integers(-1, 3), max_size=3), max_size=4)
 
