@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from console.pipeline import entities
-from console.pipeline.reader import Change, Drifted, FleetFreshness, Freshness, Gap, Pair, Usage
 from console.plan.amounts import duration, measured_rate, quota
 from console.present.text import clean
 from console.present.values import config_value
+
+if TYPE_CHECKING:
+    from console.pipeline.reader import Change, Drifted, FleetFreshness, Freshness, Gap, Pair, Usage
 
 DEFAULT = "<default>"
 NOTHING = "–"

@@ -29,7 +29,6 @@ from console.model.entity_types import BY_NUMBER
 from console.model.quota import CLIENT_ID, USER, QuotaEntity
 from console.model.snapshot import Snapshot
 from console.pipeline import entities
-from console.pipeline.reader import Change, Drifted, Usage
 from console.plan.current_state import current_state
 from console.plan.edits import (
     AddAcl,
@@ -48,6 +47,7 @@ from console.present.text import clean
 from console.session.read_again import read_again
 
 if TYPE_CHECKING:
+    from console.pipeline.reader import Change, Drifted, Usage
     from console.plan.plan import StageReport
     from console.session.session import Session
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from tests.support.loaded_modules import loaded_by
@@ -48,6 +51,18 @@ def test_what_decodes_by_schemas_is_loaded_where_a_context_has_a_registry() -> N
     decoding = ("fastavro", "google", "grpc_tools", "console.admin.schema_registry", "console.wire.avro")
     for argv in (("--help",), ("contexts",), ("run", "-e", "help")):
         assert loaded_by(*argv).any_of(*decoding) == set()
+
+
+def test_what_the_screen_watches_with_loads_no_reader_of_a_lake() -> None:
+    """Events are read by every screen; tables of the past where a context has some, and 30 modules for a version of kac
+    where a record is written."""
+    watching = "console.session.event_feed", "console.session.kept_record", "console.flight.memory"
+    code = f"import sys\nfor name in {watching}: __import__(name)\nprint(*sys.modules)"
+    loaded = set(
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    )
+    assert set(watching) <= loaded
+    assert loaded & {"console.pipeline.reader", "console.pipeline.lake", "importlib.metadata", "email"} == set()
 
 
 def test_help_is_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
