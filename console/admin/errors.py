@@ -270,7 +270,11 @@ REMEDIES: Mapping[str, str] = {
 }
 """By name, for errors that an administrator sees. Other retriable errors get `_PASSES`."""
 
-_NEWER_NAMES: Mapping[int, str] = {134: "GROUP_DELETION_FAILED", 136: "CONTROLLER_ID_NOT_REGISTERED"}
+_NEWER_NAMES: Mapping[int, str] = {
+    134: "GROUP_DELETION_FAILED",
+    135: "STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED",
+    136: "CONTROLLER_ID_NOT_REGISTERED",
+}
 """Names of Kafka 4.4's codes that kio does not have."""
 
 

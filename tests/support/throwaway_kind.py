@@ -161,7 +161,7 @@ INSERTED = (
     ("console/plan/kinds/registry.py", "    quotas.QUOTAS,\n", "    shares.SHARES,\n", True),
     (
         "console/model/changes.py",
-        "ChangeRequest = (\n",
+        "TopicChange = ",
         '''class AlterShares(Request, frozen=True):
     """One AlterClientQuotas: user -> percent of a broker's time, None for no limit."""
 
@@ -178,7 +178,7 @@ INSERTED = (
 ''',
         False,
     ),
-    ("console/model/changes.py", "    | UpdateFeatures\n", "    | AlterShares\n", True),
+    ("console/model/changes.py", "ClusterChange = AlterConfigs | AlterQuotas", " | AlterShares", True),
     (
         "console/admin/quotas.py",
         "async def alter_quotas(",
@@ -195,7 +195,7 @@ INSERTED = (
     ("console/admin/changes.py", "from console.admin.quotas import alter_quotas", ", alter_shares", True),
     (
         "console/admin/changes.py",
-        "        case changes.CreateTopics():\n",
+        "        case changes.AlterConfigs():\n",
         """        case changes.AlterShares():
             return await alter_shares(link, request, validate_only=validate_only)
 """,

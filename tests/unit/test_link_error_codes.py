@@ -1,4 +1,4 @@
-"""Error codes against Kafka's own table (org.apache.kafka.common.protocol.Errors of 4.3.0, in KAFKA_ERRORS)."""
+"""Error codes against Kafka's own table (org.apache.kafka.common.protocol.Errors of 4.4.0, in KAFKA_ERRORS)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from console.admin.errors import REMEDIES, error_name, failure, is_retriable
 
-KAFKA_ERRORS = Path(__file__).with_name("kafka_4_3_errors.txt")
+KAFKA_ERRORS = Path(__file__).with_name("kafka_4_4_errors.txt")
 TABLE = {int(code): (name, kind) for code, name, kind in map(str.split, KAFKA_ERRORS.read_text().splitlines())}
 
 

@@ -37,8 +37,8 @@ async def test_a_broker_without_version_0_of_api_versions_is_asked_again() -> No
 
 
 async def test_a_broker_with_no_common_version_of_api_versions_is_too_new() -> None:
-    assert await failure({**KRAFT, **UNKNOWN_KEYS, API_VERSIONS: (5, 6)}) == (
-        "TOO_NEW: 127.0.0.1:PORT is newer than this kac: it has api_versions 5 to 6, known is 4. "
+    assert await failure({**KRAFT, **UNKNOWN_KEYS, API_VERSIONS: (6, 7)}) == (
+        "TOO_NEW: 127.0.0.1:PORT is newer than this kac: it has api_versions 6 to 7, known is 5. "
         "Update kac; until then use the tools of that Kafka release."
     )
 
