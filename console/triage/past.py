@@ -72,13 +72,14 @@ class Unclean(NamedTuple):
 class Cut(NamedTuple):
     """A retention that became shorter by a change: a topic's own, or what topics without one inherit on a broker. key:
     the topic's key; held, holds: what applied, and applies, in its terms. broker: where it is inherited, None for the
-    topic's own."""
+    topic's own. ended: when it was seen that the change was taken back, or that records are kept for as long again."""
 
     change: ConfigChange
     key: str
     held: str
     holds: str
     broker: int | None = None
+    ended: datetime | None = None
 
 
 class Loss(NamedTuple):
@@ -123,11 +124,11 @@ def past_after(past: Past, before: Look, now: Look) -> Past:
     changes += made
     access = [each for each in past.access if each.at > oldest]
     access += _acl_changes(before, now)
-    cuts = [each for each in past.cuts if each.change.at > oldest]
+    cuts = _still([each for each in past.cuts if each.change.at > oldest], before, now)
     cuts += _cuts(made, before.snapshot, now.snapshot)
     unclean = [each for each in past.unclean if each.at > oldest]
     unclean += _elections(before, now)
-    losses = _losses(past.losses, before, now, changes, cuts)
+    losses = _losses(past.losses, before, now, cuts)
     return Past(
         changes=tuple(changes[-MOST:]),
         access=tuple(access[-MOST:]),
@@ -156,13 +157,35 @@ def _config_changes(before: Look, now: Look) -> Iterator[ConfigChange]:
 
 def is_over(change: ConfigChange, past: Past, snapshot: Snapshot) -> bool:
     """Return whether what a change set was changed again, so that nothing of it is left to take back."""
-    if any(each.at > change.at and (each.resource, each.key) == (change.resource, change.key) for each in past.changes):
+    return bool(_changed_again(change, past)) or _own(change, snapshot, change.became) != change.became
+
+
+def is_mended(change: ConfigChange, losses: Sequence[Loss], past: Past, snapshot: Snapshot) -> bool:
+    """Return whether nothing of a change that deleted records is left to take back: it was, records are kept for as
+    long again, or it was changed again and nothing was deleted since. losses: by the change.
+    """
+    cuts = [each for each in past.cuts if each.change == change]
+    if not cuts:
+        return is_over(change, past, snapshot)
+    if all(each.ended is not None for each in cuts):
         return True
+    again = _changed_again(change, past)
+    return bool(again) and all(each.jump.at <= again[-1].after.timestamp() for each in losses)
+
+
+def _changed_again(change: ConfigChange, past: Past) -> list[ConfigChange]:
+    """Return the later changes of what a change set."""
+    place = change.resource, change.key
+    return [each for each in past.changes if each.at > change.at and (each.resource, each.key) == place]
+
+
+def _own(change: ConfigChange, snapshot: Snapshot, unknown: str | None) -> str | None:
+    """Return what is set now where a change was made, None for nothing; `unknown` where that was not read."""
     configs = snapshot.configs.get(change.resource)
     if configs is None:
-        return False
+        return unknown
     own = own_value(configs.get(change.key), change.resource)
-    return (own.value if own is not None else None) != change.became
+    return own.value if own is not None else None
 
 
 # -- rights ------------------------------------------------------------------------------------------------------------
@@ -254,9 +277,7 @@ def _led_anew(old: Topic, new: Topic) -> Iterator[tuple[Partition, Partition]]:
 # -- deleted records ---------------------------------------------------------------------------------------------------
 
 
-def _losses(
-    known: tuple[Loss, ...], before: Look, now: Look, changes: list[ConfigChange], cuts: list[Cut]
-) -> list[Loss]:
+def _losses(known: tuple[Loss, ...], before: Look, now: Look, cuts: list[Cut]) -> list[Loss]:
     moment = now.at.timestamp()
     kept = [each for each in known if each.jump.at > moment - KEPT.total_seconds()]
     logs = now.facts.logs
@@ -267,7 +288,7 @@ def _losses(
     new = before.facts.logs.at
     recent = [each for each in logs.jumps if each not in seen and (each.at > new or each.at > moment - NOTICED)]
     for jump in recent:
-        found = _loss(jump, now, _cut_of(jump, now.snapshot, changes, cuts), is_new=jump.at > new)
+        found = _loss(jump, now, _cut_of(jump, now.snapshot, cuts), is_new=jump.at > new)
         if found is not None:
             kept.append(found)
     return kept
@@ -296,6 +317,25 @@ def _inherited_cuts(change: ConfigChange, key: str, before: Snapshot, now: Snaps
             yield Cut(change, key, was or "", inherited.value or "", broker)
 
 
+def _still(cuts: list[Cut], before: Look, now: Look) -> list[Cut]:
+    """Return the cuts, with the time for those that have ended since the last look."""
+    snapshot = now.snapshot
+    if snapshot.configs is before.snapshot.configs:
+        return cuts
+    inherited = {key: by_broker(snapshot, key) for key in {each.key for each in cuts if each.broker is not None}}
+
+    def applies(cut: Cut) -> bool:
+        if _own(cut.change, snapshot, cut.change.became) == cut.change.was:
+            return False
+        if cut.broker is not None:
+            found = inherited[cut.key].get(cut.broker)
+            return found is None or _is_tighter(cut.key, cut.held, found.value)
+        configs = snapshot.configs.get(cut.change.resource)
+        return configs is None or _is_tighter(cut.key, cut.held, _value(configs, cut.key))
+
+    return [cut if cut.ended is not None or applies(cut) else cut._replace(ended=now.at) for cut in cuts]
+
+
 def _is_tighter(key: str, held: str | None, holds: str | None) -> bool:
     """Return whether a value of a topic's key keeps records for a shorter time than another."""
     if key == "cleanup.policy":
@@ -306,10 +346,8 @@ def _is_tighter(key: str, held: str | None, holds: str | None) -> bool:
     return was is not None and became is not None and became >= 0 and (was < 0 or became < was)
 
 
-def _cut_of(jump: Jump, snapshot: Snapshot, changes: list[ConfigChange], cuts: list[Cut]) -> Cut | None:
-    """Return the latest cut that applied to a partition when its log was cut off, None for none: what was changed again
-    by then deletes nothing any more.
-    """
+def _cut_of(jump: Jump, snapshot: Snapshot, cuts: list[Cut]) -> Cut | None:
+    """Return the latest cut that applied to a partition when its log was cut off, None for none."""
     configs = snapshot.configs.get(topic_resource(jump.topic))
     partition = partition_in(snapshot.topics.get(jump.topic), jump.partition)
     leader = partition.leader if partition is not None else -1
@@ -323,9 +361,7 @@ def _cut_of(jump: Jump, snapshot: Snapshot, changes: list[ConfigChange], cuts: l
         # `after` is the last read without the change: where that is later than the deletion, the change is no cause.
         if not applies or change.after.timestamp() > jump.at:
             continue
-        place = change.resource, change.key
-        again = (each for each in changes if (each.resource, each.key) == place and each.at > change.at)
-        if not any(each.at.timestamp() <= jump.after for each in again):
+        if cut.ended is None or cut.ended.timestamp() > jump.after:
             return cut
     return None
 

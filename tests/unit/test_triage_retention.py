@@ -73,7 +73,8 @@ def observed(states: Mapping[int, Own], logs: Mapping[int, LogOffsets], ticks: i
     def look(tick: int) -> Look:
         own = states[max(at for at in states if at <= tick)]
         facts = Facts(logs_at(tick, {0: LogOffsets(0, 900, 900), **logs}))
-        return Look(START + tick * TICK, configured(fresh(healthy(), tick), own), facts=facts)
+        known, at = configured(fresh(healthy(), tick), own), START + tick * TICK
+        return Look(at, replace(known, read_at={**known.read_at, "configs": at}), facts=facts)
 
     observations = begin(look(0))
     for tick in range(1, ticks + 1):
@@ -160,6 +161,28 @@ def test_the_same_change_twice_is_two_causes() -> None:
     first, second = deletions(diagnose(observed(states, logs)))
     assert [first[1], second[1]] == [Severity.INFO, Severity.HIGH]
     assert first[0] != second[0]
+
+
+@pytest.mark.parametrize(
+    ("place", "key", "undone"),
+    [
+        (ORDERS, "retention.ms", "unset topic orders retention.ms"),
+        (CLUSTER_DEFAULT, "log.retention.ms", "unset broker <default> log.retention.ms"),
+    ],
+)
+def test_a_cut_that_is_changed_into_another_one_goes_on(place: ConfigResource, key: str, undone: str) -> None:
+    """One second becomes two, and records go on to be deleted: what brings them to an end is the value from before."""
+    states: dict[int, Own] = {0: {}, 2: {place: {key: "1000"}}, 6: {place: {key: "2000"}}}
+    ((_, severity, staged),) = deletions(diagnose(observed(states, CUT)))
+    assert (severity, staged) == (Severity.INFO, [])
+    more = {**CUT, 9: LogOffsets(800, 900, 900)}
+    verdict = diagnose(observed(states, more))
+    ((_, severity, staged),) = deletions(verdict)
+    assert (severity, staged) == (Severity.HIGH, [undone])
+    (claim,) = [each.claim for each in verdict.causes if each.claim.cause == "records-deleted"]
+    assert (claim.times, claim.title[:19]) == (2, "orders: 800 offsets")
+    ((_, severity, staged),) = deletions(diagnose(observed({**states, 11: {}}, more)))
+    assert (severity, staged) == (Severity.INFO, [])
 
 
 def test_one_change_of_many_topics_is_one_cause() -> None:

@@ -14,7 +14,7 @@ from console.model.transactions import OpenTransaction, Standing, Verdict, minut
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, predict
 from console.triage.config_undo import changed_place, undo
 from console.triage.observations import Observations
-from console.triage.past import ConfigChange, Loss, is_over, losses_by_change
+from console.triage.past import ConfigChange, Loss, is_mended, losses_by_change
 from console.triage.symptoms import (
     CLUSTER,
     COMMIT_STANDS_STILL,
@@ -218,7 +218,8 @@ def _deleted(observations: Observations) -> Iterator[Claim]:
         if isinstance(cause, str):
             yield _unexplained_loss(cause, losses)
         else:
-            yield _loss_by_change(cause, losses, is_past=is_over(cause, observations.past, observations.last.snapshot))
+            is_past = is_mended(cause, losses, observations.past, observations.last.snapshot)
+            yield _loss_by_change(cause, losses, is_past=is_past)
 
 
 def _unexplained_loss(topic: str, losses: tuple[Loss, ...]) -> Claim:
