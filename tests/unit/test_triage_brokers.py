@@ -126,6 +126,23 @@ def test_without_a_majority_of_voters_the_quorum_is_lost(state: str, seconds: in
         assert (("quorum-lost", Subject()) in named(diagnose(observations))) is (is_lost and away == (2, 3))
 
 
+LEADS, ALL, OTHERS = "controller 1 leads", "every broker answers in time", "every other broker answers in time"
+
+
+@pytest.mark.parametrize(
+    ("silent", "fenced", "said"),
+    [((2,), (), {LEADS}), ((1,), (), set()), ((), (2,), {LEADS, OTHERS}), ((), (1,), {OTHERS})],
+)
+def test_what_does_not_answer_rules_nothing_out(
+    silent: tuple[int, ...], fenced: tuple[int, ...], said: set[str]
+) -> None:
+    """An active controller that led when it was described; brokers that are fenced, and asked no more."""
+    known = without_broker(healthy(), fenced) if fenced else healthy()
+    look = Look(START, known, frozenset(silent), frozenset())
+    reasons = [each.why for each in diagnose(after(begin(Look(START, healthy())), look)).ruled_out]
+    assert {text for text in (LEADS, ALL, OTHERS) for why in reasons if why.startswith(text)} == said
+
+
 @pytest.mark.parametrize(("seconds", "is_lost"), [(10, False), (20, True)])
 def test_a_quorum_that_is_not_described_while_brokers_answer_is_lost(seconds: int, *, is_lost: bool) -> None:
     """As where its controllers are no brokers."""

@@ -521,6 +521,12 @@ def _certificates(observations: Observations) -> Iterator[Claim]:
         )
 
 
+def _answer(observations: Observations) -> str:
+    """Return that brokers answer; of those that are fenced none is asked."""
+    which = "every other broker" if _away(observations) else "every broker"
+    return "" if observations.last.silent else f"{which} answers in time"
+
+
 def _rack_is_up(observations: Observations) -> str:
     return "" if _racks(observations) or not _away(observations) else "brokers of every rack answer"
 
@@ -529,7 +535,7 @@ CAUSES = (
     CauseRule("rack-down", _rack_down, _rack_is_up),
     CauseRule("broker-flapping", _flapping),
     CauseRule("broker-down", _down, lambda c: "" if _away(c) | c.last.refusing else "no broker is fenced or missing"),
-    CauseRule("broker-unresponsive", _unresponsive, lambda c: "" if c.last.silent else "every broker answers in time"),
+    CauseRule("broker-unresponsive", _unresponsive, _answer),
     CauseRule("replication-broken", lambda observations: (*_unfollowed(observations), *_replication(observations))),
     CauseRule("leader-skew", _skew),
     CauseRule("metadata-behind", _metadata_behind),

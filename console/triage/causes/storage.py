@@ -358,8 +358,9 @@ def _voter(observations: Observations) -> Iterator[Claim]:
 
 
 def _quorum_stands(observations: Observations) -> str:
-    quorum = observations.last.snapshot.quorum
-    if quorum is None or quorum.leader_id < 0:
+    look = observations.last
+    quorum = look.snapshot.quorum
+    if quorum is None or quorum.leader_id < 0 or quorum.leader_id in look.silent | gone(look.snapshot):
         return ""
     began = observations.epochs[-1][1] if observations.epochs else observations.began
     return f"controller {quorum.leader_id} leads since {time_of_day(began)} or before, epoch {quorum.leader_epoch}"
