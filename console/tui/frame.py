@@ -291,7 +291,9 @@ class Frame:
             return State(f"! STALE since {clock(since)}" if since else "! NO ANSWER", "stale", current=False)
         if self._cluster.reading.live.paused:
             return State("paused", "pending")
-        return State("live" if contact.answered_at else "connecting", "muted")
+        # The first poll may wait for a broker that hangs, while others answered triage.
+        is_answered = contact.answered_at or self._cluster.session.snapshot.read_at
+        return State("live" if is_answered else "connecting", "muted")
 
     def write_tabs(self) -> None:
         """Write the panes, with the number of staged edits and of causes."""

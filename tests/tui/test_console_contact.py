@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from console.admin.errors import BrokerError, RequestTimedOut
+from console.contexts.console_settings import ConsoleSettings
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.faults import Delay, Effect, Fault, Garbage
 from console.embedded.spec import ClusterSpec
@@ -141,6 +142,22 @@ async def test_answers_that_are_older_than_the_loss_do_not_make_the_cluster_live
         assert states, "the answers were taken"
         assert not any(states)
         assert SINCE.search(it.lines[0])
+
+
+async def test_what_answered_is_live_while_a_broker_hangs_at_the_first_poll(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The brokers are asked twice at the start, by the header and by triage: the second request never ends."""
+
+    class Hanging(ModelClient):
+        async def run(self, operation: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
+            if operation.__name__ == "describe_cluster" and operation.__name__ in self.asked:
+                await asyncio.Event().wait()
+            return await super().run(operation, *args, **options)
+
+    monkeypatch.setattr(polling, "PATIENCE", ON_A_SCREEN)
+    async with driven(Hanging(cluster()), settings=ConsoleSettings(start_pane="now", refresh=0.2)) as it:
+        await it.until(lambda: "brokers" in it.lines[0])
+        assert "live" in it.lines[0]
+        assert it.app.reading.contact.answered_at is None
 
 
 async def test_silence_is_written_once() -> None:
