@@ -54,8 +54,15 @@ def unnamed(root: Path, version: str) -> str:
     return "" if found else f"CHANGELOG.md has no section of {version}"
 
 
-def refusals(root: Path, version: str, *, pictures: bool) -> Iterator[str]:
-    """Yield why no release is made of a checkout, the quick reasons first."""
+def refusals(root: Path, version: str, *, pictures: bool, files: bool) -> Iterator[str]:
+    """Yield why no release is made of a checkout, the quick reasons first.
+
+    Args:
+        pictures: take them again, which takes minutes. files: single files are made, too, which takes Go.
+    """
+    if files and shutil.which("go") is None:
+        yield "go is not installed, and compiles the single files' launcher: docs/install.md; or --without-files"
+        return
     if why := changes(root):
         yield why
         return
@@ -104,16 +111,17 @@ def main() -> int:
     parser.add_argument("--pictures-are-fresh", action="store_true", help="do not take them again: a test just did")
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="folder of what is made; emptied first")
     options = parser.parse_args()
+    files = not options.without_files
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     try:
-        if why := list(refusals(ROOT, version, pictures=not options.pictures_are_fresh)):
+        if why := list(refusals(ROOT, version, pictures=not options.pictures_are_fresh, files=files)):
             print("\n".join(f"release: {each}" for each in why), file=sys.stderr)
             return 1
         commit = head()
         shutil.rmtree(options.out, ignore_errors=True)
         options.out.mkdir(parents=True)
         packages(options.out, version)
-        if not options.without_files:
+        if files:
             for arch in GO_NAMES:
                 run([sys.executable, "-m", "bundle", "--arch", arch, "--out", str(options.out)], ROOT)
         if head() != commit or changes(ROOT):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def refusals(checkout: Path, version: str = "0.1.0") -> list[str]:
-    return list(release.refusals(checkout, version, pictures=False))
+    return list(release.refusals(checkout, version, pictures=False, files=False))
 
 
 def test_a_clean_checkout_is_taken(checkout: Path) -> None:
@@ -53,6 +54,19 @@ def test_a_stale_page_is_named(checkout: Path) -> None:
 
 def test_a_version_that_the_changelog_lacks_is_named(checkout: Path) -> None:
     assert refusals(checkout, "0.2.0") == ["CHANGELOG.md has no section of 0.2.0"]
+
+
+def test_a_host_without_go_is_told_before_anything_is_made(
+    checkout: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git = shutil.which("git")
+    assert git is not None
+    only_git = tmp_path_factory.mktemp("bin")
+    (only_git / "git").symlink_to(git)
+    monkeypatch.setenv("PATH", str(only_git))
+    (why,) = release.refusals(checkout, "0.1.0", pictures=False, files=True)
+    assert "go is not installed" in why
+    assert refusals(checkout) == []
 
 
 def test_every_file_has_its_sum(tmp_path: Path) -> None:
