@@ -22,7 +22,8 @@ from msgspec.structs import replace
 
 from console.admin import link
 from console.admin.client import AdminClient
-from console.cli.demo import context_of
+from console.cli.demo import CONTROLLERS, context_of
+from console.contexts import Context
 from console.contexts.configured import Given
 from console.contexts.console_settings import ConsoleSettings
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
@@ -137,6 +138,9 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
         "text:records topic checkout.orders partition 0 last 7", "enter", "see:EUR", "G", "see:Schema not found",
     ),
     "moves": ("moving:checkout.orders 0", "w", "see:is down: no byte can arrive", "see:Now!2"),
+}, "quorum": {
+    "quorum": ("see:a controller: may", "see:18,240"),
+    "quorum-vote": ("colon", "text:add voter 104", "enter", "see:staged", "7", "see:4 are needed"),
 }}  # fmt: skip
 """Scenario -> what is pressed, picture by picture."""
 
@@ -265,7 +269,7 @@ async def walk(
 ) -> AsyncIterator[tuple[str, str]]:
     """Press every key of a scenario's walk; gives a picture's name and what is in it after each part. title: of all
     pictures, or ``""`` where each has its name as title."""
-    context = context_of(scenario, cluster.bootstrap, 1)
+    context = _context(scenario, cluster)
     if "schemas" in steps_of:
         context = replace(context, schemas=schemas.settings)
     app = Console(Session(client, context), ConsoleSettings(theme="dark", refresh=NO_TICKS), contexts=Given([context]))
@@ -289,6 +293,13 @@ async def walk(
             await pilot.pause()
             yield name + suffix, plain(app.export_screenshot(title=title or name))
         await pilot.press("escape")
+
+
+def _context(scenario: str, cluster: ThreadedCluster) -> Context:
+    """Return by which nodes the console asks: by the controllers where these are nodes of their own."""
+    if cluster.bootstrap_controllers:
+        return context_of(CONTROLLERS, cluster.bootstrap_controllers, 1)
+    return context_of(scenario, cluster.bootstrap, 1)
 
 
 class OnceLooker(triage_looks.Looker):
@@ -323,7 +334,7 @@ def take(port: int = PORT) -> dict[str, str]:
         with TemporaryDirectory() as state, run_in_thread(spec) as cluster, registry() as schemas:
             _same_everywhere(state)
             make_lake(f"{state}/lake", CLUSTER_ID, _a_moment_ago(), prefix="checkout.", hostile=False)
-            with AdminClient(context_of(scenario, cluster.bootstrap, 1).settings) as client:
+            with AdminClient(_context(scenario, cluster).settings) as client:
                 walked = walk(scenario, WALKS[scenario], client, cluster, schemas, suffix, "kac")
                 taken |= asyncio.run(_collected(walked))
     return taken | {"tour": tour(port)}
