@@ -56,6 +56,8 @@ _QUORUM_UNSETTLED = frozenset(
     }
 )
 _SETTLE_SECONDS = 10.0
+_READING_ATTEMPTS = 12
+"""How often a controller that reads the log is asked again: it takes a second or two."""
 
 
 async def describe_cluster(link: Link) -> ClusterInfo:
@@ -85,7 +87,16 @@ async def describe_cluster(link: Link) -> ClusterInfo:
 
 
 async def _describe_controllers(link: Link) -> ClusterInfo:
-    response = await link.call("describe_cluster", controllers_of_cluster)
+    async def ask() -> Any:
+        return await link.call("describe_cluster", controllers_of_cluster)
+
+    # A controller that has just started does not know yet that it may answer clients: it has not read the log.
+    response = await until_settled(
+        ask,
+        lambda answer: answer.error_code == ErrorCode.unsupported_version,
+        within=ELECTION_SECONDS,
+        attempts=_READING_ATTEMPTS,
+    )
     if response.error_code:
         raise BrokerError(failure(response.error_code, response.error_message))
     if not response.brokers:

@@ -54,9 +54,7 @@ AT_CONTROLLERS = (
 FORWARDED = _OF_THE_LEADER | _OF_THE_ACTIVE | _BY_RESOURCE | {"list_partition_reassignments"}
 """What brokers hand on to the active controller, and wait for while there is none."""
 FORWARDING_SECONDS = 60.0
-"""Seconds after which a broker gives up waiting for a controller (controller.socket.timeout.ms, twice)."""
-
-
+"""Seconds after which a broker gives up waiting for a controller."""
 _PRE_VOTE_FROM = (4, 0)
 
 
