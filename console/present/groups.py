@@ -11,6 +11,7 @@ from console.model.numbers import Data
 from console.model.time_lag import NOT_BEHIND, UNSEEN, Behind
 from console.plan.amounts import Unit
 from console.present.columns import (
+    ABSENT,
     DATA,
     DETAIL,
     EVERYWHERE,
@@ -141,6 +142,7 @@ GROUPS: Columns[GroupRow] = Columns(
         layout=ScreenColumn("type", "Type", min_width=8, max_width=12, priority=40, sort_key="T"),
     ),
     Column("protocol", LISTED | DETAIL, lambda row: row.group.protocol, title="Protocol"),
+    Column("assignor", DETAIL, lambda row: _assignor(row.group) or ABSENT),
     Column(
         "members",
         SCREEN,
@@ -580,10 +582,17 @@ def group_line(group: Group | None, lag: GroupLag | None, trend: LagTrend | None
     if group is not None:
         if group.protocol:
             line.append((f"  {clean(group.protocol)}", "muted"))
+        if assignor := _assignor(group):
+            line.append((f"  assignor {clean(assignor, 80)}", "muted"))
         line += _epochs(group)
         if group.coordinator >= 0:
             line.append((f"  coordinator {group.coordinator}", "muted"))
     return line
+
+
+def _assignor(group: Group) -> str:
+    """Return what assigns the tasks of a streams group, by brokers of 4.4 and newer; ``""`` for other groups."""
+    return group.assignor if group.type == "streams" else ""
 
 
 def _epochs(group: Group) -> Line:

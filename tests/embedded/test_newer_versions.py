@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from console.admin.groups import delete_groups, describe_groups
+from console.admin.groups import delete_groups
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
-from console.embedded.brokers import EmbeddedCluster
+from console.cli import main as cli
+from console.embedded.brokers import EmbeddedCluster, run_in_thread
 from console.embedded.faults import Fail, Fault
 from console.embedded.groups import Group
 from console.embedded.newer_groups import NewerGroup
 from console.model.changes import DeleteGroups, Status
 from tests.support.older_brokers import like
+from tests.tui.console_app import driven_on
 
 GROUP_DELETION_FAILED = 134
 WHY = "the topology of orders is not deleted: the plugin is down"
@@ -34,13 +38,27 @@ async def test_why_a_group_is_not_deleted(release: str, message: str) -> None:
         assert gone.status is Status.APPLIED
 
 
-async def test_a_streams_groups_assignor() -> None:
-    async with EmbeddedCluster(like("4.4", brokers=1)) as cluster:
+@pytest.mark.parametrize(("kind", "shown"), [("streams", "sticky"), ("consumer", None)])
+def test_a_streams_groups_assignor_is_shown(kind: str, shown: str | None, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a group of consumers it is of its target alone, and not shown."""
+
+    def put(cluster: EmbeddedCluster) -> None:
+        newer = NewerGroup(kind, "Empty", 1, 1, (), "sticky")  # type: ignore[arg-type]
+        cluster.state.groups["sums"] = Group("sums", protocol_type=kind, written=True, newer=newer)
+
+    with run_in_thread(like("4.4", brokers=1)) as cluster:
+        cluster.call(put)
+        assert cli.run(["run", "-b", cluster.bootstrap, "--output", "json", "-e", "describe group sums"]) == 0
+    assert json.loads(capsys.readouterr().out).get("assignor") == shown
+
+
+async def test_it_is_on_the_screen() -> None:
+    def put(cluster: EmbeddedCluster) -> None:
         newer = NewerGroup("streams", "Empty", 1, 1, (), "sticky", topology_epoch=1)
         cluster.state.groups["sums"] = Group("sums", protocol_type="streams", written=True, newer=newer)
-        link = Link(ConnectionSettings(tuple(cluster.addresses.values())))
-        try:
-            found = await describe_groups(link, ["sums"], {"sums": "streams"})
-        finally:
-            await link.close()
-        assert found.groups["sums"].assignor == "sticky"
+
+    with run_in_thread(like("4.4", brokers=1)) as cluster:
+        cluster.call(put)
+        async with driven_on(cluster, (120, 30)) as it:
+            await it.command("describe group sums")
+            await it.shows("assignor sticky  epoch 1  topology 1")
