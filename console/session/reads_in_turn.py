@@ -141,7 +141,9 @@ class ReadsInTurn:
         """Read the delegation tokens once a view has read them: most clusters have none, and tell of none without a
         login."""
         if "tokens" in self._session.snapshot.read_at:
-            await self._session.read_tokens()
+            from console.session.snapshot_reader import read_tokens
+
+            await self._session.keep(read_tokens(self._session.client))
 
     async def _list(self) -> None:
         """List the groups and other resources with configs."""

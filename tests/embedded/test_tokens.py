@@ -178,7 +178,7 @@ async def test_tokens_are_watched_once_they_were_read(cluster: EmbeddedCluster) 
         try:
             await told(session, lambda: {"scram", "acls", "quotas"} <= session.snapshot.read_at.keys())
             assert "tokens" not in session.snapshot.read_at
-            await session.read_tokens()
+            await session.keep(read_tokens(session.client))
             before = session.snapshot
             cluster.state.tokens[token.id] = token
             await told(session, lambda: token.id in session.snapshot.tokens)

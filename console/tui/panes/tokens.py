@@ -43,7 +43,9 @@ class TokensView(TableView[DelegationToken]):
 
     async def read(self) -> None:
         """Read the tokens; why they can't be seen is a failure of the snapshot."""
-        await self.session.read_tokens()
+        from console.session.snapshot_reader import read_tokens
+
+        await self.session.keep(read_tokens(self.session.client))
 
     def rows(self) -> list[DelegationToken]:
         """Return the tokens, those that expire first."""
