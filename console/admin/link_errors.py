@@ -105,7 +105,8 @@ def no_such_broker(broker_id: int, alive: Iterable[int], *, controllers: bool = 
     message = f"no {word} {broker_id} is alive: there are {', '.join(map(str, sorted(alive)))}"
     if controllers:
         return UnknownBroker(Failure("UNKNOWN_CONTROLLER", message, "Controllers are asked here; for brokers give -b."))
-    return UnknownBroker(Failure("UNKNOWN_BROKER", message, "Check the id, and whether that broker is down."))
+    remedy = "Check the id, and whether that broker is down; a controller is asked with --bootstrap-controller."
+    return UnknownBroker(Failure("UNKNOWN_BROKER", message, remedy))
 
 
 _UNEXPECTED = re.compile(r"Unexpected (?:broker|node) id[,.] [Ee]xpected (\d{1,10})\b")

@@ -231,8 +231,9 @@ def _about_broker(snapshot: Snapshot, subject: ConfigResource) -> About:
     lines = [where + (f", Kafka {row.release}" if row.release else "") + (", fenced" if broker.fenced else "")]
     if row.controller or row.quorum:
         lines.append(", ".join(word for word in ("active controller" if row.controller else "", row.quorum) if word))
-    lines.append(f"leads {load.leaders}, holds {plural(load.replicas, 'replica')}, {load.out_of_sync} out of sync")
-    lines.append(f"is the preferred leader of {load.preferred}, of which {load.to_elect} are to be elected")
+    if not snapshot.cluster.controllers:  # of these none holds anything
+        lines.append(f"leads {load.leaders}, holds {plural(load.replicas, 'replica')}, {load.out_of_sync} out of sync")
+        lines.append(f"is the preferred leader of {load.preferred}, of which {load.to_elect} are to be elected")
     return tuple(lines), BROKERS.detail(row), {}
 
 

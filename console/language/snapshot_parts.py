@@ -17,7 +17,8 @@ class Needs(Struct, frozen=True):
     """Parts of a snapshot.
 
     parts: whole parts, by the names of `Snapshot.read_at`. topics: topics by name, if not all are needed. resources:
-    their configs. every: configs of all resources of a type. a_broker, a_topic: configs of any one, for its keys.
+    their configs. every: configs of all resources of a type. a_broker, a_topic: configs of any one, for its keys;
+    where controllers are asked, of a controller.
     groups: their members and lag. lags_of: the lag of all groups that a set of patterns matches; lag_times: also as a
     time. log_ranges: where
     the logs of topics begin and end; offsets_at: their offsets at times (topic, ms since 1970); group_positions: the
@@ -27,6 +28,7 @@ class Needs(Struct, frozen=True):
     are, those that matter.
     tiered: topics of which it is shown what is in remote storage, where they are tiered.
     replica_logs: what the replicas hold of those partitions of topics that have no leader, or move.
+    held: what brokers lead and hold, which is nothing where controllers are asked.
     """
 
     parts: frozenset[str] = frozenset()
@@ -47,6 +49,7 @@ class Needs(Struct, frozen=True):
     a_topic: bool = False
     documentation: bool = False
     lag_times: bool = False
+    held: bool = False
 
     def __or__(self, other: Needs) -> Needs:
         return Needs(*(getattr(self, name) | getattr(other, name) for name in Needs.__struct_fields__))

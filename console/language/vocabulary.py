@@ -60,7 +60,8 @@ def described_sets(snapshot: Snapshot, target: ConfigResource) -> Iterator[Confi
 
 def _others(snapshot: Snapshot, target: ConfigResource) -> Iterator[ConfigResource]:
     if target.type == BROKER:
-        yield from (broker_resource(broker.id) for broker in snapshot.cluster.brokers)
+        cluster = snapshot.cluster
+        yield from (broker_resource(node.id) for node in cluster.brokers or cluster.controllers)
     elif target.type == TOPIC:
         yield from map(topic_resource, snapshot.topics)
     else:

@@ -25,8 +25,12 @@ def is_broker(snapshot: Snapshot, name: str) -> bool:
 
 def controller_named(snapshot: Snapshot, name: str) -> str:
     """Return what is wrong with naming this node as a broker; ``""`` unless it is known to be a controller and no
-    broker."""
-    return f"node {name} is a controller and no broker" if int(name) in controllers(snapshot) else ""
+    broker. Before Kafka 4.0 a broker that is down is not described, and a controller may be one."""
+    if int(name) not in controllers(snapshot):
+        return ""
+    cluster = snapshot.cluster
+    of_all = cluster.shows_fenced or not cluster.brokers
+    return f"node {name} is a controller" + (" and no broker" if of_all else ", and no broker that is up")
 
 
 def no_such(snapshot: Snapshot, name: str) -> tuple[str, str]:

@@ -94,7 +94,7 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
             await session.read_quotas()
     if session.context.cluster_id or need != NOTHING_NEEDED:
         parts.add("cluster")  # its id is checked: another cluster's answers must not be taken for this one's
-    if TOPIC in need.every:
+    if TOPIC in need.every or (need.held and not session.context.settings.controllers):
         parts.add("topics")
     readers: dict[str, Callable[[], Awaitable[None]]] = {
         "cluster": session.read_cluster,
@@ -184,8 +184,8 @@ def _dependent(snapshot: Snapshot, need: Needs) -> Iterator[ConfigResource]:
     ids = [broker.id for broker in snapshot.cluster.brokers]
     if BROKER in need.every:
         yield from map(broker_resource, ids)
-    elif need.a_broker and (broker := one_broker(ids)):
-        yield broker
+    elif need.a_broker and (node := one_broker(ids or [each.id for each in snapshot.cluster.controllers])):
+        yield node
     if BROKER_LOGGER in need.every:
         yield from (ConfigResource(BROKER_LOGGER, str(number)) for number in ids)
     if TOPIC in need.every:

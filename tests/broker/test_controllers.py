@@ -86,9 +86,16 @@ def test_what_a_controller_is_configured_with(cluster: QuorumCluster, capsys: py
         out = kac(capsys, "run", *where, "-e", f"describe broker {node} node.id process.roles", "--output", "json")
         assert f'"{node}"' in out
         assert '"controller"' in out
+        about = kac(capsys, "run", *where, "-e", f"describe broker {node}")
+        assert "127.0.0.1:" in about
+        assert "replica" not in about.splitlines()[3]
     capsys.readouterr()
-    assert run(["run", *where, "-e", "describe broker 1 node.id"]) != 0
-    assert "there is no controller 1" in "".join(capsys.readouterr())
+    for described in ("describe broker 1 node.id", "describe broker 1"):
+        assert run(["run", *where, "-e", described]) != 0
+        assert "there is no controller 1" in "".join(capsys.readouterr())
+    # What all nodes inherit has the keys of controllers there.
+    staged = kac(capsys, "run", *where, "-e", "set broker <default> max.connections=99", code=3)
+    assert "2147483647 (default)" in staged
 
 
 # -- what changes them, in this order --------------------------------------------------------------------------------

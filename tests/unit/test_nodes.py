@@ -7,22 +7,25 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from console.language.errors import CommandError
-from console.language.vocabulary import require
+from console.language.vocabulary import known_entry, require
 from console.model.cluster import Broker, ClusterInfo, Quorum, QuorumReplica
-from console.model.codes import BROKER_LOGGER
-from console.model.config import ConfigResource, broker_resource
+from console.model.codes import BROKER_LOGGER, DEFAULT_CONFIG
+from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, broker_resource
 from console.model.nodes import controllers
 from console.model.snapshot import Snapshot, with_cluster, with_quorum
 from console.plan.edits import SetConfig
+from console.plan.kinds.registrations import RemoveRegistration
 from console.plan.plan import EMPTY, stage
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def seen(brokers: list[int], voters: list[int]) -> Snapshot:
-    known = with_cluster(Snapshot(), ClusterInfo("id", 1, tuple(Broker(each, "h", 1) for each in brokers)), AT)
+def seen(brokers: list[int], voters: list[int], *, shows_fenced: bool = True) -> Snapshot:
+    nodes = tuple(Broker(each, "h", 1) for each in brokers)
+    known = with_cluster(Snapshot(), ClusterInfo("id", 1, nodes, shows_fenced=shows_fenced), AT)
     quorum = Quorum(min(voters, default=-1), 1, 1, tuple(QuorumReplica(each, 1, 0, -1, -1, "") for each in voters), ())
     return with_quorum(known, quorum, AT)
 
@@ -42,14 +45,39 @@ def test_statements_and_plans_say_what_it_is(resource: ConfigResource) -> None:
     assert "--bootstrap-controller" in refused.remedy
 
 
+def test_before_kafka_4_a_controller_may_be_a_broker_that_is_down() -> None:
+    """Such a cluster describes none of these."""
+    known = seen([1, 2], [1, 2, 3], shows_fenced=False)
+    with pytest.raises(CommandError, match="node 3 is a controller, and no broker that is up"):
+        require(known, broker_resource(3), None)
+    (staged,) = stage(EMPTY, [RemoveRegistration(3)], known).added
+    assert staged.edit == RemoveRegistration(3)
+
+
+def test_a_controller_has_no_registration_that_can_be_removed() -> None:
+    (dropped,) = stage(EMPTY, [RemoveRegistration(3000)], seen([1, 2], [3000])).dropped
+    assert dropped.reason == "node 3000 is a controller and no broker"
+    (dropped,) = stage(EMPTY, [RemoveRegistration(7)], seen([1, 2], [3000])).dropped
+    assert dropped.reason == "broker 7 is not registered"
+
+
 def test_what_nothing_is_known_of_is_no_controller() -> None:
     with pytest.raises(CommandError, match="there is no broker 4000"):
         require(seen([1, 2], [3000]), broker_resource(4000), None)
 
 
+ASKED = ClusterInfo("id", 3000, (), controllers=(Broker(3000, "h", 1), Broker(3001, "h", 2)))
+
+
+def test_what_all_controllers_inherit_has_the_keys_of_one() -> None:
+    entry = ConfigEntry("max.connections", "9", DEFAULT_CONFIG)
+    known = replace(with_cluster(Snapshot(), ASKED, AT), configs={broker_resource(3001): ConfigSet((entry,))})
+    assert known_entry(known, CLUSTER_DEFAULT, "max.connections") is entry
+    assert known_entry(known, CLUSTER_DEFAULT, "max.connectionz") is None
+
+
 def test_where_controllers_are_asked_they_are_the_nodes() -> None:
-    asked = ClusterInfo("id", 3000, (), controllers=(Broker(3000, "h", 1), Broker(3001, "h", 2)))
-    known = with_cluster(Snapshot(), asked, AT)
+    known = with_cluster(Snapshot(), ASKED, AT)
     require(known, broker_resource(3000), None)
     with pytest.raises(CommandError, match="there is no controller 1") as refused:
         require(known, broker_resource(1), None)

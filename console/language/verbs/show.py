@@ -48,7 +48,7 @@ def _needs(statement: Show, selected: Subject | None) -> Needs:
     if subject.type == TOPIC:
         return need | whole_parts("reassignments") | Needs(tiered=frozenset({subject.name}))
     if subject.type == BROKER and not subject.is_cluster_default:
-        return need | whole_parts("cluster", "quorum", "versions", "topics")
+        return need | whole_parts("cluster", "quorum", "versions") | Needs(held=True)
     return need | Needs(groups=frozenset({subject.name})) if subject.type == GROUP else need
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from console.model.changes import BrokerTarget, Target, UnregisterBroker
 from console.model.cluster import Broker
 from console.model.inheritance import Inheritance
+from console.model.nodes import controller_named
 from console.model.snapshot import Snapshot
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
 from console.plan.edits import Edit
@@ -65,7 +66,8 @@ def _wanted(_edit: RemoveRegistration, now: Broker | None) -> bool | None:
 def _judge(edit: RemoveRegistration, draft: Draft) -> Verdict:
     was = _current(edit, draft)
     if was is None:
-        return Dropped(edit, f"broker {edit.broker_id} is not registered")
+        what = controller_named(draft.snapshot, str(edit.broker_id))
+        return Dropped(edit, what or f"broker {edit.broker_id} is not registered")
     if isinstance(was, Broker) and not was.fenced:
         return Refused(
             edit,
