@@ -55,6 +55,9 @@ _EVERYWHERE = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
     # With 10, tables that are written by the same batches have their checkpoints in the same ones: +5 s.
     "spark.databricks.delta.properties.defaults.checkpointInterval": "100",
+    # The least and the most of each column are found by code that each task makes again. Readers ask for a file's
+    # cluster, entity and time, which are among the first.
+    "spark.databricks.delta.properties.defaults.dataSkippingNumIndexedCols": "9",
     # DuckDB reads the files as they are: it would see deleted rows, or names that stand for others.
     "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
     "spark.databricks.delta.properties.defaults.columnMapping.mode": "none",

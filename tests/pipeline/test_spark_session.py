@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from console.pipeline.schema import DRIFT, REQUEST, Column, Table
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -44,6 +46,27 @@ def test_tables_are_of_the_oldest_protocol(spark: SparkSession, tmp_path: Path) 
     settings = next(each["metaData"]["configuration"] for each in actions if "metaData" in each)
     assert settings["delta.checkpointInterval"] == "100"
     assert spark.read.format("delta").load(where).count() == 10
+
+
+@pytest.mark.parametrize("table", [DRIFT, REQUEST], ids=lambda table: table.name)
+def test_of_a_file_is_known_what_readers_ask(table: Table, spark: SparkSession, tmp_path: Path) -> None:
+    """The least and the most of the first columns, and no more: to find them takes as long as to write."""
+    where = tmp_path / "table"
+    row = json.dumps({column.name: value_of(column) for column in table.columns})
+    rows = spark.createDataFrame([(row,)], "row STRING").selectExpr(f"from_json(row, '{table.ddl}') made")
+    rows.select("made.*").write.format("delta").save(str(where))
+    log = (where / "_delta_log" / f"{0:020}.json").read_text().splitlines()
+    (stats,) = (json.loads(each["add"]["stats"]) for line in log if "add" in (each := json.loads(line)))
+    known = stats["minValues"]
+    assert known["cluster_id"]
+    assert (known.get("second") or {"second": known.get("since")})["second"].startswith("2026-11-26")
+    assert not known.keys() & {"alter", "quarantined", "severity"}
+
+
+def value_of(column: Column) -> object:
+    if column.of is not None:
+        return {each.name: value_of(each) for each in column.of.columns}
+    return "2026-11-26T01:00:00Z" if column.type == "timestamp" else "text" if column.type == "string" else 1
 
 
 def test_a_vacuum_is_a_few_tasks(spark: SparkSession, tmp_path: Path) -> None:
@@ -88,6 +111,12 @@ def test_compiled_code_has_room(spark: SparkSession) -> None:
     java: Any = spark._jvm
     pools = java.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
     assert sum(each.getUsage().getMax() for each in pools if "Code" in each.getName()) >= 240 << 20
+
+
+def test_a_sort_takes_little_memory(spark: SparkSession) -> None:
+    """By default the pages that each takes grow with the heap, up to 64 MB."""
+    java: Any = spark._jvm
+    assert java.org.apache.spark.SparkEnv.get().memoryManager().pageSizeBytes() <= 4 << 20
 
 
 # -- sessions of processes of their own ------------------------------------------------------------------------------
