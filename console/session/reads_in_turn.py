@@ -140,9 +140,9 @@ class ReadsInTurn:
     async def _read_tokens(self) -> None:
         """Read the delegation tokens once a view has read them: most clusters have none, and tell of none without a
         login."""
-        if "tokens" in self._session.snapshot.read_at:
-            from console.session.snapshot_reader import read_tokens
+        from console.session.snapshot_reader import read_tokens
 
+        if "tokens" in self._session.snapshot.read_at:
             await self._session.keep(read_tokens(self._session.client))
 
     async def _list(self) -> None:
