@@ -9,14 +9,20 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from console.admin import cluster as admin_cluster
+from console.admin import link
 from console.cli.main import run
+from console.embedded.brokers import run_in_thread
+from console.embedded.spec import ClusterSpec
+from tests.contract import controllers as contract
+from tests.contract.answers import differences
 from tests.support.kafka_commands import CONFIGS, KafkaCommands
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
 from tests.support.patience import PATIENCE
 from tests.support.quorum_cluster import QuorumCluster
 from tests.support.real_clusters import or_skip, running
 
-pytestmark = [pytest.mark.slow, pytest.mark.takes(60)]
+pytestmark = [pytest.mark.slow, pytest.mark.takes(75)]
 QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
 
 
@@ -98,6 +104,23 @@ def test_what_a_controller_is_configured_with(cluster: QuorumCluster, capsys: py
     assert "2147483647 (default)" in staged
 
 
+def test_embedded_controllers_answer_the_same(cluster: QuorumCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    """The contract of controllers: the active one, and one that is not."""
+    leader, _ = leads(quorum_of(capsys, *controllers(cluster)))
+    spec = ClusterSpec(brokers=2, controllers=3, observers=1, proposals=False, cluster_id=cluster.cluster_id)
+    with run_in_thread(spec) as thread:
+        thread.call(lambda each: each.state.move_controller(leader))
+        others = sorted(set(cluster.voter_ids) - {leader})
+        for node in (leader, others[0]):
+            real = cluster.controller_addresses[cluster.controller_ids.index(node)]
+            embedded = thread.call(lambda each, node=node: each.address_of(node))  # type: ignore[misc]
+            assert contract.served(real) == contract.served(embedded)
+            asked = [*contract.requests(node, others[1]), *(contract.changes() if node == leader else ())]
+            for api, version, build in asked:
+                told, ours = (contract.answered(each, api, version, build) for each in (real, embedded))
+                assert not list(differences(told, ours)), (node, api, version)
+
+
 # -- what changes them, in this order --------------------------------------------------------------------------------
 
 
@@ -165,19 +188,22 @@ def test_voters_come_and_go(cluster: QuorumCluster, kafka: KafkaCommands, capsys
     assert "node 1 is a broker and no controller" in "".join(capsys.readouterr())
 
 
-def triage(capsys: pytest.CaptureFixture[str], cluster: QuorumCluster) -> dict[str, dict[str, object]]:
+def triage(
+    capsys: pytest.CaptureFixture[str], cluster: QuorumCluster, seconds: int = 1
+) -> dict[str, dict[str, object]]:
     """Return what is wrong, by the cause's name."""
     capsys.readouterr()
-    run(["triage", *controllers(cluster), "--for", "1s", "--output", "json"])
+    code = run(["triage", *controllers(cluster), "--for", f"{seconds}s", "--output", "json"])
     causes = msgspec.json.decode(capsys.readouterr().out)["causes"]
+    assert bool(code) == bool(causes)
     return {each["cause"]: each for each in causes}
 
 
 def until_named(
-    capsys: pytest.CaptureFixture[str], cluster: QuorumCluster, *names: str
+    capsys: pytest.CaptureFixture[str], cluster: QuorumCluster, *names: str, seconds: int = 1
 ) -> dict[str, dict[str, object]]:
     deadline = time.monotonic() + PATIENCE
-    while not set(names) <= (found := triage(capsys, cluster)).keys():
+    while not set(names) <= (found := triage(capsys, cluster, seconds)).keys():
         assert time.monotonic() < deadline, found.keys()
     return found
 
@@ -197,7 +223,12 @@ def test_a_voter_that_is_formatted_again_is_mended(
     assert triage(capsys, cluster) == {}
 
 
-def test_killed_one_by_one(cluster: QuorumCluster, kafka: KafkaCommands, capsys: pytest.CaptureFixture[str]) -> None:
+def test_killed_one_by_one(
+    cluster: QuorumCluster,
+    kafka: KafkaCommands,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     where = controllers(cluster)
     cluster.stop(1)
     cluster.kill(2)
@@ -207,9 +238,62 @@ def test_killed_one_by_one(cluster: QuorumCluster, kafka: KafkaCommands, capsys:
     assert {row["node"] for row in rows if row["note"] == "does not fetch"} <= {1, 2}
     assert {(row["role"], str(row["node"]), row["directory_id"]) for row in rows} == replication(kafka, cluster)
 
-    (leader,) = (int(str(row["node"])) for row in rows if row["role"] == "leader")
-    cluster.kill(min(set(cluster.controller_ids) - {leader}))
-    until_named(capsys, cluster, "controller-down")
+    # The leader: another one is elected, as soon as that is seen.
+    first, epoch = leads(rows)
+    cluster.kill(first)
+    rows = quorum_of(capsys, *where)
+    second, later = leads(rows)
+    assert second != first
+    assert later > epoch
+    assert (second, later) == leader_by_kafka(kafka, cluster)
+    assert {row["node"] for row in rows if row["role"] == "voter" and row["note"] == "does not fetch"} == {first}
+    found = until_named(capsys, cluster, "controller-down")
+    assert f"start controller {first} (" in str(found["controller-down"]["next"])
+
+    # The next one: 2 of 4 voters are left, which is no majority. Kafka's own command finds nobody to ask.
+    cluster.kill(second)
+    with monkeypatch.context() as patched:
+        for module in (link, admin_cluster):
+            patched.setattr(module, "ELECTION_SECONDS", 0.5)  # there is none to wait for
+        refused(capsys, cluster, f"remove voter {first}", "add voter 104")
+    found = until_named(capsys, cluster, "quorum-lost", seconds=8)
+    assert "start 1 of controllers " in str(found["quorum-lost"]["next"])
+    assert "before any broker: 3 of 4 controllers are needed, if all of them vote" in str(found["quorum-lost"]["next"])
+
+    # What was named first, and then all: a majority again, and healthy.
+    cluster.start_again(first)
+    deadline = time.monotonic() + PATIENCE
+    while run(["run", *where, "-e", "list quorum"]):
+        assert time.monotonic() < deadline, capsys.readouterr()
+    rows = quorum_of(capsys, *where)
+    assert leads(rows) == leader_by_kafka(kafka, cluster)
+    assert leads(rows)[1] > later
+    for node in (second, *cluster.broker_ids):
+        cluster.start_again(node)
+    deadline = time.monotonic() + PATIENCE
+    while (left := triage(capsys, cluster)) or len(quorum_of(capsys, *where)) < len(cluster.node_ids):
+        assert time.monotonic() < deadline, left.keys()
+    assert voters_by_kafka(kafka, cluster) == {101, 102, 103, 104}
+
+
+def leads(rows: list[dict[str, object]]) -> tuple[int, int]:
+    """Return the leader and its epoch."""
+    (found,) = ((int(str(row["node"])), int(str(row["epoch"]))) for row in rows if row["role"] == "leader")
+    return found
+
+
+def leader_by_kafka(kafka: KafkaCommands, cluster: QuorumCluster) -> tuple[int, int]:
+    done = kafka.run(QUORUM, [*controllers(cluster), "describe", "--status"])
+    assert done.code == 0, done
+    words = dict(line.split(":", 1) for line in done.out.splitlines() if ":" in line)
+    return int(words["LeaderId"]), int(words["LeaderEpoch"])
+
+
+def refused(capsys: pytest.CaptureFixture[str], cluster: QuorumCluster, *edits: str) -> None:
+    for edit in edits:
+        capsys.readouterr()
+        assert run(["run", *controllers(cluster), "-e", f"{edit}; apply --yes"]) == 1
+        assert "no leader of the quorum answers, which alone can change it" in "".join(capsys.readouterr())
 
 
 @pytest.mark.long
