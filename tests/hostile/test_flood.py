@@ -20,7 +20,8 @@ from console.admin.settings import ConnectionSettings, SaslSettings
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.model.config import broker_resource
 from console.model.secret import Secret
-from console.wire.connection import MAX_EARLY_FRAME, MAX_FRAME
+from console.wire.connection import MAX_EARLY_FRAME, MAX_FRAME, TELLS_NODES
+from console.wire.schemas import api_key
 from tests.hostile.cluster import HostileCluster, hostile_cluster
 from tests.hostile.limited import run_kac
 from tests.support.own_places import too_few_files
@@ -149,9 +150,16 @@ async def many_brokers(cluster: HostileCluster, *, answer: bool) -> AsyncIterato
         )
         return replace(response, brokers=(like, *more))
 
+    def without_nodes(_kio: Any, response: Any) -> Any:
+        """One broker answers for all of them, as before 4.4: it does not say that another one is meant."""
+        key, before = api_key("api_versions"), TELLS_NODES - 1
+        keys = (replace(each, max_version=before) if each.api_key == key else each for each in response.api_keys)
+        return replace(response, api_keys=tuple(keys))
+
     server = await asyncio.start_server(serve, hosts, 0)
     addresses = [socket.getsockname() for socket in server.sockets]
     async with server:
+        cluster.rewrite("api_versions", without_nodes)
         cluster.rewrite("metadata", advertised)
         cluster.rewrite("describe_cluster", advertised)
         yield
