@@ -94,6 +94,9 @@ log = logging.getLogger(__name__)
 ALTERNATE_SCREEN = "\x1b[?1049"
 LOOK_EVERY = 0.1
 """Seconds after which an Esc that nothing follows is a key, and after which the end is noticed."""
+MOUSE_MODES = (1000, 1002, 1015, 1006)
+"""What is asked of the terminal for a mouse: presses and the wheel, moves while a button is held, and how they are
+written. Textual asks for every move (1003): 11 bytes for each cell that the pointer passes, up the line for nothing."""
 ANSWERED_WITHIN = 5.0
 """Seconds after which a terminal is not expected to answer with its background."""
 AT_ONCE = 4096
@@ -218,6 +221,18 @@ class LeanDriver(LinuxDriver):
                 tell(number, frame)
 
         signal.signal(signal.SIGWINCH, resized)
+
+    def _enable_mouse_support(self) -> None:
+        self._ask_for_mouse("h")
+
+    def _disable_mouse_support(self) -> None:
+        self._ask_for_mouse("l")
+
+    def _ask_for_mouse(self, end: str) -> None:
+        """Ask for what the mouse does, or no more. end: ``h`` or ``l``."""
+        if self._mouse:
+            self.write("".join(f"{ESC}[?{mode}{end}" for mode in MOUSE_MODES))
+            self.flush()
 
     def run_input_thread(self) -> None:
         """Read keys with `EscapeKeys` until the end."""

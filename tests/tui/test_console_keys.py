@@ -344,6 +344,20 @@ async def test_the_mouse_works_too() -> None:
         await it.shows("keys: quotas")
 
 
+async def test_a_click_chooses_a_row_and_a_double_click_opens_it() -> None:
+    async with driven() as it:
+        y = it.lines.index(it.line("payments"))
+        assert it.lines[y].startswith(" ")
+        await it.pilot.click(offset=(5, y))
+        await it.settle()
+        assert it.lines[y].startswith("▸")
+        assert it.app.place.view == "topics"
+        await it.pilot.click(offset=(5, y), times=2)
+        await it.settle()
+        assert it.app.place.topic == "payments"
+        assert it.app.place.view != "topics"
+
+
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (40, 12)])
 async def test_every_view_is_drawn_at_any_size(size: tuple[int, int]) -> None:
     async with driven(size=size) as it:

@@ -6,6 +6,8 @@ import os
 import re
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +18,7 @@ from rich.cells import get_character_cell_size
 
 from tests.support.patience import PATIENCE
 from tests.support.terminal import Terminal
-from widgets.lean_driver import erases_in_color
+from widgets.lean_driver import MOUSE_MODES, erases_in_color
 from widgets.terminal_diff import PLAIN, Pen, TerminalDiff, UnreadableFrame, change, on_blank, read_pen
 
 WIDTH, HEIGHT = 12, 8
@@ -282,26 +284,49 @@ Table().run()
 """
 
 
-def test_keys_and_changes_cost_few_bytes(tmp_path: Path) -> None:
-    script = tmp_path / "table.py"
-    script.write_text(APP)
-    environment = {"PYTHONPATH": str(ROOT), "COLORTERM": "truecolor", "PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+@contextmanager
+def table_in(folder: Path, *, mouse: bool = True) -> Iterator[Terminal]:
+    """The table in a terminal of 100×30, once it is drawn."""
+    script = folder / "table.py"
+    script.write_text(APP.replace("run()", f"run(mouse={mouse})"))
+    environment = {"PYTHONPATH": str(ROOT), "COLORTERM": "truecolor", "PATH": os.environ["PATH"], "HOME": str(folder)}
     command = [sys.executable, str(script)]
     with Terminal(command, cwd=ROOT, environment=environment, columns=100, rows=30) as terminal:
-
-        def written_for(key: str) -> int:
-            before = len(terminal.written)
-            terminal.send(key)
-            deadline = time.monotonic() + PATIENCE
-            while FRAME_END not in terminal.written[before:] and terminal._read(deadline):
-                pass
-            assert FRAME_END in terminal.written[before:]
-            return len(terminal.written) - before
-
         terminal.wait_for("team-28.orders")
+        yield terminal
+
+
+def written_for(terminal: Terminal, key: str) -> int:
+    before = len(terminal.written)
+    terminal.send(key)
+    deadline = time.monotonic() + PATIENCE
+    while FRAME_END not in terminal.written[before:] and terminal._read(deadline):
+        pass
+    assert FRAME_END in terminal.written[before:]
+    return len(terminal.written) - before
+
+
+def test_keys_and_changes_cost_few_bytes(tmp_path: Path) -> None:
+    with table_in(tmp_path) as terminal:
         assert len(terminal.written) < 8000
-        steps = [written_for("j") for _ in range(45)]
+        steps = [written_for(terminal, "j") for _ in range(45)]
         assert max(steps) <= 700
-        assert written_for("x") <= 60
+        assert written_for(terminal, "x") <= 60
         terminal.send("gx")
         terminal.wait_for("▸team-0.orders")
+
+
+def test_the_mouse_is_reported_where_it_does_something(tmp_path: Path) -> None:
+    """Presses and the wheel are; not each move, which would be 11 bytes for each cell that the pointer passes."""
+    with table_in(tmp_path) as terminal:
+        assert b"\x1b[?1002h" in terminal.written
+        assert b"\x1b[?1003h" not in terminal.written
+        assert written_for(terminal, "\x1b[<0;5;7M\x1b[<0;5;7m") <= 700
+        terminal.wait_for("▸team-5.orders")
+        terminal.send("\x1b[<65;5;7M")
+        terminal.wait_for("team-31.orders")
+
+
+def test_a_mouse_that_is_off_is_not_asked_for(tmp_path: Path) -> None:
+    with table_in(tmp_path, mouse=False) as terminal:
+        assert not [mode for mode in MOUSE_MODES if f"\x1b[?{mode}h".encode() in terminal.written]
