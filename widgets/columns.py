@@ -152,6 +152,9 @@ class ColumnView(LineView):
     """The base of table and tree. Subclasses say what the cells of a line are."""
 
     HEADER_LINES = 1
+    folds = True
+    """Whether texts that their column cuts are folded where there is room below the lines; of a drawing each line is
+    one."""
 
     class SortRequested(Message):
         """A column's sort key, or a click on its label."""
@@ -235,9 +238,9 @@ class ColumnView(LineView):
         return 0
 
     def is_cut(self, width: int) -> bool:
-        """Return whether a column of texts is narrower than its texts."""
+        """Return whether a column of texts is narrower than its texts, which are folded then."""
         placed = self._layout_for(width).placed
-        return any(
+        return self.folds and any(
             place.width < self._natural[place.column]
             for place in placed
             if place.width >= FOLDED_FROM and self._columns[place.column].align == "left"

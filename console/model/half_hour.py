@@ -17,7 +17,7 @@ SLOTS = 180
 MOST_GROUPS = 8
 """Groups of a sample, those that are furthest behind."""
 
-What = Literal["under-replicated", "offline", "written", "behind", "disk"]
+What = Literal["under-replicated", "offline", "written", "read", "behind", "disk"]
 
 
 class Measure(NamedTuple):
@@ -29,8 +29,9 @@ class Measure(NamedTuple):
 
 class Sample(NamedTuple):
     """The cluster at one time. slot: Unix seconds divided by `EVERY`. values: partitions; bytes a second that are
-    written to the partitions that a broker leads; seconds behind; the share of a disk that is used. What is not known
-    is missing. least: measures whose value may be larger, as of a lag that is older than the watching."""
+    written to the partitions that a broker leads, and that groups read of them; seconds behind; the share of a disk
+    that is used. What is not known is missing. least: measures whose value may be larger, as of a lag that is older
+    than the watching."""
 
     slot: int
     values: Mapping[Measure, float]
@@ -63,6 +64,8 @@ def _values(snapshot: Snapshot) -> Iterator[tuple[Measure, float]]:
         for broker, rate in RateTotals().after(snapshot.rates, snapshot.topics).leaders().items():
             if rate.bytes is not None:
                 yield Measure("written", str(broker)), rate.bytes
+        for broker, read in _read_by_groups(snapshot).items():
+            yield Measure("read", str(broker)), read
     behind = ((trend.longest_behind.seconds, name) for name, trend in snapshot.lag_trends.items())
     known = ((seconds, name) for seconds, name in behind if seconds is not None)
     for seconds, name in nlargest(MOST_GROUPS, known):
@@ -71,3 +74,30 @@ def _values(snapshot: Snapshot) -> Iterator[tuple[Measure, float]]:
         for each in dirs:
             if each.total_bytes > 0 and each.usable_bytes >= 0:
                 yield Measure("disk", f"{broker} {each.path}"), 1 - each.usable_bytes / each.total_bytes
+
+
+def _read_by_groups(snapshot: Snapshot) -> Mapping[int, float]:
+    """Return about how many bytes a second groups read of the partitions that each broker leads.
+
+    No broker says it. Of a partition it is what is written, times the records that were committed for each that was
+    written meanwhile. Readers without commits, and what is read where nothing is written, are not seen.
+    """
+    found: dict[int, float] = {}
+    leaders: dict[str, dict[int, int]] = {}
+    for trend in snapshot.lag_trends.values():
+        if trend.last is trend.base:
+            continue
+        before = {(each.topic, each.partition): each for each in trend.base.lag.partitions}
+        for now in trend.last.lag.partitions:
+            then, size = before.get((now.topic, now.partition)), snapshot.rates.sizes.get((now.topic, now.partition))
+            rate = size.rate if size is not None else None
+            if then is None or rate is None or min(then.committed, then.end) < 0 or now.topic not in snapshot.topics:
+                continue
+            read, written = now.committed - then.committed, now.end - then.end
+            if read < 0 or written < 0 or (read and not written):
+                continue
+            if now.topic not in leaders:
+                leaders[now.topic] = {each.number: each.leader for each in snapshot.topics[now.topic].partitions}
+            if (leader := leaders[now.topic].get(now.partition, -1)) >= 0:
+                found[leader] = found.get(leader, 0.0) + (rate * read / written if read else 0.0)
+    return found

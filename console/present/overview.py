@@ -6,7 +6,8 @@ by a gap. So no more than a column is written when the clock fills one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from console.model.half_hour import EVERY, SLOTS, Measure, Sample
 from console.plan.amounts import size
 from console.present.columns import SCREEN, Column, Columns, clock, time_text
 from console.present.names import NOTHING
-from console.present.text import clean
+from console.present.text import Line, cell_width, clean, pad
 from widgets.row_source import Column as ScreenColumn
 
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -26,7 +27,10 @@ WIDTHS = ((220, 180), (125, 90), (0, 45))
 """Cells of a screen from which on the drawing has so many columns; each divides the half hour."""
 LEAST_BEHIND = 5.0
 """Seconds behind below which a group is not drawn: one that reads well is as far behind as its commits are apart."""
-_ORDER = ("under-replicated", "offline", "written", "behind", "disk")
+TITLE = "Last 30 min"
+LEAST_TITLE, NOW_WIDTH, GAPS = 16, 9, 5
+"""Cells of a line beside its graph: its title at least, its newest value, and the blanks before and between them."""
+_ORDER = ("under-replicated", "offline", "written", "read", "behind", "disk")
 _SCALES = (1, 2, 5)
 
 
@@ -48,14 +52,14 @@ OVERVIEW: Columns[OverviewRow] = Columns(
         SCREEN,
         lambda row: row.title,
         cell=lambda row: (clean(row.title), "muted" if row.measure is None else ""),
-        layout=ScreenColumn("what", "Last 30 min", flex=1, min_width=16, max_width=60),
+        layout=ScreenColumn("what", TITLE, flex=1, min_width=LEAST_TITLE, max_width=60),
     ),
     Column(
         "now",
         SCREEN,
         lambda row: row.now,
         cell=lambda row: (row.now, row.meaning),
-        layout=ScreenColumn("now", "Now", width=9, align="right", priority=90),
+        layout=ScreenColumn("now", "Now", width=NOW_WIDTH, align="right", priority=90),
     ),
     Column(
         "graph",
@@ -70,6 +74,33 @@ OVERVIEW: Columns[OverviewRow] = Columns(
 def columns_for(width: int) -> int:
     """Return how many columns the drawing has on a screen of so many cells."""
     return next(columns for least, columns in WIDTHS if width >= least)
+
+
+def drawn(rows: Sequence[OverviewRow], width: int) -> list[Line]:
+    """Return the lines for a place beside something else, where there is no cursor.
+
+    Args:
+        rows: with graphs of as many columns as `columns_beside` says for the width.
+        width: in cells.
+    """
+    if not rows:
+        return []
+    longest = max(LEAST_TITLE, *(cell_width(clean(row.title)) for row in rows))
+    room = max(0, min(longest, width - len(rows[0].graph) - NOW_WIDTH - GAPS))
+    return [
+        [
+            (f" {pad(clean(row.title) or TITLE, room)}", "muted" if row.measure is None else ""),
+            (f"  {row.now:>{NOW_WIDTH}}", row.meaning),
+            (f"  {row.graph}", row.meaning or "muted"),
+        ]
+        for row in rows
+    ]
+
+
+def columns_beside(width: int) -> int:
+    """Return how many columns a drawing of so many cells has; 0 where not even the fewest fit."""
+    room = width - LEAST_TITLE - NOW_WIDTH - GAPS
+    return next((columns for _, columns in WIDTHS if room >= columns), 0)
 
 
 def overview_rows(
@@ -87,9 +118,11 @@ def overview_rows(
         return ()
     newest, each_has = samples[-1].slot, SLOTS // columns
     last = newest // each_has
+    measures = _measures(samples)
+    several = _with_several_disks(measures)
     axis = OverviewRow("axis", "", clock(_time(last * each_has)), _axis(last, columns))
     found = [axis, _event_row(events, last, columns)]
-    for measure in _measures(samples):
+    for measure in measures:
         known = {each.slot: each.values[measure] for each in samples if measure in each.values}
         highest = max(known.values())
         if measure.what == "behind" and highest < LEAST_BEHIND:
@@ -104,7 +137,7 @@ def overview_rows(
         found.append(
             OverviewRow(
                 " ".join(measure),
-                _title(measure, full_in),
+                _title(measure, full_in, several),
                 _now(measure, now, measure in samples[-1].least),
                 graph,
                 meaning,
@@ -178,7 +211,7 @@ def _event_row(events: Iterable[datetime], last: int, columns: int) -> OverviewR
     counted: dict[int, int] = {}
     for each in events:
         at = int(each.timestamp() // seconds)
-        if at > last - columns:
+        if last - columns < at <= last:
             counted[at] = counted.get(at, 0) + 1
     marks = (
         GAP if at == last else NOTHING_KNOWN if not (count := counted.get(at)) else ONE if count < 5 else MANY
@@ -188,18 +221,27 @@ def _event_row(events: Iterable[datetime], last: int, columns: int) -> OverviewR
     return OverviewRow("events", "events", str(total) if total else "", "".join(marks))
 
 
-def _title(measure: Measure, full_in: Mapping[int, float]) -> str:
+def _with_several_disks(measures: Iterable[Measure]) -> frozenset[int]:
+    """Return the brokers of whose directories the path has to be said."""
+    disks = Counter(int(each.about.partition(" ")[0]) for each in measures if each.what == "disk")
+    return frozenset(broker for broker, count in disks.items() if count > 1)
+
+
+def _title(measure: Measure, full_in: Mapping[int, float], several: Collection[int]) -> str:
     match measure.what:
         case "under-replicated" | "offline":
             return measure.what
         case "written":
             return f"written to {measure.about}"
+        case "read":
+            return f"read from {measure.about} ≈"
         case "behind":
             return f"lag {measure.about}"
         case "disk":
             number, _, path = measure.about.partition(" ")
             left = full_in.get(int(number))
-            return f"disk {number}{f' full in {time_text(left)}' if left is not None else ''} {path}"
+            full = f" full in {time_text(left)}" if left is not None else ""
+            return f"disk {number}{full}{f' {path}' if int(number) in several else ''}"
 
 
 def _now(measure: Measure, value: float | None, is_least: bool) -> str:
@@ -208,7 +250,7 @@ def _now(measure: Measure, value: float | None, is_least: bool) -> str:
     match measure.what:
         case "under-replicated" | "offline":
             return f"{value:,.0f}"
-        case "written":
+        case "written" | "read":
             return f"{size(round(value))}/s"
         case "behind":
             return f"≥ {time_text(value)}" if is_least else time_text(value)

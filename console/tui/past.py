@@ -87,6 +87,11 @@ class Journal:
 
         return EventWatch(self._app, self._reads, self._redraw)
 
+    def moments(self) -> list[datetime]:
+        """Return when something changed, as far as events were recorded."""
+        record = self.events.record
+        return [each.until for each in record.events] if record is not None else []
+
     def read_once(self) -> None:
         """Read the journal when the cluster answers for the first time, and say what is unfinished and due."""
         if not self._was_read:

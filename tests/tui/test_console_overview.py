@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace
 
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
+from console.model.half_hour import Measure, Sample
 from console.present.overview import GAP
-from tests.tui.console_app import driven_on
+from tests.tui.console_app import Driven, driven_on
+
+COLUMN = 4
+"""Samples of a column where there are 45 of them."""
 
 
 @pytest.fixture
@@ -35,3 +40,60 @@ async def test_the_last_half_hour_is_drawn_and_leads_to_what_it_shows(
         await it.shows("orders")
         await it.press("escape")
         await it.shows("under-replicated  ")
+
+
+# -- beside the causes -------------------------------------------------------------------------------------------------
+
+
+async def draw(it: Driven, count: int) -> list[str]:
+    """Draw so many samples, the first of which begins a column. Return axis, events and the one measure."""
+    observations = it.app.triage.observations
+    assert observations is not None
+    samples = tuple(Sample(COLUMN * 10_000_000 + n, {Measure("offline"): 9}) for n in range(count))
+    it.app.triage.observations = replace(observations, samples=samples)
+    it.app.view.update()
+    await it.painted()
+    axis = it.lines.index(it.line("Last 30 min"))
+    return it.lines[axis : axis + 3]
+
+
+async def unwatched(it: Driven) -> None:
+    """Let no look come between."""
+    worker = it.app.triage._worker
+    assert worker is not None
+    worker.cancel()
+    await it.until(lambda: worker.is_finished)
+
+
+async def test_beside_the_causes_one_column_is_written_when_the_clock_fills_one(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster, size=(200, 60), start_pane="now") as it:
+        await it.until(lambda: it.line("under-replicated  ").split()[1] == "2")
+        await unwatched(it)
+        before = await draw(it, COLUMN)
+        painted: list[object] = []
+        lines = it.app.view.query_one(".half-hour")
+        lines.refresh = lambda *regions, **_: painted.extend(regions)  # type: ignore[assignment, method-assign]
+        assert (await draw(it, COLUMN), painted) == (before, [])
+        del lines.refresh
+        after = await draw(it, COLUMN + 1)
+        for number, (old, new) in enumerate(zip(before, after, strict=True)):
+            changed = [x for x, (a, b) in enumerate(zip(old.ljust(200), new.ljust(200), strict=True)) if a != b]
+            where = [x for x in changed if number or x > old.index(":", 30) + 3]  # but for the clock
+            assert len(where) <= (2 if number else 0), (old, new)
+        assert before[2].index(GAP) + 1 == after[2].index(GAP)
+
+
+async def test_beside_the_causes_it_is_drawn_from_where_details_stand_beside_them(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster, size=(149, 40), start_pane="now") as it:
+        await it.until(lambda: it.app.triage.verdict is not None)
+        await it.settle()
+        assert "under-replicated  " not in it.text
+        await it.pilot.resize_terminal(150, 40)
+        await it.shows("under-replicated  ")
+        y = it.lines.index(it.line("under-replicated  "))
+        assert GAP in it.lines[y]
+        await it.pilot.click(offset=(3, y))
+        await it.until(lambda: it.app.place.view == "topics")
+        await it.press("escape")
+        await it.pilot.resize_terminal(149, 40)
+        await it.until(lambda: "under-replicated  " not in it.text)

@@ -17,6 +17,7 @@ from console.flight.answer import Problem
 from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
 from console.model.failure import Failure
+from console.present.overview import GAP
 from console.session.replay import Replay
 from console.tui.reading import Contact, unread_text
 from console.tui.replay import ReplayConsole
@@ -174,3 +175,23 @@ async def test_the_time_line_fits(record: Path) -> None:
             line = it.line("█")
             assert len(line) <= width
             assert line.rstrip().endswith("paused")
+
+
+async def test_the_half_hour_beside_the_causes_is_that_before_the_time_that_is_shown(record: Path) -> None:
+    async with replaying(record, (200, 60)) as it:
+
+        def ends() -> int:
+            """Seconds of the day at which the drawing ends."""
+            clock = next(word for word in it.line("Last 30 min").split() if word.count(":") == 2)
+            hours, minutes, seconds = map(int, clock.split(":"))
+            return 3600 * hours + 60 * minutes + seconds
+
+        def shown() -> int:
+            now = it.app.session.clock.now().astimezone()
+            return (3600 * now.hour + 60 * now.minute + now.second) // 40 * 40  # a column has 40 s
+
+        await it.until(lambda: ends() == shown())
+        assert GAP in it.line("under-replicated  ")
+        while "end of the record" not in it.text:
+            await it.press("right_square_bracket")
+            assert ends() == shown()

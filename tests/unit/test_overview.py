@@ -68,6 +68,26 @@ def test_a_lag_from_before_the_watching_is_at_least_so_long() -> None:
     assert not over_time(1.0)[0].least
 
 
+def test_what_groups_read_is_told_by_their_commits_and_what_is_written() -> None:
+    """Of 200 records of 50 bytes a second one group reads all, another the half; a third reads what stands still."""
+
+    def lag(committed: int, end: int, partition: int = 0) -> GroupLag:
+        return GroupLag((PartitionLag("t", partition, committed, end, end - committed),))
+
+    at = NOW.timestamp()
+    looks = {"all": (2000, 2000), "half": (1000, 2000), "none": (0, 2000)}
+    trends = {
+        name: look_again(look_again(None, lag(0, 0), at - 10), lag(committed, end), at)
+        for name, (committed, end) in looks.items()
+    }
+    still = look_again(look_again(None, lag(0, 500, 1), at - 10), lag(400, 500, 1), at)
+    topic = Topic("t", (Partition(0, 2, (2,), (2,)), Partition(1, 1, (1,), (1,))))
+    sizes = {("t", 0): Counter(0.0, 0, 0.0, 0, 10.0, 100_000, 2), ("t", 1): Counter(0.0, 7, 0.0, 7, 10.0, 7, 1)}
+    known = Snapshot(topics={"t": topic}, rates=Rates(sizes=sizes), lag_trends={**trends, "still": still})
+    (sample,) = with_sample((), known, NOW)
+    assert {each.about: value for each, value in sample.values.items() if each.what == "read"} == {"2": 15_000.0}
+
+
 def test_there_is_one_sample_each_ten_seconds_for_half_an_hour() -> None:
     samples: tuple[Sample, ...] = ()
     for second in range(0, 2000, 2):
@@ -126,12 +146,14 @@ def test_the_least_bit_is_not_nothing() -> None:
 
 def test_lines_stand_in_their_order_and_groups_that_read_well_are_left_out() -> None:
     values = {
+        Measure("disk", "10 /c"): 0.1,
         Measure("disk", "10 /b"): 0.95,
         Measure("disk", "2 /a"): 0.5,
         Measure("behind", "slow"): 60.0,
         Measure("behind", "slower"): 600.0,
         Measure("behind", "well"): 2.0,
         Measure("written", "1"): 2048.0,
+        Measure("read", "1"): 4096.0,
         Measure("offline"): 0,
         Measure("under-replicated"): 3,
     }
@@ -141,10 +163,12 @@ def test_lines_stand_in_their_order_and_groups_that_read_well_are_left_out() -> 
         ("under-replicated", "3", "failed"),
         ("offline", "0", ""),
         ("written to 1", "2.0 KiB/s", ""),
+        ("read from 1 ≈", "4.0 KiB/s", ""),
         ("lag slower", "10 min", ""),
         ("lag slow", "1 min", ""),
-        ("disk 2 full in 2 h /a", "50 %", ""),
+        ("disk 2 full in 2 h", "50 %", ""),
         ("disk 10 /b", "95 %", "danger"),
+        ("disk 10 /c", "10 %", ""),
     ]
     assert len({row.key for row in rows}) == len(rows)
     assert all(len(row.graph) == 45 for row in rows)

@@ -58,7 +58,7 @@ def make_view(
         case keymap.NOW:
             from console.tui.panes.now import NowView
 
-            return NowView(cluster, navigator, editing, message, execute)
+            return NowView(cluster, navigator, editing, message, journal, execute)
         case keymap.HISTORY | keymap.DRIFT | keymap.USAGE | keymap.EVENTS:
             return _view_of_past(name, cluster, lake, message, journal, editing)
     return _view_of_noun(name, cluster, navigator, editing, message)

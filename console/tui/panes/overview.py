@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from console.model.config import broker_resource
 from console.model.half_hour import Measure, Sample
 from console.present.overview import OVERVIEW, OverviewRow, columns_for, overview_rows
-from console.present.text import Cell, Line
+from console.present.text import Cell, Line, clean
 from console.tui import keymap
 from console.tui.navigator import Navigator
 from console.tui.panes.view import TableView, bindings
@@ -15,6 +15,11 @@ from console.tui.past import Journal
 from console.tui.places import Place, pane_named
 from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
+
+WHENCE = "written: growth of leaders' logs; read: by groups' commits"
+ELSEWHERE = "; throttled: request logs say (kac triage --request-log, Usage with a lake)"
+MARGIN = 14
+"""Cells for the title and what is between."""
 
 
 class OverviewView(TableView[OverviewRow]):
@@ -30,6 +35,7 @@ class OverviewView(TableView[OverviewRow]):
     def __init__(self, cluster: ShownCluster, navigator: Navigator, journal: Journal) -> None:
         super().__init__(cluster)
         self._navigator, self._journal = navigator, journal
+        self.table.folds = False
 
     @property
     def _samples(self) -> Sequence[Sample]:
@@ -59,10 +65,8 @@ class OverviewView(TableView[OverviewRow]):
 
     def rows(self) -> Sequence[OverviewRow]:
         """Return the lines."""
-        record = self._journal.events.record
-        moments = [each.until for each in record.events] if record is not None else []
         columns = columns_for(self.app.size.width)
-        return overview_rows(self._samples, moments, self.snapshot.rates.seconds_left, columns)
+        return overview_rows(self._samples, self._journal.moments(), self.snapshot.rates.seconds_left, columns)
 
     def key(self, row: OverviewRow) -> Hashable:
         """Return what is measured."""
@@ -86,7 +90,13 @@ class OverviewView(TableView[OverviewRow]):
 
     def status(self) -> Line:
         """Return where the numbers come from, and what no broker says."""
-        return [("written: growth of leaders' logs; read and throttled: no broker says", "muted")]
+        room = self.app.size.width - len(WHENCE) - MARGIN
+        return [(WHENCE + (ELSEWHERE if room >= len(ELSEWHERE) else ""), "muted")]
+
+    def note(self) -> Line:
+        """Return what the line under the cursor is about, which its column may cut."""
+        row = self.row()
+        return [(clean(row.title), "muted")] if row is not None and row.measure is not None else super().note()
 
     def on_resize(self) -> None:
         """Draw with the columns that there is room for."""
@@ -98,17 +108,18 @@ class OverviewView(TableView[OverviewRow]):
         message.stop()
         row = self.row()
         if row is not None:
-            place, at = _place_of(row.measure)
+            place, at = place_of(row.measure)
             await self._navigator.goto(place, row=at)
 
 
-def _place_of(measure: Measure | None) -> tuple[Place, Hashable | None]:
+def place_of(measure: Measure | None) -> tuple[Place, Hashable | None]:
+    """Return the place of what is measured, and the key of its row there; without a measure that of the events."""
     if measure is None:
         return pane_named(keymap.EVENTS), None
     match measure.what:
         case "behind":
             return Place(keymap.GROUP, pane_named(keymap.GROUPS).pane, measure.about), None
-        case "written" | "disk":
+        case "written" | "read" | "disk":
             return pane_named(keymap.BROKERS), broker_resource(int(measure.about.split(" ")[0])).name
         case _:
             return pane_named(keymap.TOPICS), None
