@@ -33,6 +33,7 @@ from console.model import rates, time_lag
 from console.model.config import topic_resource
 from console.session import triage_looks
 from console.session.session import Session
+from console.triage import observations
 from console.tui import polling
 from console.tui.app import Console
 from tests.support.patience import PATIENCE
@@ -318,6 +319,7 @@ def be_patient() -> None:
     triage_looks.LOOK_SECONDS = triage_looks.SHORT_SECONDS = PATIENCE
     triage_looks.ANSWER_SECONDS = triage_looks.FIRST_ANSWER_SECONDS = PATIENCE
     link.OTHERS_SECONDS = polling.PATIENCE = PATIENCE
+    observations.with_own_sample = lambda *_: ()  # type: ignore[attr-defined]  # never twice alike
     time_lag.LEAST = 0.0  # a wait is always worth saying, however soon the second look comes
     rates.SHORTEST = NO_TICKS
 

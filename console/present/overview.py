@@ -12,6 +12,9 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from console.model.half_hour import EVERY, SLOTS, Measure, Sample
+from console.model.own_half_hour import EVERY as OWN_EVERY
+from console.model.own_half_hour import SLOTS as OWN_SLOTS
+from console.model.own_half_hour import Kind, OwnSample, own_values
 from console.plan.amounts import size
 from console.present.columns import SCREEN, Column, Columns, clock, time_text
 from console.present.names import NOTHING
@@ -69,6 +72,50 @@ OVERVIEW: Columns[OverviewRow] = Columns(
         layout=ScreenColumn("graph", "", min_width=45, max_width=180, priority=95),
     ),
 )
+
+
+def own_rows(
+    samples: Sequence[OwnSample], kind: Kind, name: str, readers: Collection[str] = ()
+) -> tuple[OverviewRow, ...]:
+    """Return the lines of one topic, group or broker, a column for each sample; none before two samples of it.
+
+    Args:
+        samples: the earliest first.
+        name: of the topic or the group, or the broker's id.
+        readers: the groups that read the topic; the one that is furthest behind has a line.
+    """
+    found = dict(own_values(samples, kind, name))
+    behind: dict[int, float] = {}
+    for group in readers:
+        for slot, seconds in own_values(samples, "group", group).get("behind", {}).items():
+            behind[slot] = max(seconds, behind.get(slot, 0.0))
+    if behind:
+        found["readers behind"] = behind
+    if not any(len(values) > 1 for values in found.values()):
+        return ()
+    last = samples[-1].slot
+    axis = OverviewRow("axis", "", clock(_time(last * OWN_EVERY // EVERY)), _axis(last + 1, OWN_SLOTS))
+    lines = (
+        OverviewRow(
+            what,
+            what,
+            _own_now(what, values.get(last)),
+            _graph(values, _scale(max(values.values())), last + 1, OWN_SLOTS),
+            "failed" if what == "out of sync" and values.get(last) else "",
+        )
+        for what, values in found.items()
+    )
+    return (axis, *lines)
+
+
+def _own_now(what: str, value: float | None) -> str:
+    if value is None:
+        return NOTHING
+    if what == "bytes in":
+        return f"{size(round(value))}/s"
+    if what == "records in":
+        return f"{value:,.0f}/s"
+    return time_text(value) if "behind" in what else f"{value:,.0f}"
 
 
 def columns_for(width: int) -> int:

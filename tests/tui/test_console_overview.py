@@ -11,6 +11,7 @@ from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
 from console.model.half_hour import Measure, Sample
+from console.model.own_half_hour import with_own_sample
 from console.present.overview import GAP
 from tests.tui.console_app import Driven, driven_on
 
@@ -97,3 +98,35 @@ async def test_beside_the_causes_it_is_drawn_from_where_details_stand_beside_the
         await it.press("escape")
         await it.pilot.resize_terminal(149, 40)
         await it.until(lambda: "under-replicated  " not in it.text)
+
+
+# -- of a topic, a group, a broker -------------------------------------------------------------------------------------
+
+
+async def draw_own(it: Driven) -> None:
+    """Give each topic, group and broker two samples of what is shown."""
+    observations = it.app.triage.observations
+    assert observations is not None
+    (last,) = with_own_sample((), it.app.session.snapshot, observations.last.at)
+    before = last._replace(slot=last.slot - 1)
+    it.app.triage.observations = replace(observations, own=(before, last))
+    it.app.view.update()
+    await it.painted()
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
+async def test_a_broker_and_a_topic_have_their_own_lines(cluster: ThreadedCluster, size: tuple[int, int]) -> None:
+    async with driven_on(cluster, size=size, start_pane="now") as it:
+        await it.until(lambda: it.line("broker 3") != "" and it.app.triage.observations is not None)
+        await unwatched(it)
+        await it.press("1", "down", "down", "down")  # past the default and two brokers
+        await draw_own(it)
+        await it.until(lambda: GAP in it.line("leaders  "))
+        assert it.line("out of sync  ").split("out of sync")[1].split()[0] == "2"
+        assert (it.line("leaders  ").index("leaders") > 80) is (size[0] >= 150)
+        await it.press("up")
+        await it.until(lambda: it.line("out of sync  ").split("out of sync")[1].split()[0] == "0")
+        await it.press("2", "enter", "tab")
+        await it.until(lambda: it.app.place.view == "topic")
+        assert "leaders  " not in it.text
+        assert max(map(len, it.lines)) <= size[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING
 
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.numbers import commas
@@ -13,14 +14,18 @@ from console.present.text import Line
 from console.tui import keymap
 from console.tui.editing import Editing
 from console.tui.navigator import Navigator
+from console.tui.panes.own_lines import OwnLinesView
 from console.tui.panes.rates import ShownRates, read_rates
-from console.tui.panes.view import TableView, bindings
+from console.tui.panes.view import bindings
 from console.tui.text_lines import MessageLine
 from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
+if TYPE_CHECKING:
+    from console.model.own_half_hour import Kind
 
-class BrokersView(TableView[BrokerRow]):
+
+class BrokersView(OwnLinesView[BrokerRow]):
     """One row for each broker and one for the cluster default; Enter opens its configs."""
 
     NAME = keymap.BROKERS
@@ -52,7 +57,13 @@ class BrokersView(TableView[BrokerRow]):
             known.rates.seconds_left,
             self.plan.staged,
             self.cluster.changed.version,
+            self.own_samples(),
         )
+
+    def subject(self) -> tuple[Kind, str] | None:
+        """Return the broker under the cursor."""
+        row = self.row()
+        return ("broker", str(row.broker.id)) if row is not None and row.broker is not None else None
 
     async def read(self) -> None:
         """Read brokers and quorum, topics for the counts, and the brokers' own configs.

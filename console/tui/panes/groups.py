@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from console.language.quoting import quote
 from console.language.verbs.records import Records
@@ -20,11 +20,15 @@ from console.tui import keymap
 from console.tui.editing import Editing
 from console.tui.navigator import Navigator
 from console.tui.panes.details import DetailsView
+from console.tui.panes.own_lines import OwnLinesView
 from console.tui.panes.view import TableView, bindings
 from console.tui.places import Place, records_in
 from console.tui.reading import Swept
 from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
+
+if TYPE_CHECKING:
+    from console.model.own_half_hour import Kind
 
 MOST_NAMED = 10
 """Members of one partition, of a share group, whose names the filter looks at."""
@@ -145,7 +149,7 @@ class GroupsView(TableView[Group]):
         await self._navigator.goto(Place(keymap.GROUP, self.place.pane, str(message.key)))
 
 
-class GroupView(DetailsView[PartitionLag]):
+class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
     """One row for each partition that the group reads, with the group's committed offset; below it, of a streams group,
     the task that reads the partition."""
 
@@ -176,7 +180,11 @@ class GroupView(DetailsView[PartitionLag]):
 
     def inputs(self) -> tuple[object, ...]:
         """Return the group and its lag."""
-        return self.group, self.lag, self.snapshot.groups.get(self.group)
+        return self.group, self.lag, self.snapshot.groups.get(self.group), self.own_samples()
+
+    def subject(self) -> tuple[Kind, str] | None:
+        """Return the group; beside the details of a streams group there is no room."""
+        return None if self.below.display and self.has_class("wide") else ("group", self.group)
 
     async def read(self) -> None:
         """Read members and lag. Raises AdminError."""

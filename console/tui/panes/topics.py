@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from functools import cached_property
 from heapq import nsmallest
 from operator import attrgetter
@@ -34,6 +34,7 @@ from console.present.topics import (
 from console.tui import keymap
 from console.tui.editing import Editing
 from console.tui.navigator import Navigator
+from console.tui.panes.own_lines import OwnLinesView
 from console.tui.panes.view import TableView, bindings
 from console.tui.places import records_in
 from console.tui.text_lines import MessageLine
@@ -41,6 +42,7 @@ from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
+    from console.model.own_half_hour import Kind
     from console.model.snapshot import ReadFailure
     from console.tui.panes.rates import ShownRates
     from console.tui.reading import Swept
@@ -250,7 +252,7 @@ class TopicsView(TableView[Topic]):
         self._editing.begin("create topic ")
 
 
-class PartitionsView(TableView[PartitionRow]):
+class PartitionsView(OwnLinesView[PartitionRow]):
     """One row for each partition: leader, replicas, ISR."""
 
     NAME = keymap.TOPIC
@@ -264,6 +266,7 @@ class PartitionsView(TableView[PartitionRow]):
     def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing, message: MessageLine) -> None:
         super().__init__(cluster)
         self._navigator, self._editing, self._message = navigator, editing, message
+        self._readers: tuple[str | None, int, Collection[str]] = (None, -1, ())
 
     @property
     def topic(self) -> Topic | None:
@@ -276,7 +279,21 @@ class PartitionsView(TableView[PartitionRow]):
 
     def inputs(self) -> tuple[object, ...]:
         """Return the topic, its moves and the rates."""
-        return self.topic, self.snapshot.reassignments, self.snapshot.rates, self.snapshot.tiered
+        known = self.snapshot
+        return self.topic, known.reassignments, known.rates, known.tiered, self.own_samples()
+
+    def subject(self) -> tuple[Kind, str] | None:
+        """Return the topic."""
+        return ("topic", self.place.topic) if self.place.topic is not None else None
+
+    def readers(self) -> Collection[str]:
+        """Return the groups that read the topic, looked for again when the lines have a new column."""
+        samples = self.own_samples()
+        if self._readers[:2] != (self.place.topic, samples[-1].slot):
+            trends = self.snapshot.lag_trends.items()
+            read = [n for n, trend in trends if any(p.topic == self.place.topic for p in trend.last.lag.partitions)]
+            self._readers = (self.place.topic, samples[-1].slot, read)
+        return self._readers[2]
 
     async def read(self) -> None:
         """Read the topic. Raises AdminError."""
