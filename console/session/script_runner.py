@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from console.language.verbs.apply import Apply
 from console.language.verbs.check import Check
 from console.language.verbs.discard import Discard
 from console.language.verbs.history import History
+from console.language.verbs.leave import Quit
 from console.language.verbs.plan import ShowPlan
 from console.language.verbs.records import Records
 from console.language.verbs.revert import Revert
@@ -125,13 +127,13 @@ class Runner(Struct):
     _read_up_to: int = 0
 
     async def run(self, statements: Sequence[Statement]) -> None:
-        """Show what former changes left open, then run all statements.
+        """Show what former changes left open, then run all statements up to a ``q``.
 
         Args:
             statements: of the whole script, already parsed.
         """
         await self._tell_outstanding()
-        await self.carry_out(statements)
+        await self.carry_out(tuple(takewhile(lambda each: not isinstance(each, Quit), statements)))
 
     async def carry_out(self, statements: Sequence[Statement]) -> None:
         """Run all statements. A statement that fails is reported and counted, and the next one runs; a lost cluster

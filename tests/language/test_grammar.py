@@ -252,7 +252,7 @@ def test_views_belong_to_the_bar_and_the_shell():
     assert one("topics svc-8", Where.BAR) == View("topics", "svc-8")
     assert one(":quotas", Where.SHELL) == View("quotas")
     assert one("plan orders", Where.BAR) == ShowPlan("orders")
-    for text in ("topics", "ctx a", "help", "q", ":check", "plan orders"):
+    for text in ("topics", "ctx a", "help", ":check", "plan orders"):
         assert wrong(text, Where.RUN).column in (1, 6)
 
 

@@ -69,6 +69,7 @@ def test_keys_are_completed_and_coloured_on_a_real_one(cluster: ThreadedCluster,
     ("script", "code", "out", "said"),
     [
         ("list topics identity*\n", 0, "identity.audit", ""),
+        ("list topics identity*\nexit\nset topic nowhere retention.ms=2d\n", 0, "identity.audit", ""),
         ("lsit topics\nlist topics\n", 2, "", "did you mean 'list'"),
         (
             "set topic identity.audit retention.ms=2d\n",

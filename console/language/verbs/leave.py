@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.language.statements import INTERACTIVE, BarStatement
+from console.language.statements import BarStatement
 from console.language.verb import GO, StatementKind, Verb
 
 
@@ -16,9 +16,8 @@ VERBS = (
         GO,
         ("q",),
         "Leave",
-        "Staged edits are not kept; you are asked first.",
+        "Staged edits are not kept; you are asked first. A script ends there.",
         ("q",),
-        INTERACTIVE,
         also=("quit", "exit"),
         parse=lambda _reader: Quit(),
         statements=(StatementKind(statement=Quit, text=lambda _statement: "q"),),
