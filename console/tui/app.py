@@ -190,6 +190,9 @@ class Console(KeysInOrder["Context"]):
     def _go_live(self) -> None:
         return_large_blocks()
         start(self, self.polling.run, group="live", name="live")
+        if self.reading.at_controllers:
+            # By brokers the console opens on Now, which begins this; here on the quorum, with the number in its head.
+            self.triage.begin()
 
     async def on_unmount(self) -> None:
         """Wait for a change that is on its way, unless it was given up, and close the lake."""

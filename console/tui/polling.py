@@ -128,7 +128,9 @@ class Polling:
         while not (await asyncio.wait({look}, timeout=patience))[0]:
             were_lost, were_silent = self._reading.lost, self._silent
             late = f"asked at {clock(at)}, not answered yet"
-            heard = await self._is_heard(Failure("TIMED_OUT", late, "The brokers answer other requests; r asks again."))
+            asked = "controllers" if self._reading.at_controllers else "brokers"
+            others = Failure("TIMED_OUT", late, f"The {asked} answer other requests; r asks again.")
+            heard = await self._is_heard(others)
             if heard and (were_lost or self._silent != were_silent or self._reading.live.is_wanted):
                 await self._session.client.run(cluster.reconnect)
                 self._reading.live.now()
