@@ -1,4 +1,4 @@
-"""A table with the last half hour of what it is about: below it, on a wide screen beside it."""
+"""A table with the last half hour of what it is about below it."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ class OwnLinesView(TableView[Row]):
         from console.present.overview import drawn, own_rows
 
         rows = own_rows(samples, *about, self.readers())
-        is_wide = self.has_class("wide")
-        if not is_wide and len(rows) + len(self._all) + 1 >= self.size.height:
+        # Never beside the table: its columns say more than these lines, and rows that fold take twice the room.
+        if len(rows) + len(self._all) + 1 >= self.size.height:
             rows = rows[1 : 1 + FEW] if self.size.height - FEW - 1 >= LEAST_ROWS else ()
-        lines = drawn(rows, WIDTH_BESIDE if is_wide else self.app.size.width)
+        lines = drawn(rows, self.table.size.width or self.app.size.width)
         self._show_own(len(lines))
         self.own.set(*lines)
 
@@ -83,7 +83,3 @@ class OwnLinesView(TableView[Row]):
         if self.own.display != bool(count) or self.own.styles.height is None or self.own.styles.height.value != count:
             self.own.display = bool(count)
             self.own.styles.height = max(1, count)
-
-
-WIDTH_BESIDE = 78
-"""Cells of the lines beside a table: a title, the newest value, and 45 columns."""
