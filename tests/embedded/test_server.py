@@ -21,7 +21,7 @@ async def test_an_unknown_version_of_api_versions_is_answered_in_version_0(clust
     async with RawClient(cluster) as client:
         for version in (99, -1):
             client.send(framed(header(18, version) + b"\x00"))
-            assert await client.frame() == struct.pack(">ihihhh", 7, 35, 1, 18, 0, 4)
+            assert await client.frame() == struct.pack(">ihihhh", 7, 35, 1, 18, 0, 5)
         client.send(framed(header(18, 0)))
         assert (await client.frame())[:6] == struct.pack(">ih", 7, 0)
 
