@@ -39,10 +39,11 @@ def test_words_that_leave(text: str, where: Where) -> None:
     assert parse(text, where) == (Quit(),)
 
 
-def test_a_script_has_no_prompt_to_leave() -> None:
-    for text in ("quit", "exit", ":q"):
-        with pytest.raises(ParseError):
-            parse(text, Where.RUN)
+def test_they_end_a_script_too_which_has_no_colons() -> None:
+    for text in ("q", "quit", "exit"):
+        assert parse(text, Where.RUN) == (Quit(),)
+    with pytest.raises(ParseError):
+        parse(":q", Where.RUN)
 
 
 @pytest.mark.parametrize("words", [["version"], ["-V"], ["--version"]])
