@@ -140,7 +140,7 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
     ),
     "moves": ("moving:checkout.orders 0", "w", "see:is down: no byte can arrive", "see:Now!2"),
 }, "quorum": {
-    "quorum": ("see:a controller: may", "see:18,240"),
+    "quorum": ("see:a controller: may", "see:18,240", "see:Now!1"),
     "quorum-vote": ("colon", "text:add voter 104", "enter", "see:staged", "7", "see:4 are needed"),
 }}  # fmt: skip
 """Scenario -> what is pressed, picture by picture."""
