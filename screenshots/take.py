@@ -54,6 +54,8 @@ MINUTE_OF_DAY = re.compile(DAY + r"\b\d\d:\d\d\b")
 AGE = re.compile(r"(?:&#160;| )*(?:≥(?:&#160;| ))?\b\d+(?:&#160;| )(?:s|min|h)\b")
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 ADDRESS = re.compile(r"127\.0\.0\.1:\d{5}")
+END_OFFSET = re.compile(r"\b4,1\d\d,\d{3}\b")
+"""Of the metadata log, which grows by itself."""
 RUN_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
 PICTURE_ID = re.compile(r"terminal-\d+")
 """Made by Textual from the text, times of day and all."""
@@ -169,9 +171,9 @@ def plain(svg: str) -> str:
 
 
 def lasting(svg: str) -> str:
-    """What two pictures of the same things have in common: all but times of day, runs and ports."""
+    """What two pictures of the same things have in common: all but times of day, runs, ports and what grows."""
     timeless = MINUTE_OF_DAY.sub("hh:mm", TIME_OF_DAY.sub("hh:mm:ss", ADDRESS.sub("host:port", svg)))
-    timeless = AGE.sub("age", timeless)
+    timeless = END_OFFSET.sub("offset", AGE.sub("age", timeless))
     return PICTURE_ID.sub("terminal", DATE.sub("date", RUN_ID.sub("run", timeless)))
 
 
