@@ -157,7 +157,7 @@ QUORUM: Columns[QuorumRow] = Columns(
         SCREEN,
         title="Endpoint",
         cell=lambda row: clean(row.endpoint),
-        layout=ScreenColumn("where", "Endpoint", flex=1, min_width=12, max_width=60, priority=60),
+        layout=ScreenColumn("where", "Endpoint", flex=1, min_width=26, max_width=60, priority=60),
     ),
     Column(
         "directory",

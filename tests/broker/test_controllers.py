@@ -229,7 +229,7 @@ def test_killed_one_by_one(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    where = controllers(cluster)
+    where, voters = controllers(cluster), voters_by_kafka(kafka, cluster)
     cluster.stop(1)
     cluster.kill(2)
     found = until_named(capsys, cluster, "brokers-stopped")
@@ -262,18 +262,26 @@ def test_killed_one_by_one(
 
     # What was named first, and then all: a majority again, and healthy.
     cluster.start_again(first)
-    deadline = time.monotonic() + PATIENCE
-    while run(["run", *where, "-e", "list quorum"]):
-        assert time.monotonic() < deadline, capsys.readouterr()
-    rows = quorum_of(capsys, *where)
-    assert leads(rows) == leader_by_kafka(kafka, cluster)
-    assert leads(rows)[1] > later
+    assert until_led(capsys, kafka, cluster) > later
     for node in (second, *cluster.broker_ids):
         cluster.start_again(node)
     deadline = time.monotonic() + PATIENCE
     while (left := triage(capsys, cluster)) or len(quorum_of(capsys, *where)) < len(cluster.node_ids):
         assert time.monotonic() < deadline, left.keys()
-    assert voters_by_kafka(kafka, cluster) == {101, 102, 103, 104}
+    assert voters_by_kafka(kafka, cluster) == voters
+
+
+def until_led(capsys: pytest.CaptureFixture[str], kafka: KafkaCommands, cluster: QuorumCluster) -> int:
+    """The epoch, once a leader is named, by Kafka's own command too. Votes of a first round may be split: who led for
+    a moment does so no more."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        capsys.readouterr()
+        code = run(["run", *controllers(cluster), "-e", "list quorum", "--output", "json"])
+        out = capsys.readouterr().out
+        if code == 0 and (found := leads(msgspec.json.decode(out)["quorum"])) == leader_by_kafka(kafka, cluster):
+            return found[1]
+        assert time.monotonic() < deadline, out
 
 
 def leads(rows: list[dict[str, object]]) -> tuple[int, int]:
