@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import nlargest
 from typing import Literal, NamedTuple
@@ -38,6 +39,20 @@ class Sample(NamedTuple):
     least: frozenset[Measure] = frozenset()
 
 
+def first_kept(slots: Sequence[int], slot: int, most: int) -> int | None:
+    """Return the place of the first sample that stays when one is added: the number of samples where none does, since
+    the clock went back; None where the time for the next one has not come.
+
+    Args:
+        slots: of the samples that are known, ascending.
+        slot: of the one that is added.
+        most: slots that the half hour has.
+    """
+    if slots and slot <= slots[-1]:
+        return None if slot == slots[-1] else len(slots)
+    return bisect_right(slots, slot - most)
+
+
 def with_sample(known: tuple[Sample, ...], snapshot: Snapshot, at: datetime) -> tuple[Sample, ...]:
     """Return the samples after a look at the cluster: the same object while the time for the next one has not come.
 
@@ -46,10 +61,10 @@ def with_sample(known: tuple[Sample, ...], snapshot: Snapshot, at: datetime) -> 
         at: when it was looked, an aware time. Where the clock went back, the samples begin again.
     """
     slot = int(at.timestamp() // EVERY)
-    if known and slot == known[-1].slot:
+    first = first_kept([each.slot for each in known], slot, SLOTS)
+    if first is None:
         return known
-    before = known if known and known[-1].slot < slot else ()
-    kept = tuple(each for each in before if each.slot > slot - SLOTS)
+    kept = known[first:]
     values = dict(_values(snapshot))
     bounded = (Measure("behind", name) for name, trend in snapshot.lag_trends.items() if trend.longest_behind.least)
     return (*kept, Sample(slot, values, frozenset(bounded) & values.keys()))

@@ -10,6 +10,7 @@ from datetime import datetime
 from math import isnan, nan
 from typing import Literal, NamedTuple
 
+from console.model.half_hour import first_kept
 from console.model.rates import NOT_LOOKED, Rate, RateTotals
 from console.model.snapshot import Snapshot
 
@@ -58,10 +59,10 @@ def with_own_sample(known: tuple[OwnSample, ...], snapshot: Snapshot, at: dateti
         at: when it was looked, an aware time. Where the clock went back, the samples begin again.
     """
     slot = int(at.timestamp() // EVERY)
-    if known and slot == known[-1].slot:
+    first = first_kept([each.slot for each in known], slot, SLOTS)
+    if first is None:
         return known
-    before = known if known and known[-1].slot < slot else ()
-    kept = tuple(each for each in before if each.slot > slot - SLOTS)
+    kept = known[first:]
     last = kept[-1].kinds if kept else {}
     found: dict[Kind, Mapping[str, Sequence[float]]] = {
         "topic": _topics(snapshot),

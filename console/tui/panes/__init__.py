@@ -61,13 +61,15 @@ def make_view(
             return NowView(cluster, navigator, editing, message, journal, execute)
         case keymap.HISTORY | keymap.DRIFT | keymap.USAGE | keymap.EVENTS:
             return _view_of_past(name, cluster, lake, message, journal, editing)
+        case keymap.BROKERS | keymap.QUORUM | keymap.FEATURES:
+            return _view_of_nodes(name, cluster, navigator, editing, message)
     return _view_of_noun(name, cluster, navigator, editing, message)
 
 
-def _view_of_noun(
+def _view_of_nodes(
     name: str, cluster: ShownCluster, navigator: Navigator, editing: Editing, message: MessageLine
 ) -> View:
-    """Create the view of what the cluster has. Raises KeyError for another name."""
+    """Create the view of brokers, of the quorum, or of what all of them support."""
     match name:
         case keymap.BROKERS:
             from console.tui.panes.brokers import BrokersView
@@ -81,6 +83,14 @@ def _view_of_noun(
             from console.tui.panes.features import FeaturesView
 
             return FeaturesView(cluster, editing)
+    raise KeyError(name)
+
+
+def _view_of_noun(
+    name: str, cluster: ShownCluster, navigator: Navigator, editing: Editing, message: MessageLine
+) -> View:
+    """Create the view of what the nodes hold. Raises KeyError for another name."""
+    match name:
         case keymap.TOPICS:
             from console.tui.panes.topics import TopicsView
 
