@@ -250,7 +250,7 @@ class EmbeddedCluster(Cluster):
             self.state.move_controller(1)
         for user, password in (spec.sasl.scram if spec.sasl else {}).items():
             for mechanism in ScramHash:
-                self.state.put_scram(ScramKey(user, mechanism), credential_of(password.reveal(), mechanism))
+                self.state.put("scram", ScramKey(user, mechanism), credential_of(password.reveal(), mechanism))
         for name, level in self.release.finalized.items():
             self.state.set_feature(name, level)
         if spec.controllers:

@@ -120,7 +120,7 @@ def topic_name_of(context: RequestContext, item: Any) -> str | None:
     if not hasattr(item, "topic_id"):
         name: str = item.name
         return name
-    found = context.state.topic_name(item.topic_id) if item.topic_id is not None else None
+    found = context.state.topics.name_of(item.topic_id) if item.topic_id is not None else None
     return found if found in context.view.topics else None
 
 

@@ -51,7 +51,7 @@ def asked_topic(context: RequestContext, item: Any) -> AskedTopic:
     name: str | None = getattr(item, "name", None) or getattr(item, "topic", None)
     if hasattr(item, "topic_id"):
         topic_id: UUID | None = item.topic_id
-        name = context.state.topic_name(topic_id) if topic_id is not None else None
+        name = context.state.topics.name_of(topic_id) if topic_id is not None else None
         topic = view.topics.get(name) if name is not None else None
         return AskedTopic(name, topic_id, topic, 0 if topic else ErrorCode.unknown_topic_id)
     topic = view.topics.get(name or "")

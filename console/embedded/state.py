@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Generic, ParamSpec
 from uuid import UUID, uuid4
 
 from console.embedded.acls import AclTable
@@ -26,6 +26,7 @@ from console.embedded.tables import (
     ScramKey,
     Table,
     Topic,
+    TopicTable,
 )
 from console.embedded.tokens import Token
 from console.model.acl import Acl
@@ -66,7 +67,7 @@ class Tables:
     """The tables that are replicated between brokers."""
 
     brokers: Table[int, BrokerNode] = field(default_factory=lambda: Table("brokers"))
-    topics: Table[str, Topic] = field(default_factory=lambda: Table("topics"))
+    topics: TopicTable = field(default_factory=lambda: TopicTable("topics"))
     configs: Table[ConfigResource, Overrides] = field(default_factory=lambda: Table("configs"))
     quotas: QuotaTable = field(default_factory=lambda: QuotaTable("quotas"))
     acls: AclTable = field(default_factory=lambda: AclTable("acls"))
@@ -102,50 +103,27 @@ class Tables:
 TABLE_NAMES = tuple(part.name for part in fields(Tables))
 
 
-def unified(name: str) -> str:
-    """Return the name as metrics have it (Topic.unifyCollisionChars). Two topics must not share it."""
-    return name.replace(".", "_")
+Listener = Callable[[Change], None]
+P = ParamSpec("P")
 
 
-class TopicIndex:
-    """Finds topics by id, and by names that differ in ``.`` and ``_`` only."""
+class Listeners(Generic[P]):
+    """Functions that are called when something happens, in the order in which they were added."""
 
     def __init__(self) -> None:
-        self._names: dict[UUID, str] = {}
-        self._alike: dict[str, dict[str, None]] = {}
+        self._all: list[Callable[P, None]] = []
 
-    def add(self, topic: Topic) -> None:
-        """Add a topic."""
-        self._names[topic.id] = topic.name
-        # Other names equal only themselves, and most topics' names are so.
-        if "_" in unified(topic.name):
-            self._alike.setdefault(unified(topic.name), {})[topic.name] = None
+    def add(self, listener: Callable[P, None]) -> Callable[[], None]:
+        """Call a function from now on, and return a function that ends that."""
+        self._all.append(listener)
+        return lambda: self._all.remove(listener)
 
-    def remove(self, topic: Topic) -> None:
-        """Remove a topic."""
-        self._names.pop(topic.id, None)
-        alike = self._alike.get(unified(topic.name), {})
-        alike.pop(topic.name, None)
-        if not alike:
-            self._alike.pop(unified(topic.name), None)
-
-    def replace(self, topics: Iterable[Topic]) -> None:
-        """Replace all topics by these."""
-        self._names.clear()
-        self._alike.clear()
-        for topic in topics:
-            self.add(topic)
-
-    def name_of(self, topic_id: UUID) -> str | None:
-        """Return the name of the topic with this id."""
-        return self._names.get(topic_id)
-
-    def alike(self, name: str) -> str | None:
-        """Return the first topic whose name equals this one but for ``.`` and ``_``."""
-        return next(iter(self._alike.get(unified(name), ())), None)
+    def call(self, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Call all of them. One may end its own subscription meanwhile."""
+        for listener in tuple(self._all):
+            listener(*args, **kwargs)
 
 
-Listener = Callable[[Change], None]
 DirPlace = tuple[UUID, int, int]
 """A replica: topic id, partition, broker."""
 
@@ -179,10 +157,9 @@ class ClusterState:
         self.stopped_at: dict[int, float] = {}
         self.controller_epoch = 1
         self.last_controller = -1
-        self._index = TopicIndex()
+        self.touched: Listeners[[]] = Listeners()
+        self._changed: Listeners[Change] = Listeners()
         self._past: tuple[tuple[int, int], View] | None = None
-        self._listeners: list[Listener] = []
-        self._touched: list[Callable[[], None]] = []
         self.tables.controller.put(0, -1)
 
     # Reading: what the controller knows.
@@ -212,7 +189,7 @@ class ClusterState:
         return self.tables.brokers
 
     @property
-    def topics(self) -> Mapping[str, Topic]:
+    def topics(self) -> TopicTable:
         """Topics by name."""
         return self.tables.topics
 
@@ -250,26 +227,6 @@ class ClusterState:
         """Return the ids of the brokers that are alive, sorted."""
         return tuple(sorted(broker.id for broker in self.brokers.values() if broker.alive))
 
-    def topic_name(self, topic_id: UUID) -> str | None:
-        """Return the name of the topic with this id, None for an unknown one."""
-        name = self._index.name_of(topic_id)
-        if name is None:
-            source = self.tables.topics.source
-            by_id: Callable[[UUID], str | None] | None = getattr(source, "name_of", None)
-            name = by_id(topic_id) if by_id else None
-        topic = self.topics.get(name) if name is not None else None
-        # A topic that was deleted and created again has another id, and the index may still know the old one.
-        return name if topic is not None and topic.id == topic_id else None
-
-    def topic_like(self, name: str) -> str | None:
-        """Return a topic whose name equals this one but for ``.`` and ``_``."""
-        found = self._index.alike(name)
-        source = self.tables.topics.source
-        by_name: Callable[[str], str | None] | None = getattr(source, "name_like", None)
-        if found is None and by_name is not None:
-            found = by_name(name)
-        return found if found is not None and found in self.topics else None
-
     # Changing.
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
@@ -281,30 +238,33 @@ class ClusterState:
         Returns:
             A function that ends the subscription.
         """
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+        return self._changed.add(listener)
 
     def touch(self) -> None:
         """Report a change of groups, records or directories, which the log does not hold."""
-        # A copy: a listener may end its own subscription.
-        for listener in tuple(self._touched):
-            listener()
-
-    def when_touched(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call a function after every `touch`, and return a function that ends it."""
-        self._touched.append(listener)
-        return lambda: self._touched.remove(listener)
+        self.touched.call()
 
     def put(self, table: str, key: Hashable, value: Any) -> int:
         """Set a key of a table, and return the change's offset. Writing the same value again is a change too.
 
         Args:
             table: one of TABLE_NAMES.
+            value: ABSENT to remove the key.
 
         Raises:
             KeyError: there is no such table.
         """
-        return self._write(table, key, value)
+        content = self.tables.named(table)
+        before = content.find(key)
+        if value is ABSENT:
+            content.remove(key)
+        else:
+            content.put(key, value)
+        # Offsets count from 1, so 0 is the state of a cluster that has just been formatted.
+        change = Change(self.log.end + 1, self.clock.time(), table, key, before, value)
+        self.log.append(change)
+        self._changed.call(change)
+        return change.offset
 
     def remove(self, table: str, key: Hashable) -> int:
         """Remove a key of a table, and return the change's offset; the log's end if the key is missing.
@@ -312,30 +272,11 @@ class ClusterState:
         Raises:
             KeyError: there is no such table.
         """
-        return self._write(table, key, ABSENT) if key in self.tables.named(table) else self.log.end
-
-    def _write(self, name: str, key: Hashable, value: Any) -> int:
-        table = self.tables.named(name)
-        before = table.find(key)
-        if value is ABSENT:
-            table.remove(key)
-        else:
-            table.put(key, value)
-        # Offsets count from 1, so 0 is the state of a cluster that has just been formatted.
-        change = Change(self.log.end + 1, self.clock.time(), name, key, before, value)
-        self.log.append(change)
-        for listener in tuple(self._listeners):
-            listener(change)
-        return change.offset
+        return self.put(table, key, ABSENT) if key in self.tables.named(table) else self.log.end
 
     def put_topic(self, topic: Topic) -> int:
         """Create or replace a topic, and return the change's offset."""
-        self._index.add(topic)
         return self.put("topics", topic.name, topic)
-
-    def index_topics(self) -> None:
-        """Index all stored topics, after the state was restored."""
-        self._index.replace(self.tables.topics.own.values())
 
     def remove_topic(self, name: str) -> int:
         """Delete a topic, its configs and its records, and return the offset of the last change.
@@ -346,7 +287,6 @@ class ClusterState:
         topic = self.topics.get(name)
         if topic is None:
             return self.log.end
-        self._index.remove(topic)
         for partition in range(len(topic.partitions)):
             self.logs.pop((name, partition), None)
         # Before the topic itself, so that a broker that lags behind never has configs of a topic that is gone.
@@ -383,18 +323,6 @@ class ClusterState:
     def add_acl(self, acl: Acl) -> int:
         """Add an ACL with a random id, and return the change's offset. An existing one keeps its id."""
         return self.log.end if acl in self.acls else self.put("acls", acl, uuid4())
-
-    def remove_acl(self, acl: Acl) -> int:
-        """Remove an ACL."""
-        return self.remove("acls", acl)
-
-    def put_scram(self, key: ScramKey, credential: ScramCredential) -> int:
-        """Set a user's credential."""
-        return self.put("scram", key, credential)
-
-    def remove_scram(self, key: ScramKey) -> int:
-        """Delete a user's credential."""
-        return self.remove("scram", key)
 
     def set_feature(self, name: str, level: int) -> int:
         """Finalize a feature, and return the change's offset.

@@ -340,7 +340,6 @@ def restore_state(state: ClusterState, content: dict[str, Any], path: Path) -> N
                 key = codec.read_key(encoded)
                 table.put(key, codec.read_value(key, value))
         restore_unlogged(state, content)
-        state.index_topics()
         # Offsets go on where they were, so that no broker seems to know more than the controller. Last, as the tables
         # are filled without the log.
         state.log = ChangeLog(content["offset"])
@@ -368,7 +367,7 @@ class StateKeeper:
         self._changed = asyncio.Event()
         self._later: asyncio.TimerHandle | None = None
         self._unsubscribe = state.subscribe(self._noticed)
-        self._untouched = state.when_touched(self._touched)
+        self._untouched = state.touched.add(self._touched)
 
     def _noticed(self, change: Change) -> None:
         if change.table in CODECS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, ItemsView, Iterator, Mapping, ValuesView
+from collections.abc import Callable, Hashable, ItemsView, Iterator, Mapping, ValuesView
 from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 from uuid import UUID
@@ -263,6 +263,58 @@ class Topic:
     id: UUID
     partitions: tuple[Partition, ...]
     internal: bool = False
+
+
+def unified(name: str) -> str:
+    """Return the name as metrics have it (Topic.unifyCollisionChars). Two topics must not share it."""
+    return name.replace(".", "_")
+
+
+class TopicTable(Table[str, Topic]):
+    """The topics, indexed by id, and by names that differ in ``.`` and ``_`` only."""
+
+    __slots__ = ("_alike", "_names")
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._names: dict[UUID, str] = {}
+        self._alike: dict[str, dict[str, None]] = {}
+
+    def put(self, key: str, value: Topic) -> None:
+        """Create or replace a topic."""
+        super().put(key, value)
+        self._names[value.id] = key
+        # Other names equal only themselves, and most topics' names are so.
+        if "_" in unified(key):
+            self._alike.setdefault(unified(key), {})[key] = None
+
+    def remove(self, key: str) -> None:
+        """Delete a topic."""
+        if (topic := self._own.get(key)) is not None:
+            self._names.pop(topic.id, None)
+        super().remove(key)
+        alike = self._alike.get(unified(key), {})
+        alike.pop(key, None)
+        if not alike:
+            self._alike.pop(unified(key), None)
+
+    def name_of(self, topic_id: UUID) -> str | None:
+        """Return the name of the topic with this id, None for an unknown one."""
+        name = self._names.get(topic_id)
+        if name is None:
+            by_id: Callable[[UUID], str | None] | None = getattr(self.source, "name_of", None)
+            name = by_id(topic_id) if by_id is not None else None
+        topic = self.get(name) if name is not None else None
+        # A topic that was deleted and created again has another id, and the index may still know the old one.
+        return name if topic is not None and topic.id == topic_id else None
+
+    def like(self, name: str) -> str | None:
+        """Return a topic whose name equals this one but for ``.`` and ``_``, None if there is none."""
+        found = next(iter(self._alike.get(unified(name), ())), None)
+        by_name: Callable[[str], str | None] | None = getattr(self.source, "name_like", None)
+        if found is None and by_name is not None:
+            found = by_name(name)
+        return found if found is not None and found in self else None
 
 
 class ScramKey(NamedTuple):

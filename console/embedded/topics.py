@@ -19,8 +19,8 @@ from console.embedded.context import Cluster, RequestContext
 from console.embedded.group_coordinator import INTERNAL_TOPICS
 from console.embedded.refusals import Refusal
 from console.embedded.replicas import Replicas, new_topic, new_topic_refusal, place_replicas
-from console.embedded.state import ClusterState, unified
-from console.embedded.tables import NO_LEADER, Change
+from console.embedded.state import ClusterState
+from console.embedded.tables import NO_LEADER, Change, unified
 from console.model.config import topic_resource
 
 METADATA_TOPIC = "__cluster_metadata"
@@ -52,7 +52,7 @@ def name_refusal(name: str, state: ClusterState) -> Refusal | None:
             "and '-'",
         )
     # Metrics replace both characters by one, so that two such topics would share their metrics.
-    other = state.topic_like(name) if "_" in unified(name) else None
+    other = state.topics.like(name) if "_" in unified(name) else None
     if other is not None and other != name:
         return Refusal(ErrorCode.invalid_topic_exception, f"Topic '{name}' collides with existing topic: {other}")
     return None

@@ -295,7 +295,7 @@ async def test_rights_one_by_one_as_on_an_embedded_cluster(admin: RawClient, ali
                 while not await knows(admin, acls):
                     pass
             for acl in list(cluster.state.acls):
-                cluster.state.remove_acl(acl)
+                cluster.state.remove("acls", acl)
             for acl in rights(ANONYMOUS, *wanted):
                 cluster.state.add_acl(acl)
             embedded = await refusals(somebody, topic_id(SECRET))

@@ -29,7 +29,7 @@ def views_after(changes: Sequence[tuple[bool, Acl]], *, made: bool) -> list[View
         if is_added:
             state.add_acl(acl)
         else:
-            state.remove_acl(acl)
+            state.remove("acls", acl)
     return [state.view_at(offset) for offset in range(state.log.end, -1, -1)]
 
 
@@ -80,6 +80,6 @@ def test_what_is_gone_through_may_change_meanwhile() -> None:
     state.tables.acls.source = LargeAcls(MADE)
     walk = matching_acls(AclFilter(), state.view.acls)
     first = next(walk)
-    state.remove_acl(first)
+    state.remove("acls", first)
     state.add_acl(first._replace(principal="User:somebody"))
     assert len(list(walk)) == MADE - 1

@@ -97,7 +97,7 @@ def clean(cluster: EmbeddedCluster) -> None:
     for entity, limits in list(state.quotas.items()):
         state.alter_quota(entity, dict.fromkeys(limits))
     for acl in list(state.acls):
-        state.remove_acl(acl)
+        state.remove("acls", acl)
     state.add_acl(ALLOWED)
     seed_records(cluster, "orders")
 

@@ -54,7 +54,7 @@ def test_decisions_are_those_of_a_look_at_each(known: Sequence[Acl], gone: int, 
     for moment in range(4):
         if moment == 1:
             for acl in known[:gone]:
-                state.remove_acl(acl)
+                state.remove("acls", acl)
         if moment:
             view = (state.view, state.view_at(before), state.view_at(before // 2))[moment - 1]
         for who, host, operation, type_, name in product(ASKING, HOSTS[1:], OPERATIONS[1:], TYPES, ("a", "abc", "*")):

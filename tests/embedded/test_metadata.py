@@ -51,7 +51,7 @@ async def test_the_large_cluster_has_what_it_says(monkeypatch: pytest.MonkeyPatc
         assert all(len(topic.partitions) == 3 for topic in everything.topics if not topic.is_internal)
         last = everything.topics[large.TOPICS - 1]
         assert state.topics[last.name].id == last.topic_id
-        assert state.topic_name(last.topic_id) == last.name
+        assert state.topics.name_of(last.topic_id) == last.name
         await cluster.broker_down(2)
         after = state.topics[last.name]
         assert {partition.leader for partition in after.partitions} == {1, 3}

@@ -43,7 +43,7 @@ async def list_one(
 
 async def test_users_and_clients_are_listed_with_their_defaults(cluster: EmbeddedCluster) -> None:
     cluster.state.alter_quota(USER, {RATE: 5.0})
-    cluster.state.put_scram(ScramKey("a", 2), ScramCredential(b"salt", 4096, b"stored", b"server"))
+    cluster.state.put("scram", ScramKey("a", 2), ScramCredential(b"salt", 4096, b"stored", b"server"))
     assert await list_one(cluster, 7, "a", (RATE, "SCRAM-SHA-512")) == {
         RATE: ("5", False, False, False),
         "SCRAM-SHA-512": ("", True, False, True),

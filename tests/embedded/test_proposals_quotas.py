@@ -188,7 +188,7 @@ async def test_validating_alters_nothing(quotas: EmbeddedCluster) -> None:
 
 
 async def test_credentials_are_read_only_and_never_told(quotas: EmbeddedCluster) -> None:
-    quotas.state.put_scram(ScramKey("a", 1), ScramCredential(b"salt", 4096, b"stored", b"server"))
+    quotas.state.put("scram", ScramKey("a", 1), ScramCredential(b"salt", 4096, b"stored", b"server"))
     assert await describe(quotas, user("a"), keys=("SCRAM-SHA-256", "SCRAM-SHA-512")) == (
         0,
         [("SCRAM-SHA-256", "", True, False, True)],

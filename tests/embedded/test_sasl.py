@@ -28,7 +28,7 @@ SASL = SaslSpec(plain={"alice": Secret("alice-secret")}, scram={"bob": Secret("b
 )
 async def test_a_client_logs_in(mechanism: str, user: str, password: str) -> None:
     async with EmbeddedCluster(ClusterSpec(sasl=SASL)) as cluster:
-        cluster.state.put_scram(ScramKey("car=ol,", 2), credential_of("later", ScramHash.SHA_512, 8192))
+        cluster.state.put("scram", ScramKey("car=ol,", 2), credential_of("later", ScramHash.SHA_512, 8192))
         admin = AIOKafkaAdminClient(
             bootstrap_servers=cluster.bootstrap,
             security_protocol="SASL_PLAINTEXT",

@@ -45,7 +45,7 @@ async def test_everything_is_there_after_a_restart(tmp_path: Path, scenario: str
         assert content(again) == before
         assert again.state.cluster_id == cluster_id
         assert again.state.log.end >= end
-        assert again.state.topic_name(topic_id) == "checkout.carts"
+        assert again.state.topics.name_of(topic_id) == "checkout.carts"
     assert (tmp_path / "state").stat().st_mode & 0o777 == 0o600
     assert names_in(tmp_path) == ["state"]
 
@@ -74,7 +74,7 @@ async def a_copy_ends(cluster: EmbeddedCluster, clock: ManualClock) -> None:
     """Turn the clock on by a second, and wait for it."""
     touched = asyncio.Event()
     await clock.asleep()
-    cluster.state.when_touched(touched.set)
+    cluster.state.touched.add(touched.set)
     clock.advance(1)
     async with asyncio.timeout(PATIENCE):
         await touched.wait()

@@ -113,7 +113,7 @@ class Cluster(RuleBasedStateMachine):
     @invariant()
     def topics_are_found_by_id(self) -> None:
         for name, topic in self.state.topics.items():
-            assert self.state.topic_name(topic.id) == name
+            assert self.state.topics.name_of(topic.id) == name
 
 
 TestCluster = Cluster.TestCase

@@ -102,8 +102,8 @@ def test_partitions_stay_sound(release: str, steps: list[tuple[object, ...]]) ->
                 for topic in state.topics.values():
                     for partition in topic.partitions:
                         assert is_sound(partition, state.alive()), (action, topic.name, partition)
-                    alike = state.topic_like(topic.name)
+                    alike = state.topics.like(topic.name)
                     assert alike in (topic.name, None) or alike.replace(".", "_") == topic.name.replace(".", "_")
-                    assert state.topic_name(topic.id) == topic.name
+                    assert state.topics.name_of(topic.id) == topic.name
 
     asyncio.run(run())

@@ -103,7 +103,9 @@ def hostile_state(one: EmbeddedCluster) -> None:
                     Permission.parse("ALLOW"),
                 )
             )
-        state.put_scram(ScramKey(text, ScramMechanism.parse("SCRAM_SHA_256")), ScramCredential(b"s", 4096, b"k", b"v"))
+        state.put(
+            "scram", ScramKey(text, ScramMechanism.parse("SCRAM_SHA_256")), ScramCredential(b"s", 4096, b"k", b"v")
+        )
 
 
 def rewritten(value: Any, *, refused: bool) -> Any:

@@ -79,7 +79,7 @@ def tokens(cluster: HostileCluster) -> int:
 def test_a_broker_that_holds_the_user_is_believed(impostor: HostileCluster, mechanism: str, number: int) -> None:
     kind = ScramHash.SHA_256 if mechanism.endswith("256") else ScramHash.SHA_512
     impostor.embedded.call(
-        lambda cluster: cluster.state.put_scram(ScramKey("ops", kind), credential_of(PASSWORD, kind, number))
+        lambda cluster: cluster.state.put("scram", ScramKey("ops", kind), credential_of(PASSWORD, kind, number))
     )
     assert log_in(impostor, mechanism).brokers
 

@@ -34,12 +34,12 @@ async def handle(request: Any, context: RequestContext) -> Any:
     problems = _problems(deletions, upsertions, context)
     for key in deletions:
         if problems[key.user] is None:
-            context.state.remove_scram(key)
+            context.state.remove("scram", key)
     for item in upsertions:
         if problems[item.key.user] is None:
             hash_ = ScramHash(item.key.mechanism)
             credential = credential_of_salted(item.salted_password, hash_, item.iterations, item.salt)
-            context.state.put_scram(item.key, credential)
+            context.state.put("scram", item.key, credential)
     schema = context.schema
     return schema.AlterUserScramCredentialsResponse(
         throttle_time=NO_TIME,

@@ -75,7 +75,7 @@ def _results(filters: list[AclFilter], context: RequestContext) -> list[_Result]
             results.append(_Result(acls))
     # Removed after all filters have been checked: the change is one batch of the controller, or none at all.
     for acl in gone:
-        context.state.remove_acl(acl)
+        context.state.remove("acls", acl)
     return results
 
 

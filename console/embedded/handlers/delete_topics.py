@@ -89,7 +89,7 @@ def _results(asked: Sequence[_Asked], context: RequestContext, quota: MutationQu
     results += [_Result(_Asked(None, each), _ID_TWICE) for each in ids_twice]
     chosen: dict[UUID, str] = {}
     for topic_id in ids:
-        name = state.topic_name(topic_id)
+        name = state.topics.name_of(topic_id)
         if name is None:
             results.append(_Result(_Asked(None, topic_id), _UNKNOWN_ID))
         elif not may("DELETE", name):

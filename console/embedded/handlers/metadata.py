@@ -142,7 +142,7 @@ class _Maker:
                 yield self._missing(name, create)
 
     def _by_id(self, topic_id: UUID) -> Any:
-        name = self._context.state.topic_name(topic_id)
+        name = self._context.state.topics.name_of(topic_id)
         if name is None or name not in self._view.topics:
             return self._refused(ErrorCode.unknown_topic_id, None, topic_id)
         if not self._context.allowed("DESCRIBE", "TOPIC", name):

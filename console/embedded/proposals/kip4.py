@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 from kio.schema.errors import ErrorCode
 
@@ -216,7 +217,7 @@ async def alter_acls(request: wire.AlterAclsRequest, context: RequestContext) ->
         codes[key] = [whole or _action_refusal(item.resource, action) for action in item.actions]
     # Deletions first, so that the answer does not depend on the order of a request that replaces ACLs.
     for wanted, apply in (
-        (wire.Action.DELETE, context.state.remove_acl),
+        (wire.Action.DELETE, partial(context.state.remove, "acls")),
         (wire.Action.ADD, context.state.add_acl),
     ):
         for key, item in resources.items():

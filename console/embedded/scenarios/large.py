@@ -15,8 +15,8 @@ from console.embedded.newer_groups import NEWER_FROM, NewerGroup, NewerMember
 from console.embedded.partition_log import PartitionLog
 from console.embedded.replicas import left_isr, new_partition, striped
 from console.embedded.scenarios.seed import DAY, HOUR, MIB, Scenario, change_as_others, quota
-from console.embedded.state import ClusterState, unified
-from console.embedded.tables import Partition, Topic
+from console.embedded.state import ClusterState
+from console.embedded.tables import Partition, Topic, unified
 from console.model.codes import TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
 

@@ -90,7 +90,7 @@ def scram_user(state: ClusterState, user: str, password: str, *mechanisms: Scram
     for mechanism in mechanisms or tuple(ScramHash):
         # The same in every run, so that a scenario's cluster has equal answers; its passwords protect nothing.
         salt = uuid5(SCENARIO_IDS, f"{user} {mechanism.label}").bytes
-        state.put_scram(ScramKey(user, mechanism), credential_of(password, mechanism, salt=salt))
+        state.put("scram", ScramKey(user, mechanism), credential_of(password, mechanism, salt=salt))
 
 
 def leave_isr(state: ClusterState, name: str, broker: int) -> None:
