@@ -51,6 +51,74 @@ if TYPE_CHECKING:
 NO_RATES: Mapping[str, Rate] = {}
 
 
+class ListedTopics:
+    """The topics that the pane lists, and what is known beside them; each part is made again only where it has changed.
+
+    internal: whether internal topics are listed. hidden: how many of them are not. unread: how many topics' overrides
+    are still to be read.
+    """
+
+    def __init__(self, cluster: ShownCluster) -> None:
+        self._cluster = cluster
+        self.internal = False
+        self.hidden = 0
+        self.unread = 0
+        self._sizes: tuple[object, dict[str, int]] = (None, {})
+        self._marks = topic_marks(EMPTY)
+        self._made_from: tuple[object, ...] = (None, None, None)
+        self._topics: list[Topic] = []
+        self._lags = TopicLags()
+
+    @cached_property
+    def _rates(self) -> ShownRates:
+        """Created when there are rates."""
+        from console.tui.panes.rates import ShownRates
+
+        return ShownRates()
+
+    def rates(self) -> Mapping[str, Rate]:
+        """Return the rate of each topic whose rate is known."""
+        known = self._cluster.session.snapshot
+        return self._rates.by_topic(known) if known.rates is not NOT_LOOKED else NO_RATES
+
+    def lags(self) -> TopicLags:
+        """Return what groups have still to read of the topics."""
+        self._lags = self._lags.after(self._cluster.session.snapshot)
+        return self._lags
+
+    def topics(self) -> list[Topic]:
+        """Return topics by name, with those that staged edits create; internal ones if they are switched on."""
+        known, plan = self._cluster.session.snapshot, self._cluster.session.plan
+        if known.log_dirs is not self._sizes[0]:
+            self._sizes = (known.log_dirs, topic_sizes(known.log_dirs))
+        self.unread = unread_count(known)
+        made_from = (known.topics, plan.staged, self.internal)
+        if all(a is b for a, b in zip(made_from, self._made_from, strict=True)):
+            return self._topics
+        self._made_from = made_from
+        self._marks = topic_marks(plan)
+        topics = [*known.topics.values()]
+        listed = topics if self.internal else [topic for topic in topics if not topic.internal]
+        self.hidden = len(topics) - len(listed)
+        listed += [
+            created_topic(name, parts) for name, parts in self._marks.created.items() if name not in known.topics
+        ]
+        self._topics = sorted(listed, key=attrgetter("name"))
+        return self._topics
+
+    def facts(self) -> TopicFacts:
+        """Return what is known beside the topics themselves."""
+        known, when = self._cluster.session.snapshot, self._cluster.changed.when
+        return TopicFacts(
+            lambda name: override_count(known, name),
+            self._sizes[1],
+            lambda name: when(topic_resource(name)),
+            self.rates(),
+            self._marks,
+            self.lags(),
+        )
+
+
 class TopicsView(TableView[Topic]):
     """One row for each topic; Enter opens it."""
 
@@ -65,30 +133,8 @@ class TopicsView(TableView[Topic]):
     def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing) -> None:
         super().__init__(cluster)
         self._navigator, self._editing = navigator, editing
-        self._internal = False
-        self._hidden = 0
-        self._unread = 0
+        self._listed = ListedTopics(cluster)
         self._swept: Swept | None = None
-        self._sizes: tuple[object, dict[str, int]] = (None, {})
-        self._marks = topic_marks(EMPTY)
-        self._made_from: tuple[object, ...] = (None, None, None)
-        self._rows: list[Topic] = []
-        self._lags = TopicLags()
-
-    @cached_property
-    def _rates(self) -> ShownRates:
-        """Created when there are rates."""
-        from console.tui.panes.rates import ShownRates
-
-        return ShownRates()
-
-    def _by_topic(self) -> Mapping[str, Rate]:
-        known = self.snapshot
-        return self._rates.by_topic(known) if known.rates is not NOT_LOOKED else NO_RATES
-
-    def _readers(self) -> TopicLags:
-        self._lags = self._lags.after(self.snapshot)
-        return self._lags
 
     def concerns(self, failure: ReadFailure) -> bool:
         """Return whether a failure is about topics: configs of brokers and loggers are not shown."""
@@ -96,13 +142,13 @@ class TopicsView(TableView[Topic]):
 
     def inputs(self) -> tuple[object, ...]:
         """Return topics, their configs, sizes and rates, the groups that read them, and the plan."""
-        snapshot, rates = self.snapshot, self._by_topic()
+        known = self.snapshot
         return (
-            snapshot.topics,
-            snapshot.configs,
-            snapshot.log_dirs,
-            rates,
-            self._readers().topics,
+            known.topics,
+            known.configs,
+            known.log_dirs,
+            self._listed.rates(),
+            self._listed.lags().topics,
             self.plan.staged,
             self.cluster.changed.version,
         )
@@ -134,22 +180,8 @@ class TopicsView(TableView[Topic]):
         self.tell_where()
 
     def rows(self) -> list[Topic]:
-        """Return topics by name, with those that staged edits create; internal ones if they are switched on."""
-        if self.snapshot.log_dirs is not self._sizes[0]:
-            self._sizes = (self.snapshot.log_dirs, topic_sizes(self.snapshot.log_dirs))
-        self._unread = unread_count(self.snapshot)
-        there, staged = self.snapshot.topics, self.plan.staged
-        made_from = (there, staged, self._internal)
-        if all(a is b for a, b in zip(made_from, self._made_from, strict=True)):
-            return self._rows
-        self._made_from = made_from
-        self._marks = topic_marks(self.plan)
-        topics = [*there.values()]
-        shown = topics if self._internal else [topic for topic in topics if not topic.internal]
-        self._hidden = len(topics) - len(shown)
-        shown += [created_topic(name, parts) for name, parts in self._marks.created.items() if name not in there]
-        self._rows = sorted(shown, key=attrgetter("name"))
-        return self._rows
+        """Return the topics that are listed."""
+        return self._listed.topics()
 
     def key(self, row: Topic) -> Hashable:
         """Return the name."""
@@ -159,37 +191,26 @@ class TopicsView(TableView[Topic]):
         """Return the name."""
         return row.name
 
-    def facts(self) -> TopicFacts:
-        """Return what is known beside the topics themselves."""
-        known, when = self.snapshot, self.cluster.changed.when
-        return TopicFacts(
-            lambda name: override_count(known, name),
-            self._sizes[1],
-            lambda name: when(topic_resource(name)),
-            self._by_topic(),
-            self._marks,
-            self._readers(),
-        )
-
     def in_trouble(self, row: Topic) -> bool:
         """Return whether it has a symptom."""
         return row.name in self.trouble.found.topics
 
     def cells(self, row: Topic) -> list[Cell]:
         """Return the cells of a row."""
-        return TOPICS.cells(TopicRow(row, self.facts()))
+        return TOPICS.cells(TopicRow(row, self._listed.facts()))
 
     def sort_key(self, column: str) -> Callable[[Topic], Any]:
         """Return the column's key, of the row of a topic."""
-        key, facts = TOPICS.sort_key(column), self.facts()  # once: the key is asked of 100,000 topics
+        key, facts = TOPICS.sort_key(column), self._listed.facts()  # once: the key is asked of 100,000 topics
         return lambda topic: key(TopicRow(topic, facts))
 
     def status(self) -> Line:
         """Return how many topics are shown, and how many internal ones are not."""
         reading = self.age("overrides", self._swept)
-        if self.known() and self._unread > 0:
-            reading = [(f"overrides of {plural(self._unread, 'topic')} still to be read  ", "muted")]
-        hidden: Line = [(f"{plural(self._hidden, 'internal topic')} hidden  ", "muted")] if self._hidden else []
+        unread, internal = self._listed.unread, self._listed.hidden
+        if self.known() and unread > 0:
+            reading = [(f"overrides of {plural(unread, 'topic')} still to be read  ", "muted")]
+        hidden: Line = [(f"{plural(internal, 'internal topic')} hidden  ", "muted")] if internal else []
         return [*reading, *hidden, *super().status()]
 
     def note(self) -> Line:
@@ -214,7 +235,7 @@ class TopicsView(TableView[Topic]):
 
     def do_internal(self) -> None:
         """Show or hide internal topics."""
-        self._internal = not self._internal
+        self._listed.internal = not self._listed.internal
         self.redraw()
 
     def do_edit(self) -> None:
