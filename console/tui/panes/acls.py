@@ -8,7 +8,6 @@ from functools import partial
 
 from console.model.acl import Acl
 from console.model.config import ConfigResource
-from console.model.quota import QuotaEntity
 from console.plan.edits import RemoveAcl
 from console.present.acls import ACLS, AclRow, By, acl_rows, search_text, touches_topic
 from console.present.failures import left_out_text
@@ -30,6 +29,7 @@ class AclsView(TableView[AclRow]):
     PARTS = frozenset({"acls"})
     NEEDS = "acls"
     BINDINGS = bindings(keymap.ACLS)
+    ROWS_ARE_PARTS = True
     COLUMNS = ACLS["principal"].layout
     EMPTY = "no ACLs: `a` adds one"
     CALM = "ACLs are never in trouble: they say who may do what"
@@ -90,11 +90,6 @@ class AclsView(TableView[AclRow]):
         """Return the topic whose ACLs are shown, None for those of the cluster."""
         about = self.place.about
         return about if isinstance(about, ConfigResource) else None
-
-    def targets(self) -> list[ConfigResource | QuotaEntity]:
-        """Return the entity: marked rows are parts of it."""
-        target = self.target()
-        return [] if target is None else [target]
 
     def copied(self) -> str:
         """Return the ACL as commands write it."""

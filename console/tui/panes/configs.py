@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
 
 from textual.app import ComposeResult
 from textual.timer import Timer
@@ -13,7 +12,6 @@ from console.language.statements import subject_text
 from console.model.codes import TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.inheritance import Inherited, differing
-from console.model.quota import QuotaEntity
 from console.model.snapshot import ReadFailure, config_label
 from console.plan.diff import diff
 from console.plan.edits import UnsetConfig
@@ -29,7 +27,7 @@ from console.present.configs import (
 )
 from console.present.failures import left_out_text
 from console.present.names import HIDDEN, plural
-from console.present.text import Cell, Line, clean
+from console.present.text import Line, clean
 from console.present.topics import topic_marks
 from console.tui import keymap
 from console.tui.editing import Editing
@@ -49,6 +47,8 @@ class ConfigsView(TableView[ConfigRow]):
     PARTS = frozenset({"configs"})
     BINDINGS = bindings(keymap.CONFIGS)
     ENTER = "details"
+    ROWS_ARE_PARTS = True
+    NOUN = CONFIGS
     COLUMNS = CONFIGS.layout
     EMPTY = "nothing is set here: `o` shows all keys"
 
@@ -138,15 +138,11 @@ class ConfigsView(TableView[ConfigRow]):
             row.outcome is not None and not row.outcome.ok
         )
 
-    def cells(self, row: ConfigRow) -> list[Cell]:
-        """Return the cells of a row."""
-        changed = self.cluster.changed.when(self.resource, row.key) is not None
-        return CONFIGS.cells(ConfigLine(row, described_by(self.resource, self.snapshot), changed))
-
-    def sort_key(self, column: str) -> Callable[[ConfigRow], Any]:
-        """Return the column's key."""
-        key = CONFIGS.sort_key(column)
-        return lambda row: key(ConfigLine(row))
+    def shown(self) -> Callable[[ConfigRow], ConfigLine]:
+        """Return the function that adds to a row from which broker it inherits, and whether it changed."""
+        resource, when = self.resource, self.cluster.changed.when
+        broker = described_by(resource, self.snapshot)
+        return lambda row: ConfigLine(row, broker, when(resource, row.key) is not None)
 
     def status(self) -> Line:
         """Return ``3 overrides of 33``."""
@@ -214,11 +210,6 @@ class ConfigsView(TableView[ConfigRow]):
         """Return whether the config under the cursor has a list as its value."""
         row = self.row()
         return row is not None and row.list_type
-
-    def targets(self) -> list[ConfigResource | QuotaEntity]:
-        """Return the entity: marked rows are parts of it."""
-        target = self.target()
-        return [] if target is None else [target]
 
     def copied(self) -> str:
         """Return ``key=value``, without the value if it is hidden."""

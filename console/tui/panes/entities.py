@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from console.model.codes import BROKER_LOGGER, IN_RESOURCE_LISTS
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.present.configs import ENTITIES, EntityFacts, EntityRow, own_count
 from console.present.names import DEFAULT, resource, resource_word
-from console.present.text import Cell, Line
+from console.present.text import Line
 from console.tui import keymap
 from console.tui.editing import Editing
 from console.tui.navigator import Navigator
@@ -29,6 +29,7 @@ class EntitiesView(TableView[ConfigResource]):
     NEEDS = "topics"
     ENTER = "configs"
     BINDINGS = bindings(keymap.ENTITIES)
+    NOUN = ENTITIES
     COLUMNS = ENTITIES.layout
     EMPTY = "nothing here sets anything: `o` shows all"
 
@@ -118,17 +119,10 @@ class EntitiesView(TableView[ConfigResource]):
         """Return whether triage names one of its configs."""
         return row in self.trouble.found.configs
 
-    def cells(self, row: ConfigResource) -> list[Cell]:
-        """Return the cells of a row."""
-        return ENTITIES.cells(EntityRow(row, self._facts()))
-
-    def _facts(self) -> EntityFacts:
-        return EntityFacts(self._overrides, self.cluster.changed.when, self._staged)
-
-    def sort_key(self, column: str) -> Callable[[ConfigResource], Any]:
-        """Return the column's key, of the row of an entity."""
-        key, facts = ENTITIES.sort_key(column), self._facts()
-        return lambda row: key(EntityRow(row, facts))
+    def shown(self) -> Callable[[ConfigResource], EntityRow]:
+        """Return the function that adds to an entity what is known beside the entities."""
+        facts = EntityFacts(self._overrides, self.cluster.changed.when, self._staged)
+        return lambda row: EntityRow(row, facts)
 
     def status(self) -> Line:
         """Return the age of the overrides, whether only some are shown, and the number of entities."""

@@ -6,16 +6,15 @@ from bisect import bisect_right
 from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from console.language.quoting import quote
 from console.language.verbs.records import Records
 from console.model.cluster import Group, GroupLag, PartitionLag
 from console.model.codes import GROUP
 from console.model.config import ConfigResource
-from console.model.quota import QuotaEntity
 from console.present.groups import GROUPS, LAGS, GroupRow, PartitionRow, group_line, partition_rows, task_lines
-from console.present.text import Cell, Line
+from console.present.text import Line
 from console.tui import keymap
 from console.tui.editing import Editing
 from console.tui.navigator import Navigator
@@ -46,6 +45,7 @@ class GroupsView(TableView[Group]):
     NEEDS = "groups"
     ENTER = "lag"
     BINDINGS = bindings(keymap.GROUPS)
+    NOUN = GROUPS
     COLUMNS = GROUPS.layout
     EMPTY = "no groups"
     MORE_EVERY = 1
@@ -109,18 +109,10 @@ class GroupsView(TableView[Group]):
         """Return whether it has a symptom."""
         return row.name in self.trouble.found.groups
 
-    def cells(self, row: Group) -> list[Cell]:
-        """Return the cells of a row."""
-        return GROUPS.cells(self._row_of_group()(row))
-
-    def _row_of_group(self) -> Callable[[Group], GroupRow]:
+    def shown(self) -> Callable[[Group], GroupRow]:
+        """Return the function that adds to a group its lag and trend."""
         lags, trends = self.snapshot.lags, self.snapshot.lag_trends
         return lambda group: GroupRow(group, lags.get(group.name), trends.get(group.name))
-
-    def sort_key(self, column: str) -> Callable[[Group], Any]:
-        """Return the column's key, of the row of a group."""
-        key, shown = GROUPS.sort_key(column), self._row_of_group()
-        return lambda group: key(shown(group))
 
     def target_of(self, row: Group) -> ConfigResource:
         """Return the resource of the group's configs."""
@@ -156,6 +148,8 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
     NAME = keymap.GROUP
     MARKS = False
     BINDINGS = bindings(keymap.GROUP)
+    ROWS_ARE_PARTS = True
+    NOUN = LAGS
     COLUMNS = LAGS.layout
     EMPTY = "the group has committed nothing and reads nothing"
 
@@ -194,12 +188,12 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
         """Return the partitions, by topic and number."""
         return self.lag.partitions if self.lag else ()
 
-    def shown(self, row: PartitionLag) -> PartitionRow:
-        """Return a partition with its trend and its members."""
+    def shown(self) -> Callable[[PartitionLag], PartitionRow]:
+        """Return the function that adds to a partition its trend and its members."""
         made_of = self.snapshot.groups.get(self.group), self.snapshot.lag_trends.get(self.group)
         if self._row_maker is None or any(a is not b for a, b in zip(self._row_maker[0], made_of, strict=True)):
             self._row_maker = made_of, partition_rows(*made_of)
-        return self._row_maker[1](row)
+        return self._row_maker[1]
 
     def key(self, row: PartitionLag) -> Hashable:
         """Return topic and partition."""
@@ -207,24 +201,15 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
 
     def words(self, row: PartitionLag) -> str:
         """Return topic, partition, the member and its client, and the trend."""
-        shown = self.shown(row)
+        shown = self.shown()(row)
         owners = " ".join(f"{member.client_id}@{member.host}" for member in shown.owners[:MOST_NAMED])
         return f"{row.topic} {row.partition} {row.member} {owners} {shown.word or ''}"
 
     def in_trouble(self, row: PartitionLag) -> bool:
         """Return whether the partition has a symptom, or its lag grows by `LEAST_GROWTH`."""
-        rate = self.shown(row).rate
+        rate = self.shown()(row).rate
         grows = rate is not None and rate >= LEAST_GROWTH
         return grows or (self.group, row.topic, row.partition) in self.trouble.found.group_partitions
-
-    def cells(self, row: PartitionLag) -> list[Cell]:
-        """Return the cells of a row."""
-        return LAGS.cells(self.shown(row))
-
-    def sort_key(self, column: str) -> Callable[[PartitionLag], Any]:
-        """Return the column's key, of the row of a partition."""
-        key = LAGS.sort_key(column)
-        return lambda at: key(self.shown(at))
 
     def draw(self) -> None:
         """Draw the table, and the details of a group that has some: the table of others has the room."""
@@ -244,11 +229,6 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
     def target(self) -> ConfigResource | None:
         """Return the resource of the group's configs."""
         return ConfigResource(GROUP, self.group)
-
-    def targets(self) -> list[ConfigResource | QuotaEntity]:
-        """Return the entity: marked rows are parts of it."""
-        target = self.target()
-        return [] if target is None else [target]
 
     async def do_records(self) -> None:
         """Show the records from the group's committed offset on; without one the last records."""

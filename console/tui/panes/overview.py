@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from console.model.config import broker_resource
 from console.model.half_hour import Measure, Sample
 from console.present.overview import OVERVIEW, OverviewRow, columns_for, overview_rows
-from console.present.text import Cell, Line, clean
+from console.present.text import Line, clean
 from console.tui import keymap
 from console.tui.navigator import Navigator
 from console.tui.panes.view import TableView, bindings
@@ -29,6 +29,7 @@ class OverviewView(TableView[OverviewRow]):
     ENTER = "open"
     MARKS = False
     BINDINGS = bindings(keymap.OVERVIEW)
+    NOUN = OVERVIEW
     COLUMNS = OVERVIEW.layout
     EMPTY = "nothing was measured yet"
 
@@ -79,10 +80,6 @@ class OverviewView(TableView[OverviewRow]):
     def in_trouble(self, row: OverviewRow) -> bool:
         """Return whether the newest value is a bad one."""
         return row.meaning in ("failed", "danger") or (row.measure is not None and row.measure.what == "behind")
-
-    def cells(self, row: OverviewRow) -> list[Cell]:
-        """Return the cells of a row."""
-        return OVERVIEW.cells(row)
 
     def crumbs(self) -> Line:
         """Return the title."""

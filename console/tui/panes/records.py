@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -30,7 +29,7 @@ from console.present.records import (
     undecoded,
     value_text,
 )
-from console.present.text import Cell, Line, clean
+from console.present.text import Line, clean
 from console.session.record_reading import is_masked
 from console.session.snapshot_reader import Refused
 from console.tui import keymap
@@ -55,6 +54,7 @@ class RecordsView(TableView[RecordRow]):
     ENTER = "whole record"
     MARKS = False
     BINDINGS = bindings(keymap.RECORDS)
+    NOUN = RECORDS
     COLUMNS = RECORDS.layout
     EMPTY = "no records here"
 
@@ -154,14 +154,6 @@ class RecordsView(TableView[RecordRow]):
     def in_trouble(self, row: RecordRow) -> bool:
         """Return whether the record looks different from the others, or can't be decoded."""
         return row.is_odd
-
-    def cells(self, row: RecordRow) -> list[Cell]:
-        """Return the cells of a row."""
-        return RECORDS.cells(row)
-
-    def sort_key(self, column: str) -> Callable[[RecordRow], Any]:
-        """Return the column's key. No column has one to press: records stay in the order of the answer."""
-        return RECORDS.sort_key(column)
 
     def empty_text(self) -> str:
         """Return why there are no records."""

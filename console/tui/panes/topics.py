@@ -6,17 +6,16 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from functools import cached_property
 from heapq import nsmallest
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from console.language.quoting import quote
 from console.model.cluster import Topic
 from console.model.config import ConfigResource, min_isr, topic_resource
-from console.model.quota import QuotaEntity
 from console.model.rates import NOT_LOOKED, Rate
 from console.model.topic_readers import TopicLags
 from console.plan.plan import EMPTY
 from console.present.names import plural
-from console.present.text import Cell, Line
+from console.present.text import Line
 from console.present.topics import (
     PARTITIONS,
     TOPICS,
@@ -127,6 +126,7 @@ class TopicsView(TableView[Topic]):
     NEEDS = "topics"
     BINDINGS = bindings(keymap.TOPICS)
     ENTER = "open"
+    NOUN = TOPICS
     COLUMNS = TOPICS.layout
     EMPTY = "no topics: `n` makes one, `i` shows internal ones"
 
@@ -195,14 +195,10 @@ class TopicsView(TableView[Topic]):
         """Return whether it has a symptom."""
         return row.name in self.trouble.found.topics
 
-    def cells(self, row: Topic) -> list[Cell]:
-        """Return the cells of a row."""
-        return TOPICS.cells(TopicRow(row, self._listed.facts()))
-
-    def sort_key(self, column: str) -> Callable[[Topic], Any]:
-        """Return the column's key, of the row of a topic."""
-        key, facts = TOPICS.sort_key(column), self._listed.facts()  # once: the key is asked of 100,000 topics
-        return lambda topic: key(TopicRow(topic, facts))
+    def shown(self) -> Callable[[Topic], TopicRow]:
+        """Return the function that adds to a topic what is known beside the topics."""
+        facts = self._listed.facts()
+        return lambda topic: TopicRow(topic, facts)
 
     def status(self) -> Line:
         """Return how many topics are shown, and how many internal ones are not."""
@@ -281,6 +277,8 @@ class PartitionsView(OwnLinesView[PartitionRow]):
     PARTS = frozenset({"topics", "tiered"})
     MORE_EVERY = 1
     BINDINGS = bindings(keymap.TOPIC)
+    ROWS_ARE_PARTS = True
+    NOUN = PARTITIONS
     COLUMNS = PARTITIONS.layout
     EMPTY = "no such topic any more"
 
@@ -340,10 +338,6 @@ class PartitionsView(OwnLinesView[PartitionRow]):
         """Return the partition's number."""
         return row.partition.number
 
-    def sort_key(self, column: str) -> Callable[[PartitionRow], Any]:
-        """Return the column's key."""
-        return PARTITIONS.sort_key(column)
-
     def words(self, row: PartitionRow) -> str:
         """Return the number and the brokers."""
         partition = row.partition
@@ -353,10 +347,6 @@ class PartitionsView(OwnLinesView[PartitionRow]):
     def in_trouble(self, row: PartitionRow) -> bool:
         """Return whether it has a symptom."""
         return self.trouble.found.has_partition(self.place.topic or "", row.partition.number)
-
-    def cells(self, row: PartitionRow) -> list[Cell]:
-        """Return the cells of a row."""
-        return PARTITIONS.cells(row)
 
     def status(self) -> Line:
         """Return the number of partitions, and the replication factor."""
@@ -372,11 +362,6 @@ class PartitionsView(OwnLinesView[PartitionRow]):
         """Return the topic."""
         about = self.place.about
         return about if isinstance(about, ConfigResource) else None
-
-    def targets(self) -> list[ConfigResource | QuotaEntity]:
-        """Return the entity: marked rows are parts of it."""
-        target = self.target()
-        return [] if target is None else [target]
 
     async def do_records(self) -> None:
         """Show the newest records of the partition."""

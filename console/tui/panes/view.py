@@ -307,7 +307,9 @@ class TableView(View, Generic[Row]):
 
     COLUMNS: ClassVar[Sequence[Column]] = ()
     NOUN: ClassVar[Columns[Any]]
-    """Whose columns are shown, where the rows are the noun's own; other views have `cells`, and `sort_key`."""
+    """Whose columns are shown; views without one have `cells`, and `sort_key`."""
+    ROWS_ARE_PARTS: ClassVar[bool] = False
+    """Whether the rows are parts of the one entity that the view is about, to which commands apply."""
     EMPTY: ClassVar[str] = "nothing here"
     MARKS: ClassVar[bool] = True
     """Whether several rows can be meant at once."""
@@ -348,9 +350,17 @@ class TableView(View, Generic[Row]):
         """Return the text that the filter searches."""
         raise NotImplementedError
 
+    def shown(self) -> Callable[[Row], object]:
+        """Return the function that makes the noun's row of one of `rows`, from what is known beside all of them.
+
+        Returns:
+            A function that is called for each row of a large table; where the rows are the noun's own, it returns them.
+        """
+        return _itself
+
     def cells(self, row: Row) -> Sequence[Cell]:
         """Return the cells of a row, one for each of `COLUMNS`."""
-        return self.NOUN.cells(row)
+        return self.NOUN.cells(self.shown()(row))
 
     def sort_key(self, column: str) -> Callable[[Row], Any]:
         """Return the function that gives a row's sort key.
@@ -358,7 +368,8 @@ class TableView(View, Generic[Row]):
         Args:
             column: the id of a column that has a `sort_key`.
         """
-        return self.NOUN.sort_key(column)
+        key, shown = self.NOUN.sort_key(column), self.shown()
+        return key if shown is _itself else lambda row: key(shown(row))
 
     def draw(self) -> None:
         """Sort and filter the rows, and give them to the table, which paints the lines that differ."""
@@ -446,6 +457,8 @@ class TableView(View, Generic[Row]):
 
     def targets(self) -> list[ConfigResource | QuotaEntity]:
         """Return the entities of the marked rows, or the one under the cursor."""
+        if self.ROWS_ARE_PARTS:
+            return super().targets()
         return [target for row in self.rows_meant() if (target := self.target_of(row)) is not None]
 
     def rows_meant(self) -> list[Row]:
@@ -525,3 +538,7 @@ class TableView(View, Generic[Row]):
         self._sort = None if self._sort == (column, True) else (column, self._sort == (column, False))
         self.table.sort = self._sort
         self.redraw()
+
+
+def _itself(row: object) -> object:
+    return row
