@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from textual.app import ComposeResult
-from textual.timer import Timer
-
 from console.language.quoting import quote
 from console.language.statements import subject_text
 from console.model.codes import TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
-from console.model.inheritance import Inherited, differing
+from console.model.inheritance import differing
 from console.model.snapshot import ReadFailure, config_label
 from console.plan.diff import diff
 from console.plan.edits import UnsetConfig
@@ -31,16 +28,14 @@ from console.present.text import Line, clean
 from console.present.topics import topic_marks
 from console.tui import keymap
 from console.tui.editing import Editing
-from console.tui.panes.view import TableView, bindings
-from console.tui.text_lines import Below, MessageLine, clipped, rule, wrap
+from console.tui.panes.details import DetailsView
+from console.tui.panes.view import bindings
+from console.tui.text_lines import MessageLine, wrap
 from console.tui.watch import ShownCluster
 from widgets.line_view import LineView
 
-DETAILS_AFTER = 0.12
-"""Seconds that the cursor rests before the details follow it: a held key must not write them for each row."""
 
-
-class ConfigsView(TableView[ConfigRow]):
+class ConfigsView(DetailsView[ConfigRow]):
     """A table of config keys, and the details of the key under the cursor below it."""
 
     NAME = keymap.CONFIGS
@@ -51,18 +46,13 @@ class ConfigsView(TableView[ConfigRow]):
     NOUN = CONFIGS
     COLUMNS = CONFIGS.layout
     EMPTY = "nothing is set here: `o` shows all keys"
+    DETAILS_AFTER = 0.12  # a held key must not write them for each row
 
     def __init__(self, cluster: ShownCluster, editing: Editing, message: MessageLine) -> None:
         super().__init__(cluster)
         self._editing, self._message = editing, message
-        self.below = Below()
         self._only_overrides = False
-        self._timer: Timer | None = None
-
-    def compose(self) -> ComposeResult:
-        """Yield breadcrumbs, table and details."""
-        yield from super().compose()
-        yield self.below
+        self._documented: ConfigResource | None = None
 
     @property
     def resource(self) -> ConfigResource:
@@ -97,15 +87,10 @@ class ConfigsView(TableView[ConfigRow]):
         documented = entries is not None and all(
             (int(resource.type), entry.name) in known.documentation for entry in entries
         )
-        await self.session.read_configs([resource], documentation=not documented and self._ask_for(resource))
-
-    def _ask_for(self, resource: ConfigResource) -> bool:
-        """Return whether documentation was not requested for this entity yet: some keys have none."""
-        asked = (resource, self._documented)
-        self._documented = resource
-        return asked[0] != asked[1]
-
-    _documented: ConfigResource | None = None
+        asks = not documented and resource != self._documented
+        if asks:  # once for each entity: some keys have none
+            self._documented = resource
+        await self.session.read_configs([resource], documentation=asks)
 
     async def read_more(self) -> None:
         """Read the brokers' configs, from which a topic inherits."""
@@ -118,11 +103,6 @@ class ConfigsView(TableView[ConfigRow]):
         lines = lines_of(diff(self.plan, self.snapshot), resource)
         entries = self.snapshot.configs.get(resource)
         return config_rows(resource, entries, lines, self.plan, overrides_only=self._only_overrides)
-
-    def draw(self) -> None:
-        """Draw the table and the details."""
-        super().draw()
-        self._show_details()
 
     def key(self, row: ConfigRow) -> Hashable:
         """Return the config's key."""
@@ -160,34 +140,15 @@ class ConfigsView(TableView[ConfigRow]):
 
     # -- details -------------------------------------------------------------------------------------------------------
 
-    def on_line_view_highlighted(self) -> None:
-        """Show the details once the cursor has rested for `DETAILS_AFTER` seconds."""
-        if self._timer is not None:
-            self._timer.stop()
-        self._timer = self.set_timer(DETAILS_AFTER, self._show_details)
+    def details(self, row: ConfigRow) -> list[Line]:
+        """Return the key, and its value, source and documentation."""
+        return [[(clean(row.key), "")], *self._details(row, max(20, self.below.size.width - 2))]
 
-    def on_below_resized(self) -> None:
-        """Wrap the details to their new width."""
-        self._show_details()
-
-    def _show_details(self) -> None:
-        row, width = self.row(), max(20, self.below.size.width - 2)
-        lines = [] if row is None else [rule(clean(row.key), width), *self.details(width)]
-        self.below.set(*([(" ", ""), *line] for line in clipped(lines, max(1, self.below.size.height))))
-
-    def details(self, width: int) -> list[Line]:
-        """Return the details of the key under the cursor, wrapped to a width in cells."""
-        row = self.row()
-        if row is None:
-            return []
-        lines = details(self.resource, row, self.snapshot, self._by_broker(row), width)
-        return [part for line in lines for part in wrap(line, width, indent=2)]
-
-    def _by_broker(self, row: ConfigRow) -> dict[int, Inherited]:
-        """Return the value that a topic would inherit from each broker, if they differ; else an empty dict."""
-        if self.resource.type != TOPIC or row.entry is None:
-            return {}
-        return differing(self.snapshot, row.key)
+    def _details(self, row: ConfigRow, width: int) -> list[Line]:
+        """Return the details of a key; its documentation fits into a width in cells."""
+        resource, known = self.resource, self.snapshot
+        inherits = resource.type == TOPIC and row.entry is not None
+        return details(resource, row, known, differing(known, row.key) if inherits else {}, width)
 
     def on_line_view_selected(self, message: LineView.Selected) -> None:
         """Show all details."""
@@ -198,7 +159,10 @@ class ConfigsView(TableView[ConfigRow]):
         """Show all details on a screen of their own."""
         row = self.row()
         if row is not None:
-            self.show_text(row.key, self.details)
+            self.show_text(
+                row.key,
+                lambda width: [part for line in self._details(row, width) for part in wrap(line, width, indent=2)],
+            )
 
     # -- what can be done ----------------------------------------------------------------------------------------------
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from textual.app import ComposeResult
+from textual.timer import Timer
 
 from console.present.text import Line
 from console.tui.panes.view import TableView
@@ -17,9 +18,13 @@ Row = TypeVar("Row")
 class DetailsView(TableView[Row]):
     """A table, and the details of the row under the cursor below it."""
 
+    DETAILS_AFTER: ClassVar[float] = 0.0
+    """Seconds that the cursor rests before the details follow it."""
+
     def __init__(self, cluster: ShownCluster) -> None:
         super().__init__(cluster)
         self.below = Below()
+        self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """Yield breadcrumbs, table and details."""
@@ -41,8 +46,13 @@ class DetailsView(TableView[Row]):
         self._show_details()
 
     def on_line_view_highlighted(self) -> None:
-        """Show the details of the row that is now under the cursor."""
-        self._show_details()
+        """Show the details of the row that is now under the cursor, once it has rested there."""
+        if not self.DETAILS_AFTER:
+            self._show_details()
+            return
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(self.DETAILS_AFTER, self._show_details)
 
     def on_below_resized(self) -> None:
         """Wrap the details to their new width."""
