@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from time import monotonic
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual.app import ComposeResult
 from textual.timer import Timer
@@ -40,6 +40,10 @@ from console.tui.text_lines import Below, MessageLine, clipped, rule, wrap
 from console.tui.watch import ShownCluster
 from widgets.lazy_tree import LazyTree, Node
 from widgets.row_table import TextSearch, parse_query
+
+if TYPE_CHECKING:
+    from console.model.snapshot import Snapshot
+    from console.present.changed import Changed
 
 LOOK_AFTER = 0.25
 """Seconds that the cursor rests on a user before its clients are read."""
@@ -83,18 +87,15 @@ class _Branch:
 class _Source:
     """The tree of one state of the quotas, with what a filter leaves of it."""
 
-    def __init__(self, view: QuotasView, tree: QuotaTree, kept: _Kept | None) -> None:
-        self._view = view
-        self._tree = tree
+    def __init__(self, listed: ListedQuotas, changed: Changed, kept: _Kept | None) -> None:
+        self._listed, self._tree, self._lines = listed, listed.tree, listed.lines
+        self._changed = changed
         self._kept = kept
-        self._quotas = tree.quotas
-        self._lines = view.staged_lines
-        self._version = view.cluster.changed
 
     def places(self, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, int]:
         """Return the index of each entity; for all roots computed once."""
         if entities is self._tree.roots:
-            return self._view.places_at_edge(entities)
+            return self._listed.places(entities)
         return {entity: index for index, entity in enumerate(entities)}
 
     def roots(self) -> _Branch:
@@ -103,7 +104,7 @@ class _Source:
 
     def children(self, key: Hashable) -> _Branch | None:
         """Return a user's clients; None while they are unknown."""
-        if not isinstance(key, QuotaEntity) or not self._view.looked_at(key):
+        if not isinstance(key, QuotaEntity) or not self._listed.is_whole(key):
             return None
         below, kept = self._tree.children(key), self._kept
         if kept is not None and key not in kept.whole:
@@ -113,10 +114,10 @@ class _Source:
     def node(self, entity: QuotaEntity, child: bool) -> Node:
         """Return one node."""
         lines = self._lines.get(entity, {})
-        values: QuotaValues = self._quotas.get(entity, {})
-        failed, changed = self._view.failed(lines), self._version.when(entity) is not None
+        values: QuotaValues = self._tree.quotas.get(entity, {})
+        failed, changed = self._listed.failed(lines), self._changed.when(entity) is not None
         letter, label, *cells = QUOTAS.cells(QuotaRow(entity, values, lines, failed, changed, child))
-        openable = bool(self._tree.children(entity)) or not self._view.looked_at(entity)
+        openable = bool(self._tree.children(entity)) or not self._listed.is_whole(entity)
         return Node(label, cells, openable=openable, state=letter)
 
 
@@ -139,6 +140,67 @@ class _Search:
         return _Kept([edge[place] for place in places], whole, frozenset(child for _, child in below))
 
 
+class ListedQuotas:
+    """The quotas with staged edits as a tree; what a filter leaves of it; and of which users all clients are known.
+
+    tree: the state that was taken last. lines: its staged edits by entity and quota key.
+    """
+
+    def __init__(self, cluster: ShownCluster) -> None:
+        self._session = cluster.session
+        self.tree = QuotaTree({})
+        self.lines: Mapping[QuotaEntity, Mapping[str, DiffLine]] = {}
+        self._whole: set[QuotaEntity] = set()
+        self._search: _Search | None = None
+        self._places: tuple[Sequence[QuotaEntity], dict[QuotaEntity, int]] = ((), {})
+
+    def take(self) -> None:
+        """Take the quotas and the plan as they are now."""
+        snapshot = self._session.snapshot
+        self.lines = quota_lines(diff(self._session.plan, snapshot))
+        self.tree = QuotaTree(snapshot.quotas, self.lines, self.tree)
+
+    def kept(self, text: str, only_refused: bool) -> _Kept | None:
+        """Return what a filter leaves, and of that only what brokers refused; None where all is left.
+
+        Args:
+            text: the filter, ``""`` for none.
+        """
+        kept: _Kept | None = None
+        if text:
+            if self._search is None or self._search.tree is not self.tree:
+                self._search = _Search(self.tree)
+            kept = self._search.kept(text)
+        if not only_refused:
+            return kept
+        refused = frozenset(entity for entity, lines in self.lines.items() if self.failed(lines))
+        edges = {_edge(entity) for entity in refused}
+        edge = self.tree.roots if kept is None else kept.edge
+        return _Kept([entity for entity in edge if entity in edges], frozenset(), refused)
+
+    def failed(self, lines: Mapping[str, DiffLine]) -> bool:
+        """Return whether brokers refused one of the staged edits."""
+        outcomes = (self._session.plan.outcome(line.staged.edit) for line in lines.values())
+        return any(outcome is not None and not outcome.ok for outcome in outcomes)
+
+    def add_whole(self, roots: Iterable[QuotaEntity]) -> bool:
+        """Note that all about these roots of the tree was read. Return whether that is news."""
+        new = set(roots) - self._whole
+        self._whole |= new
+        return bool(new)
+
+    def is_whole(self, entity: QuotaEntity) -> bool:
+        """Return whether all about an entity is known, a user's clients included."""
+        sparse = self._session.snapshot.quotas_sparse
+        return not sparse or not entity.has(USER) or len(entity) > 1 or entity in self._whole
+
+    def places(self, roots: Sequence[QuotaEntity]) -> dict[QuotaEntity, int]:
+        """Return the index of each root of the tree; the same dict for the same roots."""
+        if self._places[0] is not roots:
+            self._places = (roots, {entity: index for index, entity in enumerate(roots)})
+        return self._places[1]
+
+
 class QuotasView(View):
     """The tree, and below it the effective quota."""
 
@@ -155,12 +217,8 @@ class QuotasView(View):
         self._editing, self._message = editing, message
         self.entities = LazyTree(self.COLUMNS, empty="reading…")
         self.below = Below()
-        self.staged_lines: Mapping[QuotaEntity, Mapping[str, DiffLine]] = {}
-        self._of = QuotaTree({})
-        self._looked: set[QuotaEntity] = set()
+        self._listed = ListedQuotas(cluster)
         self._surveyed: Swept | None = None
-        self._search: _Search | None = None
-        self._places: tuple[Sequence[QuotaEntity], dict[QuotaEntity, int]] = ((), {})
         self._timer: Timer | None = None
         self._filter = ""
 
@@ -186,23 +244,16 @@ class QuotasView(View):
         await session.look_at_quotas([filter_for_entity(e) if not e.has(USER) else _user_filter(e) for e in seen])
         if not session.snapshot.quotas_sparse:
             return
-        if new := set(seen) - self._looked:
-            self._looked |= new
+        if self._listed.add_whole(seen):
             self.redraw()
 
     async def read_more(self) -> None:
         """Read the quotas of users, clients and addresses without those of pairs, if there are too many to read all."""
-        if self.snapshot.quotas_sparse and not self._is_surveyed():
+        if self.snapshot.quotas_sparse and not _is_recent(self.snapshot.read_at.get("quotas")):
             began, at = monotonic(), datetime.now(UTC)
             await self.session.survey_quotas()
             self._surveyed = Swept(at, monotonic() - began)
             self.tell_where()
-
-    def _is_surveyed(self) -> bool:
-        """Return whether `read_more` read them within the last minute: reopening the pane reads nothing then."""
-        at = self.snapshot.read_at.get("quotas")
-        # A clock that was set back since makes the last survey one of the future: it counts for nothing.
-        return at is not None and timedelta() <= datetime.now(UTC) - at < SURVEY_EVERY
 
     def _seen(self) -> list[QuotaEntity]:
         """Return the entity under the cursor and the open ones on the screen, each as a root of the tree."""
@@ -210,53 +261,24 @@ class QuotasView(View):
         keys = [tree.cursor_key, *(key for i in tree.visible_range if tree.is_open(key := tree.key_at(i)))]
         return list(dict.fromkeys(_edge(key) for key in keys if isinstance(key, QuotaEntity)))
 
-    def looked_at(self, entity: QuotaEntity) -> bool:
-        """Return whether all about an entity is known, a user's clients included."""
-        return not self.snapshot.quotas_sparse or not entity.has(USER) or len(entity) > 1 or entity in self._looked
-
     def on_lazy_tree_children_wanted(self) -> None:
         """Read the clients of a user that was opened."""
         self.cluster.reading.live.now()
 
     def draw(self) -> None:
         """Draw the tree of quotas and staged edits."""
-        self.staged_lines = quota_lines(diff(self.plan, self.snapshot))
-        self._of = QuotaTree(self.snapshot.quotas, self.staged_lines, self._of)
+        self._listed.take()
         self._sift()
         self._show_effective()
 
     def _sift(self) -> None:
-        kept: _Kept | None = None
-        if self._filter:
-            if self._search is None or self._search.tree is not self._of:
-                self._search = _Search(self._of)
-            kept = self._search.kept(self._filter)
-        if self.only_trouble:
-            kept = self._refused(kept)
         nothing = f"no entity passes /{clean(self._filter, 60)}  (Esc shows all)"
         self.entities.empty = nothing if self._filter and self.known() else self.nothing_yet()
         if self.only_trouble and self.known():
             self.entities.empty = self.trouble.calm(self.CALM, self._filter)
         if self.known():
-            self.entities.set_source(_Source(self, self._of, kept))
-
-    def _refused(self, kept: _Kept | None) -> _Kept:
-        """Return the entities whose staged edits were refused, of those that a filter leaves."""
-        refused = frozenset(entity for entity, lines in self.staged_lines.items() if self.failed(lines))
-        edges = {_edge(entity) for entity in refused}
-        edge = self._of.roots if kept is None else kept.edge
-        return _Kept([entity for entity in edge if entity in edges], frozenset(), refused)
-
-    def places_at_edge(self, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, int]:
-        """Return the index of each root of the tree; the same dict for the same roots."""
-        if self._places[0] is not entities:
-            self._places = (entities, {entity: index for index, entity in enumerate(entities)})
-        return self._places[1]
-
-    def failed(self, lines: Mapping[str, DiffLine]) -> bool:
-        """Return whether brokers refused one of the staged edits."""
-        outcomes = (self.plan.outcome(line.staged.edit) for line in lines.values())
-        return any(outcome is not None and not outcome.ok for outcome in outcomes)
+            kept = self._listed.kept(self._filter, self.only_trouble)
+            self.entities.set_source(_Source(self._listed, self.cluster.changed, kept))
 
     def status(self) -> Line:
         """Return the number of entities, and that limits hold per broker."""
@@ -266,8 +288,8 @@ class QuotasView(View):
             return []
         count, sparse = len(self.snapshot.quotas), self.snapshot.quotas_sparse
         # Of many, a user's clients are counted once the user was opened.
-        told = f"{count:,}+ entities" if sparse else plural(count, "entity", "entities")
-        return [*self.age("", self._surveyed), (f"{told}{each}", "muted")]
+        entities = f"{count:,}+ entities" if sparse else plural(count, "entity", "entities")
+        return [*self.age("", self._surveyed), (f"{entities}{each}", "muted")]
 
     # -- the effective quota -------------------------------------------------------------------------------------------
 
@@ -278,7 +300,7 @@ class QuotasView(View):
             self._timer.stop()
             self._timer = None
         entity = self.target()
-        if entity is not None and not self.looked_at(_edge(entity)):
+        if entity is not None and not self._listed.is_whole(_edge(entity)):
             self._timer = self.set_timer(LOOK_AFTER, self.cluster.reading.live.now)
 
     def on_below_resized(self) -> None:
@@ -291,21 +313,15 @@ class QuotasView(View):
             self.below.set()
             return
         width = max(20, self.below.size.width - 2)
-        if not self.looked_at(_edge(entity)):
+        if not self._listed.is_whole(_edge(entity)):
             self.below.set([(" ", ""), *rule(f"effective for {_who(entity)}", width)], [(" reading…", "muted")])
             return
         height = max(1, self.below.size.height)
-        told = self._effective(entity)
-        wrapped = _wrapped(told, width)
+        text = effective_text(self.snapshot, entity)
+        wrapped = _wrapped(text, width)
         # Every key is more than all that one of them beats: where there is no room for both, lines are cut.
-        lines = [rule(f"effective for {_who(entity)}", width), *(wrapped if len(wrapped) < height else told)]
+        lines = [rule(f"effective for {_who(entity)}", width), *(wrapped if len(wrapped) < height else text)]
         self.below.set(*([(" ", ""), *line] for line in clipped(lines, height)))
-
-    def _effective(self, entity: QuotaEntity, *, sharing: bool = False) -> list[Line]:
-        quotas, brokers = self.snapshot.quotas, len(self.snapshot.cluster.brokers)
-        if entity.has(IP):
-            return [effective_ip_line(quotas, entity.name_of(IP) or OTHER, brokers)]
-        return effective_lines(quotas, *whose(entity), brokers, sharing=sharing)
 
     # -- what can be done ----------------------------------------------------------------------------------------------
 
@@ -351,7 +367,7 @@ class QuotasView(View):
         if entity is None:
             return
         values = self.snapshot.quotas.get(entity, {})
-        if self.staged_lines.get(entity):
+        if self._listed.lines.get(entity):
             count = self.session.discard(entity)
             self._message.say(f"taken out of the plan: {plural(count, 'edit')} of {quota_entity(entity)}")
         elif not values:
@@ -378,8 +394,27 @@ class QuotasView(View):
         entity = self.target()
         if entity is not None:
             self.show_text(
-                f"effective for {_who(entity)}", lambda width: _wrapped(self._effective(entity, sharing=True), width)
+                f"effective for {_who(entity)}",
+                lambda width: _wrapped(effective_text(self.snapshot, entity, sharing=True), width),
             )
+
+
+def effective_text(snapshot: Snapshot, entity: QuotaEntity, *, sharing: bool = False) -> list[Line]:
+    """Return the quota that is in effect for an entity, and what it beats.
+
+    Args:
+        sharing: also with whom it is shared.
+    """
+    quotas, brokers = snapshot.quotas, len(snapshot.cluster.brokers)
+    if entity.has(IP):
+        return [effective_ip_line(quotas, entity.name_of(IP) or OTHER, brokers)]
+    return effective_lines(quotas, *whose(entity), brokers, sharing=sharing)
+
+
+def _is_recent(surveyed: datetime | None) -> bool:
+    """Return whether the last survey is less than a minute old: reopening the pane reads nothing then."""
+    # A clock that was set back since makes the last survey one of the future: it counts for nothing.
+    return surveyed is not None and timedelta() <= datetime.now(UTC) - surveyed < SURVEY_EVERY
 
 
 def _wrapped(lines: Sequence[Line], width: int) -> list[Line]:
