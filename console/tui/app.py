@@ -273,7 +273,7 @@ class Console(KeysInOrder["Context"]):
 
     def _receivers(self) -> Iterator[object]:
         """Yield what has methods for keys; the last ones are made only for a key that no other has."""
-        yield from (self.view, self.navigator, self.editing, self.bar, self)
+        yield from (*self.view.receivers, self.navigator, self.editing, self.bar, self)
         yield self.applying
         yield self.operating
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -43,11 +44,119 @@ from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
 
+class Asking(NamedTuple):
+    """What is asked for: by a statement, or from where a limit ended the read before."""
+
+    wanted: Records
+    further: Start | None = None
+
+
+class AskedRecords:
+    """The records that a statement asks for: read once, and again only by a key; and the keys that ask otherwise.
+
+    asking: what is asked for. answer: what was read of it. problem: why nothing could be read.
+    """
+
+    def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing, message: MessageLine) -> None:
+        self._cluster, self._navigator, self._editing, self._message = cluster, navigator, editing, message
+        self.asking = Asking(Records(""))
+        self.answer: RecordsRead | None = None
+        self.problem: Failure | None = None
+        self._read_for: Asking | None = None
+
+    @property
+    def wanted(self) -> Records:
+        """The statement that asks for the records."""
+        return self.asking.wanted
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether the statement leaves out records that do not pass."""
+        return bool(self.wanted.text or self.wanted.key or self.wanted.json)
+
+    @property
+    def is_at_group(self) -> bool:
+        """Whether the first record is the next one of a group."""
+        return self.wanted.start == "group" and self.asking.further is None
+
+    def begin(self, wanted: Records) -> None:
+        """Ask by another statement, and discard what was read."""
+        self.asking = Asking(wanted)
+        self.answer, self.problem, self._read_for = None, None, None
+
+    async def take(self) -> tuple[Asking, RecordsRead] | None:
+        """Read what is asked for.
+
+        Returns:
+            What was asked for, and the records as they were read, for `learn`; None if it was read before, or refused.
+        """
+        asked, reader = self.asking, self._cluster.session.records
+        if asked == self._read_for:
+            return None
+        try:
+            found = await reader.read(*asked)
+        except Refused as refused:
+            self._keep(asked, None, refused.failure)
+            return None
+        self._keep(asked, await reader.readable(found), None)
+        return asked, found
+
+    async def learn(self, asked: Asking, found: RecordsRead) -> None:
+        """Ask for the schemas that the records name, and take what they make readable."""
+        reader = self._cluster.session.records
+        if await reader.learn(found):
+            self._keep(asked, await reader.readable(found), None)
+
+    def _keep(self, asked: Asking, found: RecordsRead | None, problem: Failure | None) -> None:
+        if asked == self.asking:  # else something else is shown by now
+            self._read_for, self.answer, self.problem = asked, found, problem
+
+    def _again(self, further: Start | None) -> None:
+        self.asking, self._read_for = self.asking._replace(further=further), None
+        self._cluster.reading.now()
+
+    async def _goto(self, wanted: Records) -> None:
+        await self._navigator.goto(records_in(self._navigator.place, wanted))
+
+    async def do_newest(self) -> None:
+        """Show the newest records."""
+        await self._goto(replace(self.wanted, start="last", at=""))
+
+    async def do_oldest(self) -> None:
+        """Show the oldest records."""
+        await self._goto(replace(self.wanted, start="first", at=""))
+
+    async def do_isolation(self) -> None:
+        """Show records of open and aborted transactions as well, or only committed ones."""
+        await self._goto(replace(self.wanted, committed=not self.wanted.committed))
+
+    def do_start_at(self) -> None:
+        """Begin the command that shows records from an offset or a time on."""
+        partition = "" if self.wanted.partition is None else f"partition {self.wanted.partition} "
+        start = "from time " if self.wanted.partition is None else "from offset "
+        self._editing.begin(f"records topic {quote(self.wanted.topic)} {partition}{start}")
+
+    def do_ask(self) -> None:
+        """Edit the statement in the command bar."""
+        self._editing.begin(f"{unparse(self.wanted)} ")
+
+    def do_further(self) -> None:
+        """Read on from where a limit ended the read."""
+        if self.answer is None or self.answer.more is None:
+            self._message.say("there is nothing further: r reads again", "muted")
+            return
+        self._again(self.answer.more)
+
+    def do_refresh(self) -> None:
+        """Read again, from the statement's own start."""
+        self._again(None)
+
+
 class RecordsView(TableView[RecordRow]):
     """The records that a statement asks for.
 
-    They are read once, and again only by a key: rows that move away under the cursor would be of no use. Their contents
-    stay in this view.
+    They are not read again by themselves: rows that move away under the cursor would be of no use. Their contents stay
+    in this view.
     """
 
     NAME = keymap.RECORDS
@@ -60,77 +169,51 @@ class RecordsView(TableView[RecordRow]):
 
     def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing, message: MessageLine) -> None:
         super().__init__(cluster)
-        self._navigator, self._editing, self._message = navigator, editing, message
-        self._read: RecordsRead | None = None
-        self._read_for: tuple[object, ...] = ()
-        self._problem: Failure | None = None
-        self._further: Start | None = None
+        self._editing, self._message = editing, message
+        self._asked = AskedRecords(cluster, navigator, editing, message)
+        self.receivers = (self, self._asked)
         self._form = ""
         self._revealed = False
         self._rows: tuple[tuple[object, ...], list[RecordRow]] = ((), [])
 
     @property
-    def wanted(self) -> Records:
-        """The statement that asks for the records."""
-        about = self.place.about
-        return about if isinstance(about, Records) else Records("")
-
-    @property
     def masked(self) -> bool:
         """Whether contents are hidden."""
-        return not self._revealed and is_masked(self.session.context, self.wanted)
+        return not self._revealed and is_masked(self.session.context, self._asked.wanted)
 
     def begin(self) -> None:
         """Discard the former records, and that hidden contents were shown."""
         super().begin()
-        self._read, self._problem, self._further = None, None, None
-        self._read_for = ()
-        self._form, self._revealed = self.wanted.form, False
+        about = self.place.about
+        wanted = about if isinstance(about, Records) else Records("")
+        self._asked.begin(wanted)
+        self._form, self._revealed = wanted.form, False
 
     def known(self) -> bool:
         """Return whether the records have been read, or refused."""
-        return self._read is not None or self._problem is not None
+        return self._asked.answer is not None or self._asked.problem is not None
 
     async def read(self) -> None:
         """Read the records, once for each statement."""
-        asked = (self.session, self.wanted, self._further)
-        if asked == self._read_for:
-            return
-        reader = self.session.records
-        try:
-            found = await reader.read(self.wanted, self._further)
-        except Refused as refused:
-            self._take(asked, None, refused.failure)
-            return
-        self._take(asked, await reader.readable(found), None)
-        # Beside the screen, which shows meanwhile what it can.
-        start(self, partial(self._learn, asked, found), group="schemas", name="schemas", exclusive=True)
-
-    async def _learn(self, asked: tuple[object, ...], found: RecordsRead) -> None:
-        """Ask for the schemas that the records name, and show what they make readable."""
-        reader = self.session.records
-        if await reader.learn(found):
-            self._take(asked, await reader.readable(found), None)
-
-    def _take(self, asked: tuple[object, ...], found: RecordsRead | None, problem: Failure | None) -> None:
-        if asked[1:] != (self.wanted, self._further):
-            return  # something else is shown by now
-        self._read_for, self._read, self._problem = asked, found, problem
+        taken = await self._asked.take()
         self.update()
+        if taken is not None:
+            # Beside the screen, which shows meanwhile what it can.
+            start(self, partial(self._learn, *taken), group="schemas", name="schemas", exclusive=True)
 
-    def _again(self) -> None:
-        self._read_for = ()
-        self.cluster.reading.now()
+    async def _learn(self, asked: Asking, found: RecordsRead) -> None:
+        await self._asked.learn(asked, found)
+        self.update()
 
     def inputs(self) -> tuple[object, ...]:
         """Return the records, and how they are shown."""
-        return self._read, self._problem, self._form, self.masked
+        return self._asked.answer, self._asked.problem, self._form, self.masked
 
     def rows(self) -> Sequence[RecordRow]:
         """Return the records, and batches that can't be decoded."""
-        made_from = (self._read, self._form, self.masked)
-        if self._rows[0] != made_from or self._rows[0][0] is not self._read:
-            rows = record_rows(self._read, self._form, masked=self.masked) if self._read else []
+        made_from = (self._asked.answer, self._form, self.masked)
+        if self._rows[0] != made_from or self._rows[0][0] is not self._asked.answer:
+            rows = record_rows(self._asked.answer, self._form, masked=self.masked) if self._asked.answer else []
             self._rows = (made_from, rows)
         return self._rows[1]
 
@@ -138,7 +221,7 @@ class RecordsView(TableView[RecordRow]):
         """Begin the command that deletes the records before this one."""
         row = self.row()
         if row is not None:
-            place = f"topic {quote(self.wanted.topic)} partition {row.item.partition}"
+            place = f"topic {quote(self._asked.wanted.topic)} partition {row.item.partition}"
             self._editing.begin(f"delete records {place} before {row.offset}")
 
     def key(self, row: RecordRow) -> Hashable:
@@ -157,25 +240,21 @@ class RecordsView(TableView[RecordRow]):
 
     def empty_text(self) -> str:
         """Return why there are no records."""
-        if self._problem is not None:
-            return f"{clean(str(self._problem), 600)}\n\n{clean(self._problem.remedy, 600)}"
-        if self._read is not None and self._is_filtered and not self._filter:
-            more = "; m looks further" if self._read.more is not None else ""
-            return f"none of {self._read.looked_at:,} records passes{more}"
+        if self._asked.problem is not None:
+            return f"{clean(str(self._asked.problem), 600)}\n\n{clean(self._asked.problem.remedy, 600)}"
+        if self._asked.answer is not None and self._asked.is_filtered and not self._filter:
+            more = "; m looks further" if self._asked.answer.more is not None else ""
+            return f"none of {self._asked.answer.looked_at:,} records passes{more}"
         return super().empty_text()
-
-    @property
-    def _is_filtered(self) -> bool:
-        return bool(self.wanted.text or self.wanted.key or self.wanted.json)
 
     def status(self) -> Line:
         """Return how many records were read, how far, and how they are shown."""
-        if self._read is None:
+        if self._asked.answer is None:
             return []
-        line: Line = [(summary(self._read, filtered=self._is_filtered), "muted")]
+        line: Line = [(summary(self._asked.answer, filtered=self._asked.is_filtered), "muted")]
         if self._form:
             line.append((f"  {self._form}", "pending"))
-        if not self.wanted.committed:
+        if not self._asked.wanted.committed:
             line.append(("  uncommitted", "pending"))
         if self.masked:
             line.append(("  hidden: s shows", "pending"))
@@ -185,32 +264,30 @@ class RecordsView(TableView[RecordRow]):
 
     def note(self) -> Line:
         """Return what could not be read, what is odd about the row, or which limit ended the read."""
-        if self._read is None:
+        if self._asked.answer is None:
             return super().note()
-        if self._read.problems:
-            return [(failure_text(self._read.problems[0]), "failed")]
+        if self._asked.answer.problems:
+            return [(failure_text(self._asked.answer.problems[0]), "failed")]
         row = self.row()
         if row is not None and isinstance(row.item, Undecodable):
             return [(clean(str(row.item), 400), "failed")]
         why = undecoded(row) if row is not None and not row.masked else ""
-        stands = row is not None and self.wanted.start == "group" and self._further is None and row is self.rows()[0]
-        if stands:
-            text = f"group {clean(self.wanted.at, 40)} stands here"
-            odd = row is not None and row.odd
-            more = "; its value is unlike the others: x skips it" if odd else f"; {why}" if why else ""
+        if row is not None and self._asked.is_at_group and row is self.rows()[0]:
+            text = f"group {clean(self._asked.wanted.at, 40)} stands here"
+            more = "; its value is unlike the others: x skips it" if row.odd else f"; {why}" if why else ""
             return [(text + more, "pending")]
         if why:
             return [(why, "failed")]
         if row is not None and row.odd:
             return [("its value looks unlike those of the others", "failed")]
-        notes = record_notes(self._read)
-        if self._read.more is not None:
+        notes = record_notes(self._asked.answer)
+        if self._asked.answer.more is not None:
             notes.append("m looks further")
-        return [("; ".join(notes), "pending" if self._read.stopped else "muted")] if notes else []
+        return [("; ".join(notes), "pending" if self._asked.answer.stopped else "muted")] if notes else []
 
     def target(self) -> ConfigResource | None:
         """Return the resource of the topic's configs."""
-        return topic_resource(self.wanted.topic) if self.wanted.topic else None
+        return topic_resource(self._asked.wanted.topic) if self._asked.wanted.topic else None
 
     def copied(self) -> str:
         """Return the value in its form; of a hidden or damaged record only partition and offset."""
@@ -229,57 +306,24 @@ class RecordsView(TableView[RecordRow]):
             title = f"{row.item.topic}-{row.item.partition} offset {row.offset}"
             self.show_text(title, lambda width: record_lines(row, width))
 
-    async def _show(self, wanted: Records) -> None:
-        await self._navigator.goto(records_in(self.place, wanted))
-
-    async def do_newest(self) -> None:
-        """Show the newest records."""
-        await self._show(replace(self.wanted, start="last", at=""))
-
-    async def do_oldest(self) -> None:
-        """Show the oldest records."""
-        await self._show(replace(self.wanted, start="first", at=""))
-
-    def do_start_at(self) -> None:
-        """Begin the command that shows records from an offset or a time on."""
-        partition = "" if self.wanted.partition is None else f"partition {self.wanted.partition} "
-        start = "from time " if self.wanted.partition is None else "from offset "
-        self._editing.begin(f"records topic {quote(self.wanted.topic)} {partition}{start}")
-
-    def do_further(self) -> None:
-        """Read on from where a limit ended the read."""
-        if self._read is None or self._read.more is None:
-            self._message.say("there is nothing further: r reads again", "muted")
-            return
-        self._further = self._read.more
-        self._again()
-
-    def do_ask(self) -> None:
-        """Edit the statement in the command bar."""
-        self._editing.begin(f"{unparse(self.wanted)} ")
-
     def do_skip_record(self) -> None:
         """Begin the command that moves the group's offset behind the record under the cursor."""
         row = self.row()
-        if row is None or self._read is None:
+        if row is None or self._asked.answer is None:
             return
-        if self.wanted.start != "group" or self.wanted.partition is None or self._further is not None:
+        if not self._asked.is_at_group or self._asked.wanted.partition is None:
             self._message.say("only at a group's position: v on a partition of the group", "muted")
             return
         last = row.item.last if isinstance(row.item, Undecodable) else row.offset
-        count = last + 1 - self._read.looked[0].first
-        group, topic = quote(self.wanted.at), quote(self.wanted.topic)
-        self._editing.begin(f"skip group {group} topic {topic} partition {self.wanted.partition} {count}")
+        count = last + 1 - self._asked.answer.looked[0].first
+        group, topic = quote(self._asked.wanted.at), quote(self._asked.wanted.topic)
+        self._editing.begin(f"skip group {group} topic {topic} partition {self._asked.wanted.partition} {count}")
 
     def do_form(self) -> None:
         """Show contents in the next form."""
         self._form = FORMS[(FORMS.index(self._form) + 1) % len(FORMS)]
         self.redraw()
         self._message.say(f"as {self._form}" if self._form else "each by what it looks like", "muted")
-
-    async def do_isolation(self) -> None:
-        """Show records of open and aborted transactions as well, or only committed ones."""
-        await self._show(replace(self.wanted, committed=not self.wanted.committed))
 
     def do_reveal(self) -> None:
         """Show hidden contents, or hide them again."""
@@ -288,8 +332,3 @@ class RecordsView(TableView[RecordRow]):
             return
         self._revealed = not self._revealed
         self.redraw()
-
-    def do_refresh(self) -> None:
-        """Read again, from the statement's own start."""
-        self._further = None
-        self._again()

@@ -73,6 +73,8 @@ class View(Widget):
         super().__init__(id=f"view-{self.NAME}")
         self.cluster = cluster
         self.place = Place(self.NAME, 0)
+        self.receivers: tuple[object, ...] = (self,)
+        """What has the methods of its keys."""
         self.where = TextLines(classes="where")
         self.only_trouble = False
         self._inputs: tuple[object, ...] = ()
