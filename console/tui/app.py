@@ -312,11 +312,11 @@ class Console(KeysInOrder["Context"]):
 
     def do_help(self) -> None:
         """Show the keys of this view."""
-        from console.tui.key_help import help_lines
+        from console.tui.key_help import help_lines, sorts_of
         from console.tui.screens import TextScreen
 
         keys, state = self.keys.here(), self.keys.state()
-        sorts = self.view.sorts()
+        sorts = sorts_of(self.view.lines)
         self.push_screen(
             TextScreen(f"keys: {self.place.view}", lambda _width: help_lines(keys, state, self.keys.of, sorts))
         )

@@ -196,7 +196,7 @@ class ActiveKeys:
         view = self._navigator.view
         return KeyState(
             read_only=f"context {clean(context.name, 60)}" if context.read_only else None,
-            row=view.has_row(),
+            row=view.lines.cursor_index >= 0,
             list_key=view.on_list_key(),
             topic=self._navigator.place.topic is not None,
             staged=bool(plan.staged),

@@ -39,6 +39,8 @@ from console.tui.keymap import (
 )
 from console.tui.panes import sort_columns
 from widgets.cells import cell_width
+from widgets.columns import ColumnView
+from widgets.line_view import LineView
 
 MOTIONS = (
     ("j k ↓ ↑", "Move; PgUp PgDn (^↑ ^↓) by a window, ^U ^D by half of one"),
@@ -99,6 +101,12 @@ LETTERS = (
     ("H M L", "drift: severe, middling, slight"),
     ("! ~", "usage: throttled, or over the limit; near it. History: ~ not polled"),
 )
+
+
+def sorts_of(lines: LineView) -> list[tuple[str, str]]:
+    """Return pairs of a key that sorts the lines and the label of its column."""
+    columns = lines.columns if isinstance(lines, ColumnView) else ()
+    return [(column.sort_key, column.label) for column in columns if column.sort_key]
 
 
 def help_lines(

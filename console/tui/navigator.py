@@ -26,7 +26,6 @@ from console.tui import keymap
 from console.tui.panes.view import View
 from console.tui.places import NODES, SECTIONS, TOKENS, BackStack, Place, pane_named
 from console.tui.reading import start
-from widgets.line_view import LineView
 
 
 class Navigator:
@@ -75,13 +74,13 @@ class Navigator:
     def show(self) -> None:
         """Show the current place in its view, and give the view the focus."""
         self.view.show(self.stack.place)
-        self.view.take_focus()
+        self.view.lines.focus()
         self._arrived()
 
     def clear_marks(self) -> None:
         """Clear the marks of all views, after an apply."""
         for view in self._views.values():
-            view.clear_marks()
+            view.lines.set_marks(())
 
     async def goto(self, place: Place, *, aside: bool = False, row: Hashable | None = None) -> None:
         """Show a place, and remember the current one to go back to.
@@ -105,7 +104,7 @@ class Navigator:
                 new.display = True
             self.show()
             if row is not None:
-                new.query(LineView).first().move_cursor(row)
+                new.lines.move_cursor(row)
 
     def _start(self, place: Place) -> None:
         start(self._body.app, partial(self.goto, place), group="goto", name="goto")

@@ -193,3 +193,9 @@ class ShownCluster(NamedTuple):
     def contact(self) -> Contact:
         """Whether the cluster answers."""
         return self.reading.contact
+
+    def answering(self) -> list[int]:
+        """Return the ids of the brokers that answer, or of the controllers where these are asked. A read from a silent
+        one would last until its timeout."""
+        silent, cluster = self.contact.silent, self.session.snapshot.cluster
+        return [node.id for node in cluster.brokers or cluster.controllers if node.id not in silent]

@@ -143,7 +143,7 @@ async def test_where_nothing_is_to_be_done_that_is_said(cluster: ThreadedCluster
 async def test_keys_write_the_goal(cluster: ThreadedCluster) -> None:
     """On a broker, on the cluster default, and in the pane of moves."""
     async with driven_on(cluster, start_pane="brokers") as it:
-        await it.until(lambda: it.app.view.has_row())
+        await it.until(lambda: it.app.view.lines.cursor_index >= 0)
         await it.press("M")
         assert it.app.bar.line.text == "balance throttle "
         await it.press("escape", "j", "M")

@@ -77,7 +77,7 @@ class BrokersView(OwnLinesView[BrokerRow]):
         else:
             read_rates(self)
             await asyncio.gather(session.read_cluster(), session.read_quorum(), reading.all_topics())
-        await session.read_configs([CLUSTER_DEFAULT, *map(broker_resource, self.answering())])
+        await session.read_configs([CLUSTER_DEFAULT, *map(broker_resource, self.cluster.answering())])
 
     async def read_more(self) -> None:
         """Read versions. Disk use is read with the rates."""

@@ -95,7 +95,7 @@ class ConfigsView(DetailsView[ConfigRow]):
     async def read_more(self) -> None:
         """Read the brokers' configs, from which a topic inherits."""
         if self.resource.type == TOPIC:
-            await self.session.read_configs([*map(broker_resource, self.answering())])
+            await self.session.read_configs([*map(broker_resource, self.cluster.answering())])
 
     def rows(self) -> list[ConfigRow]:
         """Return the configs, those that are set here first."""

@@ -21,6 +21,7 @@ from console.tui.panes.view import bindings
 from console.tui.past import Journal, OpenLake
 from console.tui.text_lines import MessageLine
 from console.tui.watch import ShownCluster
+from widgets.row_source import ListRows
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class DriftView(LakeView[DriftRow]):
         if (scope, self._peers) != self._drawn:
             self._drawn = (scope, self._peers)
             self._columns = drift_columns(*self._drawn)
-            self.table.set_columns(self._columns.layout, type(self._all)((), self.key, self.cells))
+            self.table.set_columns(self._columns.layout, ListRows((), self.key, self.cells))
         super().draw()
 
     def _names(self) -> tuple[str, ...]:

@@ -185,8 +185,8 @@ class EventsView(LakeView[Row]):
         """
         message.stop()
         row = self.row()
-        if row is not None and self._has_followed:
-            self._has_followed = False
+        if row is not None and self.newest.has_followed:
+            self.newest.has_followed = False
             self._message.say(f"newer: {clean(self.words(row), 40)}; ⏎ again stages its way back", "pending")
             return
         if isinstance(row, Event):
@@ -202,7 +202,7 @@ class EventsView(LakeView[Row]):
         """Show the next group of kinds."""
         self._kinds = (self._kinds + 1) % len(GROUPS)
         self.redraw()
-        self._has_followed = False
+        self.newest.has_followed = False
 
     def target_of(self, row: Row) -> ConfigResource | QuotaEntity | None:
         """Return the entity of an event if it has configs or quotas, else None."""

@@ -93,7 +93,8 @@ class FindView(TableView[Hit]):
     async def read_more(self) -> None:
         """Read configs that no pane has read."""
         known = self.snapshot.configs
-        wanted = [CLUSTER_DEFAULT, *map(broker_resource, self.answering()), *map(topic_resource, self.snapshot.topics)]
+        brokers = self.cluster.answering()
+        wanted = [CLUSTER_DEFAULT, *map(broker_resource, brokers), *map(topic_resource, self.snapshot.topics)]
         await self.cluster.reading.sweep([each for each in wanted if each not in known])
 
     def _look(self) -> None:

@@ -173,7 +173,7 @@ class HistoryView(LakeView[PastRow]):
 
     def empty_text(self) -> str:
         """Return why there are no changes."""
-        if self.known() and self.is_journal and not self._problem and not self._filter:
+        if self.known() and self.is_journal and not self._problem and not self.filter_text:
             record = self._journal.events.record
             since = (
                 f", and none seen since {clock(record.began)}" if record is not None and not self._only_journal else ""
@@ -214,7 +214,7 @@ class HistoryView(LakeView[PastRow]):
             BadQuery: the filter is invalid.
         """
         wanted = self.parsed(text)
-        self._filter = text.strip()
+        self.filter_text = text.strip()
         if wanted != self._wanted:
             self._wanted, self._pages = wanted, 1
             if self.is_attached:
@@ -230,10 +230,10 @@ class HistoryView(LakeView[PastRow]):
         """Show all rows: the lake has applied the filter."""
         self.table.empty = self.empty_text()
         was_near_top = self.table.is_near_top
-        self.table.set_rows(self._all)
+        self.table.set_rows(self._all.source)
         if was_near_top:
             self.table.show_top()  # what came in above is seen
-        self._look_at_newest()
+        self.newest.look()
 
     # -- what can be done ----------------------------------------------------------------------------------------------
 

@@ -80,7 +80,7 @@ class MovesView(DetailsView[MoveRow]):
         if moves or self._copies_within():
             await session.read_log_dirs()
             copying = {broker for _, _, broker in dir_copies(self.snapshot.log_dirs)}
-            brokers = sorted(copying.union(*(move.adding for move in moves)) & set(self.answering()))
+            brokers = sorted(copying.union(*(move.adding for move in moves)) & set(self.cluster.answering()))
             await session.read_configs([broker_resource(broker) for broker in brokers])
         now = session.clock.now()
         self._copies = copies_after(self._copies, before, self.snapshot, now)

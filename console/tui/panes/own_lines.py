@@ -73,7 +73,7 @@ class OwnLinesView(TableView[Row]):
 
         rows = own_rows(samples, *about, self.readers())
         # Never beside the table: its columns say more than these lines, and rows that fold take twice the room.
-        if len(rows) + len(self._all) + 1 >= self.size.height:
+        if len(rows) + len(self._all.source) + 1 >= self.size.height:
             rows = rows[1 : 1 + FEW] if self.size.height - FEW - 1 >= LEAST_ROWS else ()
         lines = drawn(rows, self.table.size.width or self.app.size.width)
         self._show_own(len(lines))

@@ -54,12 +54,9 @@ class PlanView(View):
     OF_CLUSTER = False
 
     def __init__(self, cluster: ShownCluster, navigator: Navigator, editing: Editing, message: MessageLine) -> None:
-        super().__init__(cluster)
+        self.list = DiffView(empty=EMPTY, markable=False)
+        super().__init__(cluster, self.list)
         self._navigator, self._editing, self._message = navigator, editing, message
-        self.list = DiffView(
-            empty=EMPTY,
-            markable=False,
-        )
         self._groups: tuple[PlannedGroup, ...] = ()
         self._meaning = NOTHING_MEANT
         self._meant: tuple[object, ...] = ()
@@ -80,7 +77,7 @@ class PlanView(View):
         """Read what the plan changes, so that changes by other clients show. Raises AdminError."""
         resources = {t for s in self.plan.staged if isinstance(t := s.edit.target, ConfigResource)}
         if CLUSTER_DEFAULT in resources:  # whether they inherit it is shown
-            resources |= set(map(broker_resource, self.answering()))
+            resources |= set(map(broker_resource, self.cluster.answering()))
         there = [r for r in sorted(resources) if topic_resource(r.name) != r or r.name in self.snapshot.topics]
         session = self.session
         await session.read_configs(there)
@@ -165,14 +162,6 @@ class PlanView(View):
         return [("plan", "strong")]
 
     # -- what can be done ----------------------------------------------------------------------------------------------
-
-    def take_focus(self) -> None:
-        """Give the focus to the list."""
-        self.list.focus()
-
-    def has_row(self) -> bool:
-        """Return whether there is an edit or an entity under the cursor."""
-        return self.list.cursor_key is not None
 
     @property
     def slot(self) -> Slot | None:

@@ -213,14 +213,13 @@ class QuotasView(View):
     CALM = "no edit was refused; brokers do not say what sits at its limit: Usage does, with a lake"
 
     def __init__(self, cluster: ShownCluster, editing: Editing, message: MessageLine) -> None:
-        super().__init__(cluster)
-        self._editing, self._message = editing, message
         self.entities = LazyTree(self.COLUMNS, empty="reading…")
+        super().__init__(cluster, self.entities)
+        self._editing, self._message = editing, message
         self.below = Below()
         self._listed = ListedQuotas(cluster)
         self._surveyed: Swept | None = None
         self._timer: Timer | None = None
-        self._filter = ""
 
     def compose(self) -> ComposeResult:
         """Yield breadcrumbs, tree and effective quota."""
@@ -272,12 +271,12 @@ class QuotasView(View):
         self._show_effective()
 
     def _sift(self) -> None:
-        nothing = f"no entity passes /{clean(self._filter, 60)}  (Esc shows all)"
-        self.entities.empty = nothing if self._filter and self.known() else self.nothing_yet()
+        nothing = f"no entity passes /{clean(self.filter_text, 60)}  (Esc shows all)"
+        self.entities.empty = nothing if self.filter_text and self.known() else self.nothing_yet()
         if self.only_trouble and self.known():
-            self.entities.empty = self.trouble.calm(self.CALM, self._filter)
+            self.entities.empty = self.trouble.calm(self.CALM, self.filter_text)
         if self.known():
-            kept = self._listed.kept(self._filter, self.only_trouble)
+            kept = self._listed.kept(self.filter_text, self.only_trouble)
             self.entities.set_source(_Source(self._listed, self.cluster.changed, kept))
 
     def status(self) -> Line:
@@ -325,14 +324,6 @@ class QuotasView(View):
 
     # -- what can be done ----------------------------------------------------------------------------------------------
 
-    def take_focus(self) -> None:
-        """Give the focus to the tree."""
-        self.entities.focus()
-
-    def has_row(self) -> bool:
-        """Return whether there is an entity under the cursor."""
-        return self.target() is not None
-
     def target(self) -> QuotaEntity | None:
         """Return the entity under the cursor."""
         key = self.entities.cursor_key
@@ -343,15 +334,10 @@ class QuotasView(View):
         entity = self.target()
         return subject_text(entity) if entity else ""
 
-    @property
-    def filter_text(self) -> str:
-        """The current filter."""
-        return self._filter
-
     def take_filter(self, text: str) -> None:
         """Show only entities that match, with the users that they belong to. Raises BadQuery."""
         parse_query(text.strip())
-        self._filter = text.strip()
+        self.filter_text = text.strip()
         self._sift()
         self.tell_where()
 

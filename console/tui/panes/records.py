@@ -242,7 +242,7 @@ class RecordsView(TableView[RecordRow]):
         """Return why there are no records."""
         if self._asked.problem is not None:
             return f"{clean(str(self._asked.problem), 600)}\n\n{clean(self._asked.problem.remedy, 600)}"
-        if self._asked.answer is not None and self._asked.is_filtered and not self._filter:
+        if self._asked.answer is not None and self._asked.is_filtered and not self.filter_text:
             more = "; m looks further" if self._asked.answer.more is not None else ""
             return f"none of {self._asked.answer.looked_at:,} records passes{more}"
         return super().empty_text()

@@ -130,9 +130,9 @@ class UsageView(LakeView[Usage]):
 
     def _sift(self) -> None:
         """Show the rows that match the filter's words; the lake has applied the rest."""
-        shown, self._filter = self._filter, self._wanted.text
+        shown, self.filter_text = self.filter_text, self._wanted.text
         super()._sift()
-        self._filter = shown
+        self.filter_text = shown
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Stage the suggested quotas of the pairs meant."""

@@ -20,7 +20,7 @@ from console.tui.reading import SWEEP_EVERY, unread_text
 from console.tui.text_lines import TextLines
 from widgets.cells import cell_width
 from widgets.line_view import LineView
-from widgets.row_source import Column, ListRows
+from widgets.row_source import Column, ListRows, RowSource
 from widgets.row_table import RowTable, RowView, TextSearch, parse_query
 
 if TYPE_CHECKING:
@@ -69,14 +69,22 @@ class View(Widget):
     OF_CLUSTER: ClassVar[bool] = True
     """Whether what it shows is old when the cluster does not answer."""
 
-    def __init__(self, cluster: ShownCluster) -> None:
+    def __init__(self, cluster: ShownCluster, lines: LineView) -> None:
+        """Create it.
+
+        Args:
+            lines: the widget that shows its rows, with the cursor, which gets the focus.
+        """
         super().__init__(id=f"view-{self.NAME}")
         self.cluster = cluster
+        self.lines = lines
         self.place = Place(self.NAME, 0)
         self.receivers: tuple[object, ...] = (self,)
         """What has the methods of its keys."""
         self.where = TextLines(classes="where")
         self.only_trouble = False
+        self.filter_text = ""
+        """The current filter (`take_filter`)."""
         self._inputs: tuple[object, ...] = ()
 
     @property
@@ -93,12 +101,6 @@ class View(Widget):
     def plan(self) -> Plan:
         """The plan of staged edits."""
         return self.session.plan
-
-    def answering(self) -> list[int]:
-        """Return the ids of the brokers that answer, or of the controllers where these are asked. A read from a silent
-        one would last until its timeout."""
-        silent, cluster = self.cluster.contact.silent, self.snapshot.cluster
-        return [node.id for node in cluster.brokers or cluster.controllers if node.id not in silent]
 
     def show(self, place: Place) -> None:
         """Show a place. If it is about another entity than the last one, the view starts at its top.
@@ -235,9 +237,6 @@ class View(Widget):
         """Return the names of marked rows that a command does not apply to, because they are hidden."""
         return []
 
-    def clear_marks(self) -> None:
-        """Clear all marks. Called after an apply, for which they were made."""
-
     def show_text(self, title: str, make: Callable[[int], Sequence[Line]]) -> None:
         """Show a text on a screen above the panes.
 
@@ -248,20 +247,9 @@ class View(Widget):
 
         self.app.push_screen(TextScreen(title, make))
 
-    def take_focus(self) -> None:
-        """Give the focus to the widget that shows the view's rows."""
-
-    def has_row(self) -> bool:
-        """Return whether there is a row under the cursor."""
-        return False
-
     def on_list_key(self) -> bool:
         """Return whether the config key under the cursor has a list as its value, to which items can be added."""
         return False
-
-    def sorts(self) -> list[tuple[str, str]]:
-        """Return pairs of a key that sorts and the label of its column."""
-        return []
 
     def copied(self) -> str:
         """Return the text that `y` copies, ``""`` for nothing."""
@@ -278,11 +266,6 @@ class View(Widget):
             ValueError: the filter is invalid; the message says where.
         """
 
-    @property
-    def filter_text(self) -> str:
-        """The current filter."""
-        return ""
-
     def crumbs(self) -> Line:
         """Return the breadcrumbs: the entity, and the sections between which the tab key goes."""
         line: Line = [(about, "strong")] if (about := title_of(self.place)) else []
@@ -298,6 +281,86 @@ class View(Widget):
         right = self.status()
         space = self.app.size.width - sum(cell_width(t) for t, _ in (*left, *right)) - 1
         self.where.set([*left, (" " * max(2, space), ""), *right])
+
+
+class AllRows(Generic[Row]):
+    """The rows of a table before its filter: by key, and as the texts that the filter searches.
+
+    source: the rows. Index and texts are made once for each sequence of rows, when they are first asked for.
+    """
+
+    def __init__(
+        self,
+        key: Callable[[Row], Hashable],
+        cells: Callable[[Row], Sequence[Cell]],
+        words: Callable[[Row], str],
+    ) -> None:
+        self._key, self._cells, self._words = key, cells, words
+        self.source: ListRows[Row] = ListRows((), key, cells)
+        self._search: TextSearch | None = None
+
+    def take(self, rows: Sequence[Row]) -> None:
+        """Take other rows, or the same ones with other cells."""
+        if rows is self.source.rows:
+            self.source = self.source.again()  # keeps the index of the keys; the search keeps its texts
+        else:
+            self.source = ListRows(rows, self._key, self._cells)
+            self._search = None
+
+    def hits(self, text: str) -> Sequence[int]:
+        """Return the indexes of the rows that match a filter. Raises BadQuery."""
+        if self._search is None:
+            self._search = TextSearch(map(self._words, self.source.rows))
+        return self._search.hits(text)
+
+    def row_of(self, key: Hashable | None) -> Row | None:
+        """Return the row with a key, None if there is none."""
+        index = None if key is None else self.source.index_of(key)
+        return None if index is None else self.source.rows[index]
+
+
+class NewestOnTop:
+    """The cursor of a table in which new rows come in on top: it stays with the newest while it is on it.
+
+    seen: the key of the first row when it was last on the screen. has_followed: whether another row came under the
+    cursor by itself, since it was moved last.
+    """
+
+    def __init__(self, table: RowTable, newest_first: bool) -> None:
+        """Create it; where new rows come in elsewhere, too, it only shows them."""
+        self._table, self._newest_first = table, newest_first
+        self.seen: Hashable | None = None
+        self.has_followed = False
+
+    def show(self, rows: RowSource) -> None:
+        """Show other rows."""
+        table = self._table
+        follows = self._newest_first and table.sort is None and table.is_first_chosen
+        before = table.cursor_key
+        table.set_rows(rows)
+        if follows:
+            table.action_first()
+            self.has_followed |= before not in (None, table.cursor_key)
+        self.look()
+
+    def look(self) -> None:
+        """Remember the first row as seen if it is on the screen."""
+        if self._newest_first and len(self._table.rows) and not self._table.visible_range.start:
+            self.seen = self._table.key_at(0)
+
+    def cursor_moved(self) -> None:
+        """Count the newest rows as seen once the operator moves up to them."""
+        self.has_followed &= self._table.cursor_index == 0
+        self.look()
+
+    def unseen(self) -> Line:
+        """Return ``17 newer ↑``: the number of rows above the screen that are newer than the last seen first row."""
+        hidden = self._table.visible_range.start
+        if not self._newest_first or not hidden or self._table.sort is not None:
+            return []
+        place = self._table.index_of(self.seen) if self.seen is not None else None
+        count = hidden if place is None else min(place, hidden)
+        return [(f"{count:,} newer ↑  ", "pending")] if count else []
 
 
 class TableView(View, Generic[Row]):
@@ -320,15 +383,10 @@ class TableView(View, Generic[Row]):
     screen is counted."""
 
     def __init__(self, cluster: ShownCluster) -> None:
-        super().__init__(cluster)
         self.table = RowTable(self.COLUMNS, empty=self.EMPTY, markable=self.MARKS)
-        self._filter = ""
-        self._search: TextSearch | None = None
-        self._all: ListRows[Row] = ListRows((), self.key, self.cells)
-        self._sort: tuple[str, bool] | None = None
-        self._newest: Hashable | None = None
-        self._has_followed = False
-        """Whether another row came under the cursor by itself, since it was moved last."""
+        super().__init__(cluster, self.table)
+        self._all: AllRows[Row] = AllRows(self.key, self.cells, self.words)
+        self.newest = NewestOnTop(self.table, self.NEWEST_FIRST)
 
     def compose(self) -> ComposeResult:
         """Yield the breadcrumbs and the table."""
@@ -376,55 +434,27 @@ class TableView(View, Generic[Row]):
     def draw(self) -> None:
         """Sort and filter the rows, and give them to the table, which paints the lines that differ."""
         rows = self.rows()
-        if self._sort is not None:
-            column, down = self._sort
+        if self.table.sort is not None:
+            column, down = self.table.sort
             rows = sorted(rows, key=self.sort_key(column), reverse=down)
-        if rows is self._all.rows:
-            self._all = self._all.again()  # keeps the index of the keys; the search keeps its texts
-        else:
-            self._all = ListRows(rows, self.key, self.cells)
-            self._search = None
+        self._all.take(rows)
         self._sift()
 
     def _sift(self) -> None:
-        """Show the rows that match the filter. The texts that it searches are made once for each set of rows."""
-        places: Sequence[int] = range(len(self._all.rows))
-        if self._filter:
-            if self._search is None:
-                self._search = TextSearch(map(self.words, self._all.rows))
-            places = self._search.hits(self._filter)
+        """Show the rows that match the filter, and of these only those in trouble where that is wanted."""
+        source = self._all.source
+        places: Sequence[int] = self._all.hits(self.filter_text) if self.filter_text else range(len(source))
         if self.only_trouble:
-            places = [place for place in places if self.in_trouble(self._all.rows[place])]
-        shown = RowView(self._all, places) if self._filter or self.only_trouble else self._all
+            places = [place for place in places if self.in_trouble(source.rows[place])]
+        shown = RowView(source, places) if self.filter_text or self.only_trouble else source
         calm = self.only_trouble and self.known() and not unread(self.snapshot, {self.NEEDS})
-        self.table.empty = self.trouble.calm(self.CALM, self._filter) if calm else self.empty_text()
-        follows = self.NEWEST_FIRST and self._sort is None and self.table.is_first_chosen
-        before = self.table.cursor_key
-        self.table.set_rows(shown)
-        if follows:
-            self.table.action_first()
-            self._has_followed |= before not in (None, self.table.cursor_key)
-        self._look_at_newest()
-
-    def _look_at_newest(self) -> None:
-        """Remember the first row as seen if it is on the screen, in a table that has the newest on top."""
-        if self.NEWEST_FIRST and len(self.table.rows) and not self.table.visible_range.start:
-            self._newest = self.table.key_at(0)
-
-    def newer(self) -> Line:
-        """Return ``17 newer ↑``: the number of rows above the screen that are newer than the last seen first row."""
-        hidden = self.table.visible_range.start
-        if not self.NEWEST_FIRST or not hidden or self._sort is not None:
-            return []
-        place = self.table.index_of(self._newest) if self._newest is not None else None
-        count = hidden if place is None else min(place, hidden)
-        return [(f"{count:,} newer ↑  ", "pending")] if count else []
+        self.table.empty = self.trouble.calm(self.CALM, self.filter_text) if calm else self.empty_text()
+        self.newest.show(shown)
 
     def on_line_view_highlighted(self) -> None:
         """Count the newest rows as seen once the operator moves up to them."""
         if self.NEWEST_FIRST:
-            self._has_followed &= self.table.cursor_index == 0
-            self._look_at_newest()
+            self.newest.cursor_moved()
             self.tell_where()
 
     def in_trouble(self, _row: Row) -> bool:
@@ -433,7 +463,7 @@ class TableView(View, Generic[Row]):
 
     def empty_text(self) -> str:
         """Return the text of a table without rows."""
-        filtered = f"no row passes /{clean(self._filter, 60)}  (Esc shows all)" if self._filter else ""
+        filtered = f"no row passes /{clean(self.filter_text, 60)}  (Esc shows all)" if self.filter_text else ""
         empty = filtered or nothing_text(self.snapshot, self.NEEDS, self.EMPTY, self.app.size.width)
         return empty if self.known() else self.nothing_yet()
 
@@ -441,12 +471,12 @@ class TableView(View, Generic[Row]):
         """Return the number of rows shown, and of all rows if a filter hides some."""
         if not self.known():
             return []
-        shown, total = len(self.table.rows), len(self._all)
-        return [*self.newer(), (f"{shown:,} of {total:,}" if shown != total else f"{shown:,}", "muted")]
+        shown, total = len(self.table.rows), len(self._all.source)
+        return [*self.newest.unseen(), (f"{shown:,} of {total:,}" if shown != total else f"{shown:,}", "muted")]
 
     def row(self) -> Row | None:
         """Return the row under the cursor, None if there is none."""
-        return self._row_of(self.table.cursor_key)
+        return self._all.row_of(self.table.cursor_key)
 
     def target_of(self, _row: Row) -> ConfigResource | QuotaEntity | None:
         """Return the entity of a row, None if its rows have none."""
@@ -474,7 +504,7 @@ class TableView(View, Generic[Row]):
             row = self.row()
             return [] if row is None else [row]
         places = sorted(index for key in self.table.marks if (index := self.table.index_of(key)) is not None)
-        return [row for index in places if (row := self._row_of(self.table.key_at(index))) is not None]
+        return [row for index in places if (row := self._all.row_of(self.table.key_at(index))) is not None]
 
     def left_out(self) -> list[str]:
         """Return the names of the marked rows that a filter, or the choice of what is listed, hides."""
@@ -485,50 +515,25 @@ class TableView(View, Generic[Row]):
         """Return a row's key as text for messages."""
         return clean(str(key), 120)
 
-    def clear_marks(self) -> None:
-        """Clear all marks."""
-        self.table.set_marks(())
-
     def visible_rows(self) -> list[Row]:
         """Return the rows on the screen."""
         keys = [self.table.key_at(index) for index in self.table.visible_range]
-        return [row for key in keys if (row := self._row_of(key)) is not None]
-
-    def _row_of(self, key: Hashable | None) -> Row | None:
-        index = None if key is None else self._all.index_of(key)
-        return None if index is None else self._all.rows[index]
-
-    def sorts(self) -> list[tuple[str, str]]:
-        """Return pairs of a key that sorts and the label of its column."""
-        return [(column.sort_key, column.label) for column in self.table.columns if column.sort_key]
-
-    def has_row(self) -> bool:
-        """Return whether there is a row under the cursor."""
-        return self.table.cursor_index >= 0
-
-    def take_focus(self) -> None:
-        """Give the focus to the table."""
-        self.table.focus()
-
-    @property
-    def filter_text(self) -> str:
-        """The current filter."""
-        return self._filter
+        return [row for key in keys if (row := self._all.row_of(key)) is not None]
 
     def take_filter(self, text: str) -> None:
         """Show only the rows that match a filter. Raises ValueError if it is invalid."""
         wanted = text.strip()
         parse_query(wanted)
-        self._filter = wanted
+        self.filter_text = wanted
         self._sift()
         # The row under the cursor is another one by the user's own hand.
-        self._has_followed = False
+        self.newest.has_followed = False
         self.tell_where()
 
     def begin(self) -> None:
         """Show another entity from its top, without the filter and marks of the one before."""
-        self._filter = ""
-        self._newest = None
+        self.filter_text = ""
+        self.newest.seen = None
         self.table.set_marks(())
         self.table.start_over()
 
@@ -536,9 +541,8 @@ class TableView(View, Generic[Row]):
     def _sort_requested(self, message: RowTable.SortRequested) -> None:
         """Sort by a column; again reverses the order, a third time restores the view's own."""
         message.stop()
-        column = message.column
-        self._sort = None if self._sort == (column, True) else (column, self._sort == (column, False))
-        self.table.sort = self._sort
+        column, before = message.column, self.table.sort
+        self.table.sort = None if before == (column, True) else (column, before == (column, False))
         self.redraw()
 
 
