@@ -45,7 +45,7 @@ async def shown_certificates(link: Link, listeners: Iterable[Listener]) -> tuple
             found = await _certificate(listener, with_own if (listener.host, listener.port) in own else without)
         told = found and Shown(found.subject, found.issuer, _ms(found.begins), _ms(found.ends))
         address = listener.host, listener.port
-        link.keep_handshake(listener.broker, address, listener.name, told, time.monotonic() - began)
+        link.sender.keep_handshake(listener.broker, address, listener.name, told, time.monotonic() - began)
         return found
 
     found = await asyncio.gather(*map(shown, listeners))

@@ -86,7 +86,7 @@ class AdminClient:
     @property
     def waits_in_vain(self) -> bool:
         """Whether it is open, and no broker has answered yet."""
-        return not self._closed and not self._link.was_answered
+        return not self._closed and not self._link.sender.was_answered
 
     def close(self) -> None:
         """Cancel running operations, close the connections and end the thread. May be called twice."""

@@ -69,7 +69,7 @@ async def describe_cluster(link: Link) -> ClusterInfo:
     """
     if link.settings.controllers:
         info = await _describe_controllers(link)
-        link.cluster_id = link.cluster_id or info.cluster_id
+        link.routes.cluster_id = link.routes.cluster_id or info.cluster_id
         return info
     if await link.version("describe_cluster") is None:
         api = "metadata"
@@ -82,7 +82,7 @@ async def describe_cluster(link: Link) -> ClusterInfo:
         info = cluster_info(response)
     if not info.brokers:
         raise names_no_broker(api)
-    link.cluster_id = link.cluster_id or info.cluster_id
+    link.routes.cluster_id = link.routes.cluster_id or info.cluster_id
     return info
 
 

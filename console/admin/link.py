@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from enum import Enum, auto
 from functools import partial
@@ -132,6 +132,265 @@ class _NamesNodes(NamedTuple):
     build: Build
 
 
+class Sender:
+    """Sends a request over one connection, once, and notes in a flight record what came of it.
+
+    was_answered: whether any broker has answered yet.
+    """
+
+    def __init__(self, settings: ConnectionSettings, tap: Tap | None, pools: Sequence[Connections]) -> None:
+        """Make one that no broker has answered yet.
+
+        Args:
+            tap: gets what a flight record keeps.
+            pools: a connection that does not answer in time is taken out of use in each of them.
+        """
+        self._settings, self._tap, self._pools = settings, tap, pools
+        self.was_answered = False
+
+    async def send(self, request: _Request, connection: Connection, encoded: AiokafkaRequest) -> RawResponse:
+        """Return the answer to a request. Raises AdminError."""
+        if self._tap is None:
+            return await self._send(request, connection, encoded)
+        from console.flight.tap import Sent
+
+        sent = Sent((connection.host, connection.port), request.api, encoded.version, encoded.body)
+        began = time.monotonic()
+        try:
+            answer = await self._send(request, connection, encoded)
+        except AdminError as error:
+            self._tap.missed(sent, error, time.monotonic() - began)
+            raise
+        self._tap.answered(sent, answer.body, time.monotonic() - began)
+        return answer
+
+    async def _send(self, request: _Request, connection: Connection, encoded: AiokafkaRequest) -> RawResponse:
+        api, change = request.api, request.change
+        try:
+            async with asyncio.timeout_at(request.deadline):
+                answering = connection.send(encoded)
+                if request.prepare is not None:
+                    request.prepare(api, encoded.version)
+                answer = await answering
+        except TimeoutError as error:
+            for connections in self._pools:
+                connections.retire(connection)
+            problem = timed_out(api, connection, change)
+            raise (OutcomeUnknown(problem) if change else RequestTimedOut(problem)) from error
+        except Exception as error:
+            too_long = flood(api, connection, error)
+            if change and encoded.sent:
+                raise OutcomeUnknown(lost(api, connection, change)) from error
+            if too_long is not None:
+                raise BadAnswer(too_long) from error
+            if not self.was_answered and self._settings.sasl is None:
+                raise TurnedAway(turned_away(connection)) from error
+            raise Disconnected(lost(api, connection, change)) from error
+        self.was_answered = True
+        return answer
+
+    async def ask(self, connection: Connection, api: str, build: Build) -> Any:
+        """Return the decoded response to one request, without a limit of time. Raises AdminError and TimeoutError."""
+        version = connection.version(api)
+        if version is None:
+            raise Unsupported(api, "", connection.versions)
+        request = connection.prepare(api, version, build)
+        began = time.monotonic()
+        try:
+            answer = await connection.send(request)
+        except TimeoutError:
+            raise
+        except Exception as error:
+            raise Disconnected(lost(api, connection, change=False)) from error
+        if self._tap is not None:
+            from console.flight.tap import Sent
+
+            sent = Sent((connection.host, connection.port), api, version, request.body)
+            self._tap.answered(sent, answer.body, time.monotonic() - began)
+        return await aside(len(answer.body), partial(decode, answer))
+
+    def not_connected(self, address: Address, error: AdminError, took: float) -> AdminError:
+        """Note in the flight record that nothing connected. Return the error.
+
+        Args:
+            took: seconds until that was clear.
+        """
+        if self._tap is not None:
+            self._tap.not_connected(address, error, took)
+        return error
+
+    def keep_handshake(self, node: int, address: Address, listener: str, shown: Shown | None, took: float) -> None:
+        """Note in the flight record what a listener's certificate said, None where it showed none."""
+        if self._tap is not None:
+            self._tap.shook_hands(node, address, listener, shown, took)
+
+    def name_nodes(self, nodes: Nodes) -> None:
+        """Note in the flight record which node is at which address."""
+        if self._tap is not None:
+            self._tap.name_nodes(nodes.brokers)
+
+
+class Routes:
+    """Which nodes a cluster has, and the connection to the one that a request is for.
+
+    connections: those to the nodes. forwarding: others to the same nodes, for what waits for the controller, which
+    holds up all that is sent after it on its connection. known: the nodes as they were named last.
+    cluster_id: of the cluster that was described first: a change is sent to no other.
+    """
+
+    def __init__(
+        self,
+        settings: ConnectionSettings,
+        pools: tuple[Connections, Connections],
+        sender: Sender,
+        read: Callable[[], Awaitable[Any]],
+    ) -> None:
+        """Make one that knows no nodes yet.
+
+        Args:
+            pools: `connections` and `forwarding`.
+            read: returns the response that names the nodes (`names_nodes`).
+        """
+        self._settings, self._sender, self._read = settings, sender, read
+        self.connections, self.forwarding = pools
+        self.known = Nodes({})
+        self.cluster_id: str | None = None
+        self._way = 0
+        self._refreshing: asyncio.Task[Nodes] | None = None
+
+    async def nodes(self) -> Nodes:
+        """Return the known brokers; reads them the first time."""
+        return self.known if self.known.brokers else await self.refresh()
+
+    async def refresh(self) -> Nodes:
+        """Read the brokers and the controller again. Concurrent callers share one request."""
+        if self._refreshing is None:
+            self._refreshing = asyncio.create_task(self._read_nodes(), name="refresh metadata")
+            self._refreshing.add_done_callback(self._refreshed)
+        return await asyncio.shield(self._refreshing)
+
+    async def _read_nodes(self) -> Nodes:
+        response = await self._read()
+        if not response.brokers:
+            raise names_no_broker(names_nodes(self._settings).api)
+        if self._settings.controllers:
+            found = {each.broker_id: (each.host, each.port) for each in response.brokers}
+        else:
+            found = {each.node_id: (each.host, each.port) for each in response.brokers}
+        self.known = Nodes(found, response.controller_id, getattr(response, "cluster_id", None))
+        self._sender.name_nodes(self.known)
+        return self.known
+
+    def _refreshed(self, task: asyncio.Task[Nodes]) -> None:
+        self._refreshing = None
+        if not task.cancelled():
+            task.exception()  # the waiting callers have it
+
+    async def connection(self, to: Route, api: str = "") -> Connection:
+        """Return the connection for an API; without one, for the versions that it supports. Raises AdminError."""
+        if self._settings.controllers:
+            return await self._to_controller(to)
+        if to.where is Destination.BROKER:
+            connection = await self._to_broker(to.broker_id, self.connections)
+            if api in FORWARDED and forwards_to_controller(connection.versions):
+                connection = await self._to_broker(to.broker_id, self.forwarding)
+            return connection
+        addresses = self._addresses()
+        connection = await self.connections.any_of(addresses)
+        if api in FORWARDED and forwards_to_controller(connection.versions):
+            turned = self._way % len(addresses)
+            connection = await self.forwarding.any_of((*addresses[turned:], *addresses[:turned]))
+        elif to.where is Destination.CONTROLLER and not forwards_to_controller(connection.versions):
+            connection = await self._to_broker((await self.nodes()).controller_id, self.connections)
+        return connection
+
+    def _addresses(self) -> list[Address]:
+        return list(dict.fromkeys((*self._settings.bootstrap, *self.known.brokers.values())))
+
+    async def _to_controller(self, to: Route) -> Connection:
+        """Return the connection to a controller: controllers hand nothing on, and only the active one changes what is
+        not a controller's own."""
+        if to.where is Destination.ANY:
+            return await self.connections.any_of(self._addresses())
+        id_ = to.broker_id if to.where is Destination.BROKER else (await self.nodes()).controller_id
+        if id_ < 0:  # an election may be over by now
+            id_ = (await self.refresh()).controller_id
+        return await self._to_broker(id_, self.connections)
+
+    async def _to_broker(self, broker_id: int, connections: Connections) -> Connection:
+        address = self.known.brokers.get(broker_id)
+        if address is None:
+            address = (nodes := await self.refresh()).brokers.get(broker_id)
+            if address is None:
+                raise no_such_broker(broker_id, nodes.brokers, controllers=self._settings.controllers)
+        cluster_id = self.cluster_id or self.known.cluster_id
+        meant = Node(cluster_id, broker_id) if cluster_id else None
+        try:
+            try:
+                return await connections.to(address, meant)
+            except WrongNode as error:
+                address = await self._moved_to(broker_id, address, error)
+            return await connections.to(address)
+        except Unreachable as error:
+            at_controllers = self._settings.controllers
+            raise not_at_its_address(broker_id, error.failure, controllers=at_controllers) from error
+
+    async def _moved_to(self, broker_id: int, address: Address, refusal: WrongNode) -> Address:
+        """Return where to find a node that does not answer at its address: where it is now, or there all the same, if
+        what refused to be it answers for it. Raises the AdminError that says who is there instead."""
+        now = (await self.refresh()).brokers.get(broker_id)
+        if now is not None and now != address:
+            return now
+        try:
+            async with asyncio.timeout(self._settings.request_timeout), self.apart(address) as ask:
+                there = getattr(await ask(*names_nodes(self._settings)), "cluster_id", None)
+                if not same_cluster(there, self.cluster_id or self.known.cluster_id):
+                    raise WrongCluster(of_another_cluster(address, there, self.cluster_id)) from refusal
+                (described,) = (await ask("describe_configs", partial(id_of_broker, broker_id=broker_id))).results
+        except WrongCluster:
+            raise
+        except (AdminError, TimeoutError, ValueError):
+            raise refusal from None
+        if not described.error_code:
+            for connections in (self.connections, self.forwarding):
+                connections.mean_no_node()
+            return address
+        another = wrong_broker(broker_id, described.error_message)
+        raise refusal if another is None else WrongNode(another)
+
+    @asynccontextmanager
+    async def apart(self, address: Address) -> AsyncIterator[Ask]:
+        """Give a connection of its own to a node that Metadata does not name. What it yields returns the decoded
+        response of one request, sent once, and raises AdminError and TimeoutError. Raises AdminError where nothing
+        connects."""
+        connection = await self.connections.open_apart(address)
+        try:
+            yield partial(self._sender.ask, connection)
+        finally:
+            await connection.close()
+
+    def turn(self) -> None:
+        """Take another way to the controller from now on; a change that waits on the former one may go on waiting."""
+        self.forwarding.retire_all(LONGEST_CHANGE)
+        self._way += 1
+
+    def retire(self, addresses: Iterable[Address] | None = None) -> None:
+        """Take the connections to these addresses out of use, None: all of them; later requests use new ones."""
+        gone = None if addresses is None else tuple(addresses)
+        for connections in (self.connections, self.forwarding):
+            if gone is None:
+                connections.retire_all()
+            else:
+                connections.retire_at(gone)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+        await self.connections.close()
+        await self.forwarding.close()
+
+
 class Link:
     """Sends requests to one cluster. Bound to the event loop it is used on; connects when first needed.
 
@@ -149,17 +408,10 @@ class Link:
         """Make one without connections. record: gets all frames. tap: gets what a flight record keeps. connections:
         others than those to the brokers of the settings, as a record's."""
         self.settings = settings
-        self._tap = tap
-        self._connections = connections or Connections(settings, record, tap)
-        # What waits for the controller holds up all that is sent after it on its connection.
-        self._forwarding = connections or self._connections.beside()
-        self._way = 0
-        self._nodes = Nodes({})
-        self._refreshing: asyncio.Task[Nodes] | None = None
-        self.was_answered = False
-        """Whether any broker has answered yet."""
-        self.cluster_id: str | None = None
-        """Of the cluster that was described first: a change is sent to no other."""
+        own = connections or Connections(settings, record, tap)
+        pools = own, connections or own.beside()
+        self.sender = Sender(settings, tap, pools)
+        self.routes = Routes(settings, pools, self.sender, partial(self.call, *names_nodes(settings)))
 
     async def call(
         self,
@@ -203,8 +455,7 @@ class Link:
 
         async def ask(turn: int) -> Any:
             if turn:
-                self._forwarding.retire_all(LONGEST_CHANGE)  # a change may wait there, which has its own limit
-                self._way += 1
+                self.routes.turn()
             return await self.call(api, build, to=CONTROLLER)
 
         async def discard(_answer: Any) -> None:
@@ -252,21 +503,10 @@ class Link:
         within: seconds for everything. Sent once. Raises AdminError.
         """
         try:
-            async with asyncio.timeout(within), self.apart(address) as ask:
+            async with asyncio.timeout(within), self.routes.apart(address) as ask:
                 return await ask(api, build)
         except TimeoutError:
-            raise self._not_connected(address, no_answer([address], within), within) from None
-
-    @asynccontextmanager
-    async def apart(self, address: Address) -> AsyncIterator[Ask]:
-        """Give a connection of its own to a node that Metadata does not name. What it yields returns the decoded
-        response of one request, sent once, and raises AdminError and TimeoutError. Raises AdminError where nothing
-        connects."""
-        connection = await self._connections.open_apart(address)
-        try:
-            yield partial(self._asked, connection)
-        finally:
-            await connection.close()
+            raise self.sender.not_connected(address, no_answer([address], within), within) from None
 
     async def version(self, api: str, to: Route = ANY) -> int | None:
         """Return the version that `call` would use with this destination; None if either side lacks the API."""
@@ -290,7 +530,7 @@ class Link:
 
     async def nodes(self) -> Nodes:
         """Return the known brokers; reads them the first time."""
-        return self._nodes if self._nodes.brokers else await self.refresh()
+        return await self.routes.nodes()
 
     async def silence(self, within: float) -> dict[int, AdminError]:
         """Return the errors of known brokers that do not answer ApiVersions within so many seconds, or far sooner where
@@ -304,13 +544,12 @@ class Link:
             async with asyncio.timeout(within):
                 nodes = dict(sorted((await self.nodes()).brokers.items())[:CONCURRENCY])
         except TimeoutError:
-            if reached := self._connections.reached():
+            if reached := self.routes.connections.reached():
                 self.reconnect()  # what was asked there may never be answered
                 raise not_told(reached, within) from None
             raise no_answer(self.settings.bootstrap, within) from None
-        silent = await silent_nodes(nodes, self._connections.try_anew, self._not_connected, within)
-        for connections in (self._connections, self._forwarding):
-            connections.retire_at(nodes[id_] for id_ in silent)
+        silent = await silent_nodes(nodes, self.routes.connections.try_anew, self.sender.not_connected, within)
+        self.routes.retire(nodes[id_] for id_ in silent)
         if nodes and len(silent) == len(nodes):
             # An error that says more than a time-out comes first.
             raise min(silent.values(), key=lambda why: isinstance(why, RequestTimedOut))
@@ -318,31 +557,19 @@ class Link:
 
     def now_ms(self) -> int:
         """Return the time by which answers are judged, milliseconds since 1970."""
-        return self._connections.now_ms()
-
-    def keep_handshake(self, node: int, address: Address, listener: str, shown: Shown | None, took: float) -> None:
-        """Note in the flight record what a listener's certificate said, None where it showed none."""
-        if self._tap is not None:
-            self._tap.shook_hands(node, address, listener, shown, took)
+        return self.routes.connections.now_ms()
 
     def reconnect(self) -> None:
         """Take all connections out of use: later requests use new ones."""
-        self._connections.retire_all()
-        self._forwarding.retire_all()
+        self.routes.retire()
 
     async def refresh(self) -> Nodes:
         """Read the brokers and the controller again. Concurrent callers share one request."""
-        if self._refreshing is None:
-            self._refreshing = asyncio.create_task(self._read_nodes(), name="refresh metadata")
-            self._refreshing.add_done_callback(self._refreshed)
-        return await asyncio.shield(self._refreshing)
+        return await self.routes.refresh()
 
     async def close(self) -> None:
         """Close all connections."""
-        if self._refreshing is not None:
-            self._refreshing.cancel()
-        await self._connections.close()
-        await self._forwarding.close()
+        await self.routes.close()
 
     def _deadline(self, timeout: float | None) -> float:
         return asyncio.get_running_loop().time() + (self.settings.request_timeout if timeout is None else timeout)
@@ -362,7 +589,7 @@ class Link:
                 if refusals > 1:
                     raise AuthenticationFailed(error.failure) from error
                 wait = next(waits)
-                is_hopeless = isinstance(error, Unreachable) and not self.was_answered
+                is_hopeless = isinstance(error, Unreachable) and not self.sender.was_answered
                 if attempt == ATTEMPTS or is_hopeless or loop.time() + wait > request.deadline:
                     raise
                 await asyncio.sleep(wait)
@@ -381,17 +608,18 @@ class Link:
         async with AsyncExitStack() as held:
             if to.where is Destination.BROKER:
                 await self._limit_concurrency(held, api, to, self._deadline(None))
-            return await self._connection(to)
+            return await self.routes.connection(to)
 
     async def _limit_concurrency(self, held: AsyncExitStack, api: str, to: Route, deadline: float) -> None:
         """Limit the brokers that are asked at once. Raises RequestTimedOut."""
         try:
             async with asyncio.timeout_at(deadline):
-                await held.enter_async_context(self._connections.concurrency)
+                await held.enter_async_context(self.routes.connections.concurrency)
         except TimeoutError as error:
+            brokers = len(self.routes.known.brokers)
             problem = Failure(
                 "TIMED_OUT",
-                f"broker {to.broker_id} was not asked for {api}: it is one of {len(self._nodes.brokers):,} brokers, of "
+                f"broker {to.broker_id} was not asked for {api}: it is one of {brokers:,} brokers, of "
                 f"which {CONCURRENCY} are asked at once, and those before it took all the time",
                 "Check that the cluster has so many brokers, and whether they answer.",
             )
@@ -405,7 +633,7 @@ class Link:
         began = time.monotonic()
         try:
             async with asyncio.timeout_at(request.deadline):
-                connection = await self._connection(to, api)
+                connection = await self.routes.connection(to, api)
         except TimeoutError as error:
             where = (
                 f"broker {to.broker_id}" if to.where is Destination.BROKER else show_address(self.settings.bootstrap[0])
@@ -413,8 +641,8 @@ class Link:
             problem = Failure(
                 "TIMED_OUT", f"no connection to {where} in time for {api}", "Try again; check the network."
             )
-            address = self._nodes.brokers.get(to.broker_id, self.settings.bootstrap[0])
-            raise self._not_connected(address, RequestTimedOut(problem), time.monotonic() - began) from error
+            address = self.routes.known.brokers.get(to.broker_id, self.settings.bootstrap[0])
+            raise self.sender.not_connected(address, RequestTimedOut(problem), time.monotonic() - began) from error
         version = connection.version(api)
         if request.proposed is not None:
             version = request.proposed if connection.proposes(api, request.proposed) else None
@@ -425,180 +653,30 @@ class Link:
             encoded = connection.prepare(api, version, request.build)
         except Unencodable as error:
             raise NotSendable(Failure("NOT_SENDABLE", str(error), "Nothing was sent; correct the value.")) from error
-        by = self._names_nodes
-        if request.change and self.cluster_id and connection.version(by.api) is not None:
+        if request.change and self.routes.cluster_id and connection.version(names_nodes(self.settings).api) is not None:
             await self._refuse_another_cluster(connection, request)
-        if self._tap is None:
-            return await self._answer(request, connection, encoded)
-        from console.flight.tap import Sent
-
-        sent, began = Sent((connection.host, connection.port), api, version, encoded.body), time.monotonic()
-        try:
-            answer = await self._answer(request, connection, encoded)
-        except AdminError as error:
-            self._tap.missed(sent, error, time.monotonic() - began)
-            raise
-        self._tap.answered(sent, answer.body, time.monotonic() - began)
-        return answer
+        return await self.sender.send(request, connection, encoded)
 
     async def _refuse_another_cluster(self, connection: Connection, request: _Request) -> None:
         """Ask who is at the end of the connection that a change is about to take. Raises AdminError."""
+        api, build = names_nodes(self.settings)
         try:
             async with asyncio.timeout_at(request.deadline):
-                answer = await self._asked(connection, self._names_nodes.api, self._names_nodes.build)
+                answer = await self.sender.ask(connection, api, build)
         except TimeoutError as error:
-            self._connections.retire(connection)
-            raise RequestTimedOut(timed_out(self._names_nodes.api, connection, change=False)) from error
+            self.routes.connections.retire(connection)
+            raise RequestTimedOut(timed_out(api, connection, change=False)) from error
         found = getattr(answer, "cluster_id", None)
-        if not same_cluster(found, self.cluster_id):
+        if not same_cluster(found, self.routes.cluster_id):
             address = (connection.host, connection.port)
-            raise WrongCluster(of_another_cluster(address, found, self.cluster_id))
+            raise WrongCluster(of_another_cluster(address, found, self.routes.cluster_id))
 
-    async def _answer(self, request: _Request, connection: Connection, encoded: AiokafkaRequest) -> RawResponse:
-        api, change = request.api, request.change
-        try:
-            async with asyncio.timeout_at(request.deadline):
-                answering = connection.send(encoded)
-                if request.prepare is not None:
-                    request.prepare(api, encoded.version)
-                answer = await answering
-        except TimeoutError as error:
-            for connections in (self._connections, self._forwarding):
-                connections.retire(connection)
-            problem = timed_out(api, connection, change)
-            raise (OutcomeUnknown(problem) if change else RequestTimedOut(problem)) from error
-        except Exception as error:
-            too_long = flood(api, connection, error)
-            if change and encoded.sent:
-                raise OutcomeUnknown(lost(api, connection, change)) from error
-            if too_long is not None:
-                raise BadAnswer(too_long) from error
-            if not self.was_answered and self.settings.sasl is None:
-                raise TurnedAway(turned_away(connection)) from error
-            raise Disconnected(lost(api, connection, change)) from error
-        self.was_answered = True
-        return answer
 
-    async def _asked(self, connection: Connection, api: str, build: Build) -> Any:
-        """Return the decoded response to one request. Raises AdminError and TimeoutError."""
-        version = connection.version(api)
-        if version is None:
-            raise Unsupported(api, "", connection.versions)
-        request = connection.prepare(api, version, build)
-        began = time.monotonic()
-        try:
-            answer = await connection.send(request)
-        except TimeoutError:
-            raise
-        except Exception as error:
-            raise Disconnected(lost(api, connection, change=False)) from error
-        if self._tap is not None:
-            from console.flight.tap import Sent
-
-            sent = Sent((connection.host, connection.port), api, version, request.body)
-            self._tap.answered(sent, answer.body, time.monotonic() - began)
-        return await aside(len(answer.body), partial(decode, answer))
-
-    def _not_connected(self, address: Address, error: AdminError, took: float) -> AdminError:
-        if self._tap is not None:
-            self._tap.not_connected(address, error, took)
-        return error
-
-    @property
-    def _names_nodes(self) -> _NamesNodes:
-        """The request whose answer names the nodes that are asked, and the cluster."""
-        if self.settings.controllers:
-            return _NamesNodes("describe_cluster", controllers_of_cluster)
-        return _NamesNodes("metadata", metadata_of_no_topic)
-
-    async def _connection(self, to: Route, api: str = "") -> Connection:
-        """Return the connection for an API; without one, for the versions that it supports."""
-        if self.settings.controllers:
-            return await self._to_controller(to)
-        if to.where is Destination.BROKER:
-            connection = await self._to_broker(to.broker_id, self._connections)
-            if api in FORWARDED and forwards_to_controller(connection.versions):
-                connection = await self._to_broker(to.broker_id, self._forwarding)
-            return connection
-        addresses = list(dict.fromkeys((*self.settings.bootstrap, *self._nodes.brokers.values())))
-        connection = await self._connections.any_of(addresses)
-        if api in FORWARDED and forwards_to_controller(connection.versions):
-            turned = self._way % len(addresses)
-            connection = await self._forwarding.any_of((*addresses[turned:], *addresses[:turned]))
-        elif to.where is Destination.CONTROLLER and not forwards_to_controller(connection.versions):
-            connection = await self._to_broker((await self.nodes()).controller_id, self._connections)
-        return connection
-
-    async def _to_controller(self, to: Route) -> Connection:
-        """Return the connection to a controller: controllers hand nothing on, and only the active one changes what is
-        not a controller's own."""
-        if to.where is Destination.ANY:
-            return await self._connections.any_of(
-                dict.fromkeys((*self.settings.bootstrap, *self._nodes.brokers.values()))
-            )
-        id_ = to.broker_id if to.where is Destination.BROKER else (await self.nodes()).controller_id
-        if id_ < 0:  # an election may be over by now
-            id_ = (await self.refresh()).controller_id
-        return await self._to_broker(id_, self._connections)
-
-    async def _to_broker(self, broker_id: int, connections: Connections) -> Connection:
-        address = self._nodes.brokers.get(broker_id)
-        if address is None:
-            address = (nodes := await self.refresh()).brokers.get(broker_id)
-            if address is None:
-                raise no_such_broker(broker_id, nodes.brokers, controllers=self.settings.controllers)
-        cluster_id = self.cluster_id or self._nodes.cluster_id
-        meant = Node(cluster_id, broker_id) if cluster_id else None
-        try:
-            try:
-                return await connections.to(address, meant)
-            except WrongNode as error:
-                address = await self._moved_to(broker_id, address, error)
-            return await connections.to(address)
-        except Unreachable as error:
-            at_controllers = self.settings.controllers
-            raise not_at_its_address(broker_id, error.failure, controllers=at_controllers) from error
-
-    async def _moved_to(self, broker_id: int, address: Address, refusal: WrongNode) -> Address:
-        """Return where to find a node that does not answer at its address: where it is now, or there all the same, if
-        what refused to be it answers for it. Raises the AdminError that says who is there instead."""
-        now = (await self.refresh()).brokers.get(broker_id)
-        if now is not None and now != address:
-            return now
-        try:
-            async with asyncio.timeout(self.settings.request_timeout), self.apart(address) as ask:
-                there = getattr(await ask(*self._names_nodes), "cluster_id", None)
-                if not same_cluster(there, self.cluster_id or self._nodes.cluster_id):
-                    raise WrongCluster(of_another_cluster(address, there, self.cluster_id)) from refusal
-                (described,) = (await ask("describe_configs", partial(id_of_broker, broker_id=broker_id))).results
-        except WrongCluster:
-            raise
-        except (AdminError, TimeoutError, ValueError):
-            raise refusal from None
-        if not described.error_code:
-            for connections in (self._connections, self._forwarding):
-                connections.mean_no_node()
-            return address
-        another = wrong_broker(broker_id, described.error_message)
-        raise refusal if another is None else WrongNode(another)
-
-    async def _read_nodes(self) -> Nodes:
-        response = await self.call(*self._names_nodes)
-        if not response.brokers:
-            raise names_no_broker(self._names_nodes.api)
-        if self.settings.controllers:
-            found = {each.broker_id: (each.host, each.port) for each in response.brokers}
-        else:
-            found = {each.node_id: (each.host, each.port) for each in response.brokers}
-        self._nodes = Nodes(found, response.controller_id, getattr(response, "cluster_id", None))
-        if self._tap is not None:
-            self._tap.name_nodes(self._nodes.brokers)
-        return self._nodes
-
-    def _refreshed(self, task: asyncio.Task[Nodes]) -> None:
-        self._refreshing = None
-        if not task.cancelled():
-            task.exception()  # the waiting callers have it
+def names_nodes(settings: ConnectionSettings) -> _NamesNodes:
+    """Return the request whose answer names the nodes that are asked, and the cluster."""
+    if settings.controllers:
+        return _NamesNodes("describe_cluster", controllers_of_cluster)
+    return _NamesNodes("metadata", metadata_of_no_topic)
 
 
 def _is_of_the_way(error: BaseException) -> bool:

@@ -144,7 +144,7 @@ class ControllerLog:
     async def _connected(self) -> Ask:
         if self._ask is None:
             self._at = self._addresses[0]
-            self._ask = await self._held.enter_async_context(self._link.apart(self._at))
+            self._ask = await self._held.enter_async_context(self._link.routes.apart(self._at))
         return self._ask
 
     async def _go_to(self, address: Address | None) -> None:

@@ -36,7 +36,7 @@ async def add_voter(link: Link, request: AddVoter, *, validate_only: bool) -> tu
         listener = kio.Listener(name=request.listener, host=request.host, port=request.port)
         return for_version(
             kio.AddRaftVoterRequest,
-            cluster_id=link.cluster_id,
+            cluster_id=link.routes.cluster_id,
             timeout=timedelta(milliseconds=request.timeout_ms),
             voter_id=request.voter_id,
             voter_directory_id=directory,
@@ -60,7 +60,7 @@ async def remove_voter(link: Link, request: RemoveVoter, *, validate_only: bool)
 
     def build(kio: ModuleType) -> Any:
         return kio.RemoveRaftVoterRequest(
-            cluster_id=link.cluster_id, voter_id=request.voter_id, voter_directory_id=directory
+            cluster_id=link.routes.cluster_id, voter_id=request.voter_id, voter_directory_id=directory
         )
 
     target = VoterTarget(request.voter_id, request.directory_id)

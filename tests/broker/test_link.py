@@ -79,7 +79,7 @@ async def test_versions_are_all_that_the_broker_has(
     cluster: KafkaCluster = request.getfixturevalue(fixture)
     async with linked(plain(*cluster.addresses)) as link:
         told = await told_versions(link)
-        looked_up = (await link._connections.any_of(())).versions
+        looked_up = (await link.routes.connections.any_of(())).versions
         assert dict(looked_up) == told
         assert await link.version("metadata") == metadata
         for api, key in {"describe_configs": 32, "describe_client_quotas": 48, "describe_acls": 29}.items():
@@ -120,7 +120,7 @@ async def test_many_requests_under_way_on_one_connection(plain_cluster: KafkaClu
     async with linked(plain(plain_cluster.addresses[0])) as link:
         answers = await asyncio.gather(*(link.call("metadata", all_topics) for _ in range(50)))
         assert {answer.cluster_id for answer in answers} == {plain_cluster.cluster_id}
-        assert len(link._connections._open) == 1
+        assert len(link.routes.connections._open) == 1
 
 
 # --- brokers that die
@@ -129,7 +129,7 @@ async def test_many_requests_under_way_on_one_connection(plain_cluster: KafkaClu
 async def test_a_broker_that_dies_in_the_middle(own_cluster: KafkaCluster) -> None:
     async with linked(plain(*own_cluster.addresses, request_timeout=60)) as link:
         await link.call("metadata", all_topics, to=broker(1))
-        asked_last = await link._connections.any_of(())
+        asked_last = await link.routes.connections.any_of(())
         dying = own_cluster.addresses.index((asked_last.host, asked_last.port)) + 1
         reads = asyncio.gather(*(link.call("metadata", all_topics) for _ in range(20)))
         await asyncio.to_thread(own_cluster.kill, dying)

@@ -73,7 +73,7 @@ async def linked(*addresses: tuple[str, int], **settings: Any) -> AsyncIterator[
 
 async def lost(link: Link, alive: FakeBroker) -> None:
     """Every connection is cut, and the link has noticed."""
-    connection = await link._connections.any_of(())
+    connection = await link.routes.connections.any_of(())
     alive.drop_clients()
     while connection.is_open:  # noqa: ASYNC110
         await asyncio.sleep(0)
