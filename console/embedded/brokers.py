@@ -349,7 +349,7 @@ class EmbeddedCluster(Cluster):
 
     @property
     def bootstrap(self) -> str:
-        """``host:port,…`` of all brokers, once started."""
+        """The addresses of all brokers once they are started, as ``host:port,…``."""
         return ",".join(f"{host}:{port}" for host, port in self.addresses.values())
 
     @property

@@ -261,7 +261,8 @@ def topic_config_error(
 ) -> str | None:
     """Return Kafka's message for the first error in a new topic's configs (INVALID_CONFIG), None for valid ones.
 
-    inherited: the topic's other values; Kafka's defaults if missing.
+    Args:
+        inherited: the topic's other values; Kafka's defaults if missing.
     """
     empty = [key for key, value in configs.items() if value is None]
     if empty:

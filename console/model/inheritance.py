@@ -88,7 +88,7 @@ def by_broker(snapshot: Snapshot, key: str) -> dict[int, Inherited]:
 
 
 def differing(snapshot: Snapshot, key: str) -> dict[int, Inherited]:
-    """Return `by_broker` where the brokers do not all give the same value, else an empty mapping."""
+    """Return the inherited value by broker id where the brokers do not all have the same, else an empty dict."""
     found = by_broker(snapshot, key)
     return found if len({inherited.value for inherited in found.values()}) > 1 else {}
 

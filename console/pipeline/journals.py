@@ -85,9 +85,13 @@ _OWN_SOURCES: Mapping[str, tuple[str, ...]] = {
 
 
 def settings_of(edit: Mapping[str, Any], was: Any) -> tuple[Setting, ...]:
-    """Return the attributes that an edit changes. was: the journal's record of the former value.
+    """Return the attributes that an edit changes.
 
-    Raises KeyError, TypeError, ValueError, AttributeError or IndexError for JSON that is no edit.
+    Args:
+        was: the journal's record of the former value.
+
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError, IndexError: the JSON is no edit.
     """
     if edit["op"] in _DONE_ONCE or edit.keys() & _WITHOUT_SETTINGS:
         return ()

@@ -285,7 +285,7 @@ def _splits(file: LogFile, batches: list[Batch], size: int) -> list[Split]:
 
 
 def _without(split: Split, dropped: list[Range]) -> Split | None:
-    """Return the split without ranges of offsets; None if nothing is left."""
+    """Return the split without these ranges of offsets, None if nothing is left of it."""
     inside = tuple(each for each in dropped if each[0] <= split.last and each[1] >= split.first)
     if any(first <= split.first and split.last <= last for first, last in inside):
         return None

@@ -28,8 +28,7 @@ CURRENT_SECONDS = 120.0
 
 
 def clients_requests(text: bytes) -> Iterator[Logged]:
-    """Yield the requests of clients in whole lines of a log. Other lines, copies that brokers forward, and replicas'
-    requests are left out."""
+    """Yield the requests of clients from whole lines of a log, without replicas' requests and what brokers forward."""
     return _client_requests(_requests(text))
 
 

@@ -99,7 +99,7 @@ class Verdict(Struct, frozen=True):
 
     @property
     def is_calm(self) -> bool:
-        """No trouble was seen: moves that run are work, not trouble."""
+        """Whether no trouble was seen; moves that run are work, not trouble."""
         return not self.unexplained and all(each.claim.severity is Severity.INFO for each in self.causes)
 
     @property

@@ -59,7 +59,7 @@ def protobuf_decoder(descriptors: bytes, main: str) -> Callable[[bytes, bytes | 
         raise NotDecoded(f"it is no schema of Protobuf: {error}") from None
 
     def message_of(indexes: Sequence[int]) -> Any:
-        """Return the class of the message that indexes lead to, each within the one before."""
+        """Return the class of the message at a path: an index into the file, then one into each message around it."""
         inner, names = list(root.message_type), [root.package] if root.package else []
         for index in indexes:
             if index >= len(inner):

@@ -255,8 +255,8 @@ def _checks(results: Iterable[StepResult]) -> list[Data]:
 
 
 def _refusals(results: Iterable[StepResult]) -> list[str]:
-    """Return what brokers refuse, a line each. That this principal may not change something is no reason: a person who
-    may applies it."""
+    """Return a line for each change that brokers refuse, but for those that only this principal may not make: a person
+    who may applies them."""
     from console.present import names
 
     return [

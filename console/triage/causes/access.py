@@ -70,7 +70,7 @@ def _changed(observations: Observations) -> Iterator[Claim]:
 
 
 def _together(changes: Iterable[AclChange]) -> Iterator[_Change]:
-    """Return the changes of one look that differ by their operation alone, as one."""
+    """Merge the changes of one poll that differ in their operation alone."""
     found: dict[tuple[object, ...], list[AclChange]] = {}
     for each in changes:
         found.setdefault((*each.acl[:5], each.acl.permission, each.added, each.at), []).append(each)

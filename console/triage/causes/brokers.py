@@ -211,7 +211,7 @@ def _address(observations: Observations, broker: int) -> str:
 
 
 def _controller_too(observations: Observations, broker: int) -> Iterator[Evidence]:
-    """Yield that the node of a broker is a controller as well, and which controller leads."""
+    """Yield the evidence that a broker's node is a controller as well, with the controller that leads."""
     quorum = observations.last.snapshot.quorum
     if quorum is None or broker not in {voter.id for voter in quorum.voters}:
         return

@@ -228,7 +228,7 @@ def _unexplained_loss(topic: str, losses: tuple[Loss, ...]) -> Claim:
         Subject(topic=topic),
         losses,
         title=f"{topic}: {_lost(losses):,} offsets were deleted before their time",
-        evidence=(_first_lost(losses), Evidence(worst.why, "ListOffsets")),
+        evidence=(_most_lost(losses), Evidence(worst.why, "ListOffsets")),
         next=(Next("look for who deleted them: brokers' request logs have DeleteRecords with its principal"),),
     )
 
@@ -248,7 +248,7 @@ def _loss_by_change(change: ConfigChange, losses: tuple[Loss, ...], *, is_past: 
         losses,
         title=f"{title}; {change.key} was changed again since" if is_past else title,
         evidence=(
-            _first_lost(losses),
+            _most_lost(losses),
             Evidence(first.why, "DescribeConfigs"),
             Evidence(f"changed between {time_of_day(change.after)} and {time_of_day(change.at)}", "DescribeConfigs"),
         ),
@@ -294,8 +294,8 @@ def _lost(losses: tuple[Loss, ...]) -> int:
     return sum(each.jump.start - each.jump.was for each in losses)
 
 
-def _first_lost(losses: tuple[Loss, ...]) -> Evidence:
-    """Return where most was lost."""
+def _most_lost(losses: tuple[Loss, ...]) -> Evidence:
+    """Return the partition that lost most records as evidence."""
     jump = max(losses, key=lambda each: each.jump.start - each.jump.was).jump
     partitions = len({(each.jump.topic, each.jump.partition) for each in losses})
     more = f"; {partitions} partitions in all" if partitions > 1 else ""
