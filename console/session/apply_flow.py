@@ -433,9 +433,9 @@ class _Signals:
             return
         # The exit code of a shell for a process that a signal ended.
         self.ended = Ended(128 + number)
-        if told := stopping_text(self._work.stop()):
+        if text := stopping_text(self._work.stop()):
             with suppress(OSError):  # the terminal may be gone
-                self._front.tell(told)
+                self._front.tell(text)
 
 
 @contextmanager

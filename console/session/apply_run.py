@@ -82,7 +82,7 @@ class ApplyRun(Struct, frozen=True):
     @property
     def slots(self) -> dict[Slot, int]:
         """The number of each edit in the change, which no later rebase of the plan moves."""
-        return {staged.edit.slot: place for place, staged in enumerate(self.plan.staged)}
+        return {staged.edit.slot: index for index, staged in enumerate(self.plan.staged)}
 
     @property
     def pending(self) -> Step:

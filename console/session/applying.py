@@ -304,14 +304,14 @@ async def _noted(run: ApplyRun, note: Callable[[Recorded], Note]) -> ApplyRun:
     return run
 
 
-def _sending(place: int, recorded: Recorded) -> Sending:
-    return Sending(recorded.number, place, _now())
+def _sending(index: int, recorded: Recorded) -> Sending:
+    return Sending(recorded.number, index, _now())
 
 
-def _answered(place: int, result: StepResult, recorded: Recorded) -> Answered:
+def _answered(index: int, result: StepResult, recorded: Recorded) -> Answered:
     of_slot = record_check(Plan(result.step.staged), [(result.step, result.outcomes)]).outcomes
     ended = {recorded.slots[slot]: _ended(outcome) for slot, outcome in of_slot.items()}
-    return Answered(recorded.number, place, _now(), ended)
+    return Answered(recorded.number, index, _now(), ended)
 
 
 def _ended(outcome: Outcome) -> Ended:
@@ -338,11 +338,11 @@ async def _send_requests(
     Returns:
         The run with a result for each request.
     """
-    for place in range(len(run.requests)):
-        progress("apply", place, len(run.requests))
+    for index in range(len(run.requests)):
+        progress("apply", index, len(run.requests))
         run = await _send_next(client, context, known, work, progress, run)
-        result = run.results[place]
-        run = await _noted(run, partial(_answered, place, result))
+        result = run.results[index]
+        run = await _noted(run, partial(_answered, index, result))
         log.info("%s: %s", type(result.step.request).__name__, tally(result.outcomes))
     progress("apply", len(run.requests), len(run.requests))
     return run

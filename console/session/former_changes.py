@@ -209,10 +209,10 @@ async def reconcile_unfinished(
         await asyncio.sleep(min(next(waits), max(0.0, deadline - loop.time())))
     found, notes = [], []
     for change, (edits, topic_ids) in zip(open_, seen, strict=True):
-        there = {place: status for place, status in edits.items() if status is Status.APPLIED}
+        there = {index: status for index, status in edits.items() if status is Status.APPLIED}
         # Only what was found is written: that an edit is not there now proves nothing about its request.
         if there:
-            made = {place: topic_id for place, topic_id in topic_ids.items() if place in there}
+            made = {index: topic_id for index, topic_id in topic_ids.items() if index in there}
             notes.append(Settled(change.number, _now(), there, made))
         found.append(Found(replace(change, found={**change.found, **there}), edits))
     if notes and _is_written(context):
@@ -233,35 +233,35 @@ def _unknown_edits(changes: Iterable[Change]) -> list[Edit]:
     """Return the edits of unknown outcome."""
     from console.journal.history import State
 
-    return [change.entries[place].staged.edit for change in changes for place in change.in_state(State.UNKNOWN)]
+    return [change.entries[index].staged.edit for change in changes for index in change.in_state(State.UNKNOWN)]
 
 
 def seen_now(
-    past: History, change: Change, places: Iterable[int], now: Snapshot
+    past: History, change: Change, indexes: Iterable[int], now: Snapshot
 ) -> tuple[dict[int, Status], dict[int, str]]:
     """Return the status of edits by their numbers in the change, APPLIED if the cluster shows them, else UNKNOWN; and
     the ids of the topics that they created. An edit whose key a later change may have changed stays UNKNOWN. Pure."""
     from console.plan.reconcile import verdicts
 
-    open_ = frozenset(places)
+    open_ = frozenset(indexes)
     edits = dict.fromkeys(sorted(open_), Status.UNKNOWN)
     topic_ids = {}
     for request in change.intent.requests:
         mine = [
-            place
-            for place in request.edits
+            index
+            for index in request.edits
             # A later change of the same key explains what is there now as well as this one.
-            if place in open_ and past.touched_later(change.number, change.entries[place].staged.edit.slot) is None
+            if index in open_ and past.touched_later(change.number, change.entries[index].staged.edit.slot) is None
         ]
-        verdict = verdicts([change.entries[place].staged for place in mine], now)
-        for place in mine:
-            edit = change.entries[place].staged.edit
+        verdict = verdicts([change.entries[index].staged for index in mine], now)
+        for index in mine:
+            edit = change.entries[index].staged.edit
             if verdict[edit.slot] is not Status.APPLIED:
                 continue
-            edits[place] = Status.APPLIED
+            edits[index] = Status.APPLIED
             topic = now.topics.get(edit.new_topic) if edit.new_topic is not None else None
             if topic is not None and topic.topic_id is not None:
-                topic_ids[place] = topic.topic_id
+                topic_ids[index] = topic.topic_id
     return edits, topic_ids
 
 

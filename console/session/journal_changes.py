@@ -96,16 +96,16 @@ async def decide(session: Session, number: int, status: Status, why: str) -> int
     journal = await session.journal()
     await reconcile_open(session.client, session.context, session.snapshot, journal)
     change = (await read_around(journal, number)).changes[number]
-    places = (*change.in_state(State.UNKNOWN), *change.decided)
-    if not places:
-        states = ", ".join(dict.fromkeys(change.state(place).value for place in range(len(change.entries))))
+    indexes = (*change.in_state(State.UNKNOWN), *change.decided)
+    if not indexes:
+        states = ", ".join(dict.fromkeys(change.state(index).value for index in range(len(change.entries))))
         raise Refused(
             Failure("NOT_UNKNOWN", f"the outcome of change {number} is known: {states}", "Nothing is left to settle.")
         )
     by = this_operator(session.context.principal, os.environ)
-    note = Decided(number, _now(), dict.fromkeys(sorted(set(places)), status), by, why)
+    note = Decided(number, _now(), dict.fromkeys(sorted(set(indexes)), status), by, why)
     await in_journal(journal, lambda file: file.note(note))
-    return len(set(places))
+    return len(set(indexes))
 
 
 async def close(journal: JournalFile, due: Due, why: str) -> None:
@@ -137,32 +137,32 @@ class RevertReport(Struct, frozen=True):
     moved: tuple[Conflict, ...]
 
 
-def opposites(change: Change, places: Iterable[int] | None = None) -> tuple[Back, ...]:
-    """Return the reversals of a change's edits, or of those at `places`. Pure."""
+def opposites(change: Change, indexes: Iterable[int] | None = None) -> tuple[Back, ...]:
+    """Return the reversals of a change's edits, or of those at `indexes`. Pure."""
     edits = [entry.staged.edit for entry in change.entries]
     # Deleting a topic takes its configs along; taking those back one by one would fail.
     new = frozenset(name for edit in edits if (name := edit.new_topic) is not None)
-    return tuple(_opposite(change, place, new) for place in (range(len(edits)) if places is None else places))
+    return tuple(_opposite(change, index, new) for index in (range(len(edits)) if indexes is None else indexes))
 
 
-def _opposite(change: Change, place: int, new: frozenset[str]) -> Back:
-    entry, state = change.entries[place], change.state(place)
+def _opposite(change: Change, index: int, new: frozenset[str]) -> Back:
+    entry, state = change.entries[index], change.state(index)
     edit = entry.staged.edit
     what = f"{names.target(edit.target)} {edit.key}".strip()
     if state is State.UNKNOWN:
         return Back((), f"{what}: its outcome is unknown; {how_to_settle(change.number)}")
     if state is not State.APPLIED:
         return Back((), f"{what}: nothing to take back, it is {state.value}")
-    if place in change.undone:
-        return Back((), f"{what}: change {change.undone[place].change} took it back already")
+    if index in change.undone:
+        return Back((), f"{what}: change {change.undone[index].change} took it back already")
     if edit.on_topic in new:
         return Back((), "")  # a config of a topic that the change created goes with it
     back = reversal(entry.staged, entry.overrides)
     note = f"{what}: {back.loss}" if back.loss else ""
     if not back.edits:
         return Back((), note or f"{what}: can't be taken back")
-    topic_id = change.topic_ids.get(place, entry.staged.topic_id)
-    of = Place(change.number, place)
+    topic_id = change.topic_ids.get(index, entry.staged.topic_id)
+    of = Place(change.number, index)
     return Back(tuple(Staged(edit, back.left, reverts=of, topic_id=topic_id) for edit in back.edits), note)
 
 

@@ -85,19 +85,19 @@ class ReplayDiagnosis:
 
     def at(self, at_ms: int) -> Moment | None:
         """Return the last moment by a time, None before the first. at_ms: milliseconds since 1970."""
-        place = bisect_right(self.moments, at_ms, key=_time)
-        return self.moments[place - 1] if place else None
+        index = bisect_right(self.moments, at_ms, key=_time)
+        return self.moments[index - 1] if index else None
 
     def beside(self, at_ms: int, step: int, *, jump: bool = False) -> Moment | None:
         """Return the moment after (step 1) or before (-1) a time, None if there is none. jump: the next one where
         something changed."""
         moments = self.moments
-        place = bisect_right(moments, at_ms, key=_time) if step > 0 else bisect_left(moments, at_ms, key=_time) - 1
-        while 0 <= place < len(moments):
-            found = moments[place]
+        index = bisect_right(moments, at_ms, key=_time) if step > 0 else bisect_left(moments, at_ms, key=_time) - 1
+        while 0 <= index < len(moments):
+            found = moments[index]
             if not jump or found.turned or found.changed:
                 return found
-            place += step
+            index += step
         return None
 
     def _run(self) -> None:
@@ -157,7 +157,7 @@ def _time(each: Moment) -> int:
 
 def _thinned(moments: Sequence[Moment]) -> list[Moment]:
     """Return the moments without every second quiet one; without every second of all where that saves too little."""
-    kept = [each for place, each in enumerate(moments) if each.turned or each.changed or place % 2 == 0]
+    kept = [each for index, each in enumerate(moments) if each.turned or each.changed or index % 2 == 0]
     return kept if len(kept) <= MOST_MOMENTS * 3 // 4 else kept[::2]
 
 

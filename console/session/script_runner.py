@@ -153,9 +153,9 @@ class Runner(Struct):
             self.failed += 1
             say_error(error, self.text)
             return
-        for place, statement in enumerate(statements):
+        for index, statement in enumerate(statements):
             try:
-                await self._read_ahead(statements, place)
+                await self._read_ahead(statements, index)
                 await self._one(statement)
             except LanguageError as error:
                 self.failed += 1
@@ -198,16 +198,16 @@ class Runner(Struct):
             return UNAPPLIED
         return FAILED if self.unread else DONE
 
-    async def _read_ahead(self, statements: Sequence[Statement], place: int) -> None:
+    async def _read_ahead(self, statements: Sequence[Statement], index: int) -> None:
         """Read what this statement and those up to the next apply need, at once."""
-        if place < self._read_up_to:
+        if index < self._read_up_to:
             return
-        end = place + 1
+        end = index + 1
         # Not beyond an apply: it changes what the statements after it have to see.
         while end < len(statements) and not isinstance(statements[end - 1], Apply):
             end += 1
         self._read_up_to = end
-        await read_needs(self.session, needs_of_script(statements[place:end]))
+        await read_needs(self.session, needs_of_script(statements[index:end]))
 
     async def _one(self, statement: Statement) -> None:
         session = self.session

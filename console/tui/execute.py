@@ -104,8 +104,8 @@ class Executor:
         edits: list[Edit] = []
         try:
             for statement in statements:
-                found = await self._one(statement, edits)
-                edits = [*edits, *found] if found is not None else []
+                more = await self._one(statement, edits)
+                edits = [*edits, *more] if more is not None else []
         except LanguageError as error:
             return error
         except (AdminError, Refused) as error:
@@ -207,7 +207,7 @@ class Executor:
         session = self._session
         session.refuse_if_read_only()
         statement = await asyncio.to_thread(with_file, statement)
-        found: list[Edit] = []
+        edits: list[Edit] = []
         secrets: dict[str, Secret] | None = None
         # Only a statement about an entity can leave it out: then it is about each that is marked.
         left_out = statement.leaves_out_entity
@@ -216,8 +216,8 @@ class Executor:
             await read_needs(session, needs(statement, selected), sparing=True)
             if secrets is None:
                 secrets = await resolve_secrets(statement, self._ask_hidden)
-            found += to_edits(statement, session.snapshot, selected=selected, plan=session.plan, secrets=secrets)
-        return found
+            edits += to_edits(statement, session.snapshot, selected=selected, plan=session.plan, secrets=secrets)
+        return edits
 
     async def _ask_hidden(self, slot: SecretSlot) -> Secret:
         answer_ = await self._ask(slot.prompt)

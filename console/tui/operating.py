@@ -155,13 +155,13 @@ class Operating:
         what = "to cancel" if cancel else "to end without brokers that do not answer"
         if throttle is not None:
             what = f"to copy at {byte_rate(throttle)}" if throttle else "to copy without a throttle"
-        told = f"operation {number} is asked {what}"
+        text = f"operation {number} is asked {what}"
         if (await read_operations(session)).holder is None and not self.at_work:
             if cancel:
                 self.do_work()
             else:
-                told += "; no process works on it: W goes on with it here"
-        self._message.say(told, "pending")
+                text += "; no process works on it: W goes on with it here"
+        self._message.say(text, "pending")
 
     def _own_session(self) -> Session:
         from console.session.session import Session
@@ -192,21 +192,21 @@ class Operating:
                 self._journal.tell("")
                 self._journal.read()
 
-    def _looked(self, number: int, progress: Progress) -> None:
+    def _show_progress(self, number: int, progress: Progress) -> None:
         from console.tui.past import progress_text
 
         if self._app.is_running:
             self._journal.tell(progress_text(number, progress))
 
-    def _told(self, line: str) -> None:
+    def _log(self, line: str) -> None:
         log.info("%s: %s", self.at_work, line)
 
     async def _worked(self, number: int) -> None:
         from console.session.operating import Pace, work_on
 
         assert self._session is not None
-        looked = partial(self._looked, number)
-        operation = await work_on(self._session, number, self._told, Pace(leaves=False), looked)
+        show = partial(self._show_progress, number)
+        operation = await work_on(self._session, number, self._log, Pace(leaves=False), show)
         if operation.ended is None or not self._app.is_running:
             return
         back = f"; the way back is :back {operation.number}" if operation.has_moves else ""

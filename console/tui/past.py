@@ -151,12 +151,12 @@ class Journal:
         waits = [(due.until - now).total_seconds() for due in self._expiring if due.until > now]
         if self._known is not None and self._known.operations and not self._watches:
             self._watches = True
-            self._app.set_timer(LONGEST_WAIT, self._look_again)
+            self._app.set_timer(LONGEST_WAIT, self._read_again)
         if waits:
             # The clock may be set while this waits: check again after a minute at the latest.
             self._app.set_timer(min(*waits, LONGEST_WAIT) + 0.1, self._update)
 
-    def _look_again(self) -> None:
+    def _read_again(self) -> None:
         """Read the state of an operation that another process works on."""
         self._watches = False
         self.read()

@@ -78,7 +78,7 @@ class Polling:
         self._lost_since_asked = False
         self._silent: frozenset[int] = frozenset()
         self._was_read = (view().place, reading.session.clock.now())
-        self._looks_take = 0.0
+        self._reads_take = 0.0
         self._slow_rests = False
 
     async def run(self) -> None:
@@ -93,14 +93,14 @@ class Polling:
             self._was_read = place, self._session.clock.now()
         known = self._session.snapshot
         self._lost_since_asked = False
-        look = asyncio.ensure_future(self._look())
+        poll = asyncio.ensure_future(self._read_view())
         try:
-            if not await self._wait_for(look):
+            if not await self._wait_for(poll):
                 return False
-            if (error := look.exception()) is not None:
+            if (error := poll.exception()) is not None:
                 return await self._failed(error)
         finally:
-            look.cancel()
+            poll.cancel()
         if self._reading.lost and (self._lost_since_asked or self._session.snapshot.read_at is known.read_at):
             # The answers may be older than the loss, or the view read no part of the cluster: neither shows that
             # brokers answer again.
@@ -113,7 +113,7 @@ class Polling:
             self._reached()
         return True
 
-    async def _wait_for(self, look: asyncio.Future[None]) -> bool:
+    async def _wait_for(self, poll: asyncio.Future[None]) -> bool:
         """Wait until a poll ends, and while it takes long, check which brokers answer at all.
 
         Returns:
@@ -124,8 +124,8 @@ class Polling:
 
         loop = asyncio.get_running_loop()
         began, at = loop.time(), self._session.clock.now()
-        patience = max(PATIENCE, 2 * self._looks_take)
-        while not (await asyncio.wait({look}, timeout=patience))[0]:
+        patience = max(PATIENCE, 2 * self._reads_take)
+        while not (await asyncio.wait({poll}, timeout=patience))[0]:
             were_lost, were_silent = self._reading.lost, self._silent
             late = f"asked at {clock(at)}, not answered yet"
             asked = "controllers" if self._reading.at_controllers else "brokers"
@@ -136,7 +136,7 @@ class Polling:
                 self._reading.live.now()
                 return False
             patience = PATIENCE
-        self._looks_take = min(loop.time() - began, LONGEST_LOOK)
+        self._reads_take = min(loop.time() - began, LONGEST_LOOK)
         return True
 
     async def _failed(self, error: BaseException) -> bool:
@@ -185,7 +185,7 @@ class Polling:
     def _reached(self, unread: Failure | None = None) -> None:
         self._post(ClusterReached(self._silent, *self._was_read, unread))
 
-    async def _look(self) -> None:
+    async def _read_view(self) -> None:
         """Read what the view shows, and what the header shows if that is due."""
         session, view = self._session, self._view()
         if not (session.snapshot.cluster.brokers or session.snapshot.cluster.controllers):

@@ -60,13 +60,13 @@ class ScreenClient:
         while True:
             at_ms = self.at_ms
             try:
-                found: T = await self._client.run(_at, self._recorded, at_ms, operation, args, options)
+                result: T = await self._client.run(_at, self._recorded, at_ms, operation, args, options)
             except Exception:
                 if at_ms == self.at_ms:
                     raise
                 continue
             if at_ms == self.at_ms:
-                return found
+                return result
 
     def close(self) -> None:
         """Stop the thread."""

@@ -68,10 +68,10 @@ class TextLines(Widget):
     def piece_at(self, x: int) -> int | None:
         """Return the index of the span at a column of the first line, in cells; None for none."""
         left = 0
-        for place, (text, _) in enumerate(self._lines[0] if self._lines else ()):
+        for index, (text, _) in enumerate(self._lines[0] if self._lines else ()):
             left += cell_width(text)
             if x < left:
-                return place
+                return index
         return None
 
     def on_show(self) -> None:
@@ -100,7 +100,7 @@ class TextLines(Widget):
         screen.
         """
         meaning = names[0].partition("--")[2]
-        return look(self.app.theme_variables, "muted" if self._painter.dimmed else meaning)
+        return style_of(self.app.theme_variables, "muted" if self._painter.dimmed else meaning)
 
     def _line_at(self, y: int) -> PaintedLine:
         left = self.size.width
@@ -175,7 +175,7 @@ class MessageLine(TextLines):
         self.set(*([(" ", ""), *part] for part in lines))
 
 
-def look(variables: Mapping[str, str], meaning: str) -> Style:
+def style_of(variables: Mapping[str, str], meaning: str) -> Style:
     """Return the style of a meaning in a theme: its colour, and bold for meanings that must not be missed."""
     name = {"header": "heading"}.get(meaning, meaning)
     named = variables.get(f"{name}-text-style", "none")

@@ -165,7 +165,7 @@ def _view_of_past(
 def sort_columns(name: str) -> list[Column]:
     """Return the columns of a view that a key sorts by, for the documentation."""
     module = {keymap.TOPIC: keymap.TOPICS, keymap.GROUP: keymap.GROUPS}.get(name, name)
-    found = vars(import_module(f"console.tui.panes.{module}")).values()
-    view = next(each for each in found if isinstance(each, type) and getattr(each, "NAME", None) == name)
+    members = vars(import_module(f"console.tui.panes.{module}")).values()
+    view = next(each for each in members if isinstance(each, type) and getattr(each, "NAME", None) == name)
     columns: Sequence[Column] = getattr(view, "COLUMNS", ())
     return [column for column in columns if column.sort_key is not None]

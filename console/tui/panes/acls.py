@@ -115,8 +115,8 @@ class AclsView(TableView[AclRow]):
     async def _explain(self, binding: Acl) -> None:
         from console.answers.explain_acl import explain_acl, explained_lines
 
-        found = await asyncio.to_thread(explain_acl, binding, self.snapshot)
-        said = [*explained_lines(found)]
+        explained = await asyncio.to_thread(explain_acl, binding, self.snapshot)
+        said = [*explained_lines(explained)]
         lines: list[Line] = [
             # A label stands once for its lines.
             [(f"{label if label != before else '':<18}", "muted"), (text, "")]

@@ -133,10 +133,10 @@ class ConfigsView(DetailsView[ConfigRow]):
             return [(plural(len(entries), "logger"), "muted")]
         own = own_count(entries, self.resource)
         only: Line = [("only overrides  ", "pending")] if self._only_overrides else []
-        told: Line = [(f"{plural(own, 'override')} of {len(entries)}", "muted")]
+        count: Line = [(f"{plural(own, 'override')} of {len(entries)}", "muted")]
         if self.resource.type == TOPIC and self.resource.name in topic_marks(self.plan).deleted:
-            told = [("to be deleted  ", "danger"), *told]
-        return [*only, *told]
+            count = [("to be deleted  ", "danger"), *count]
+        return [*only, *count]
 
     # -- details -------------------------------------------------------------------------------------------------------
 

@@ -60,11 +60,11 @@ class DetailsView(TableView[Row]):
 
     def _show_details(self) -> None:
         row = self.row()
-        told = [] if row is None else self.details(row)
-        if not told:
+        details = [] if row is None else self.details(row)
+        if not details:
             self.below.set()
             return
         width, height = max(20, self.below.size.width - 2), max(1, self.below.size.height)
-        (title, _), *_ = told[0]
-        lines = [part for line in told[1:] for part in wrap(line, width, 2)]
+        (title, _), *_ = details[0]
+        lines = [part for line in details[1:] for part in wrap(line, width, 2)]
         self.below.set(*([(" ", ""), *line] for line in clipped([rule(title, width), *lines], height)))

@@ -76,7 +76,7 @@ class DriftView(LakeView[DriftRow]):
 
     def rows(self) -> Sequence[DriftRow]:
         """Return the answer. Its peers decide on the columns."""
-        rows: Sequence[DriftRow] = self._told.rows  # type: ignore[assignment]
+        rows: Sequence[DriftRow] = self._answer.rows  # type: ignore[assignment]
         return rows
 
     def draw(self) -> None:
@@ -97,7 +97,7 @@ class DriftView(LakeView[DriftRow]):
             return tuple(sorted(odd | known, key=lambda name: (not name.isdigit(), name.zfill(12))))
         if self._scope == "baseline":
             return (self.cluster_id,)
-        return tuple(sorted(odd | set(self._told.clusters), key=lambda name: (name != self.cluster_id, name)))
+        return tuple(sorted(odd | set(self._answer.clusters), key=lambda name: (name != self.cluster_id, name)))
 
     def key(self, row: DriftRow) -> Hashable:
         """Return entity and config key."""

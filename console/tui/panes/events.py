@@ -90,7 +90,7 @@ class EventsView(LakeView[Row]):
 
     def inputs(self) -> tuple[object, ...]:
         """Return the events and the lake's answer."""
-        return self._journal.events.record, self._told
+        return self._journal.events.record, self._answer
 
     async def read(self) -> None:
         """Ask the lake, and begin to record events if no other view has led to that."""
@@ -101,11 +101,11 @@ class EventsView(LakeView[Row]):
         """Return the events of the kinds shown, with the lake's changes below them."""
         record = self._journal.events.record
         events = record.events if record is not None else ()
-        made_of = (events, self._told.rows, self._kinds, self.place.about)
+        made_of = (events, self._answer.rows, self._kinds, self.place.about)
         if len(self._made[0]) != len(made_of) or any(a is not b for a, b in zip(self._made[0], made_of, strict=True)):
             kinds, about = GROUPS[self._kinds][1], self.place.about
             mine = [each for each in events if each.kind in kinds and (about is None or concerns(each, about))]
-            older: Sequence[Row] = self._told.rows if not self._kinds else ()  # type: ignore[assignment]
+            older: Sequence[Row] = self._answer.rows if not self._kinds else ()  # type: ignore[assignment]
             self._made = (made_of, [*mine, *older])
         return self._made[1]
 

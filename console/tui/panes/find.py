@@ -75,7 +75,7 @@ class FindView(TableView[Hit]):
 
     async def read(self) -> None:
         """Search the snapshot; then read the parts that are missing, and search them. Raises AdminError."""
-        self._look()
+        self._search()
         session = self.session
         missing = unread(self.snapshot)
         readers = {
@@ -88,7 +88,7 @@ class FindView(TableView[Hit]):
         if missing:
             await asyncio.gather(*(readers[part]() for part in missing))
             self._pace.hurry()
-            self._look()
+            self._search()
 
     async def read_more(self) -> None:
         """Read configs that no pane has read."""
@@ -97,7 +97,7 @@ class FindView(TableView[Hit]):
         wanted = [CLUSTER_DEFAULT, *map(broker_resource, brokers), *map(topic_resource, self.snapshot.topics)]
         await self.cluster.reading.sweep([each for each in wanted if each not in known])
 
-    def _look(self) -> None:
+    def _search(self) -> None:
         snapshot = self.snapshot
         record = self._journal.events.record
         events = record.events if record is not None else ()

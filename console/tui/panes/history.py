@@ -76,7 +76,7 @@ class HistoryView(LakeView[PastRow]):
         """Show another entity from its top, without the filter."""
         super().begin()
         self._pages, self._wanted = 1, LakeFilter()
-        self._asked, self._is_known, self._told = None, False, NO_ANSWER
+        self._asked, self._is_known, self._answer = None, False, NO_ANSWER
 
     def find(self, tables: Tables) -> Sequence[PastRow]:
         """Return the latest changes that match the filter. Raises LakeError."""
@@ -85,8 +85,8 @@ class HistoryView(LakeView[PastRow]):
         entities = lake_entities(about) if isinstance(about, ConfigResource | QuotaEntity) else ()
         wanted = Wanted(self.cluster_id, entities, asked.since, asked.until, asked.key, asked.principal, plain)
         first = first_polls(tables, [self.cluster_id]).get(self.cluster_id)
-        found = timeline(tables, wanted, self._pages * PAGE, folded=not wanted.narrows)
-        return [change_row(change, first) for change in found]
+        changes = timeline(tables, wanted, self._pages * PAGE, folded=not wanted.narrows)
+        return [change_row(change, first) for change in changes]
 
     async def ask(self) -> None:
         """Ask the lake, or read the journal."""
@@ -108,14 +108,14 @@ class HistoryView(LakeView[PastRow]):
         try:
             table = await read_history_table(await self.session.journal(), entity)
             lines = map(journal_texts, table.rows)
-            known = [(line["at"], journal_row(line, place)) for place, line in enumerate(lines)]
+            known = [(line["at"], journal_row(line, index)) for index, line in enumerate(lines)]
         except (AdminError, Refused) as error:
             self._unread = failure_text(error.failure)
         # Sorted by their local times, an event before what the journal has of the same second.
         rows = [row for _, row in sorted([*self._seen(), *known], key=lambda each: each[0], reverse=True)]
-        found = [row for row, words in zip(rows, map(self.words, rows), strict=True) if self._passes(words)]
-        if list(self._told.rows) != found or not self._is_known or self._told.fresh is not None:
-            self.take(LakeAnswer(found, None, (), ()), "")
+        passing = [row for row, words in zip(rows, map(self.words, rows), strict=True) if self._passes(words)]
+        if list(self._answer.rows) != passing or not self._is_known or self._answer.fresh is not None:
+            self.take(LakeAnswer(passing, None, (), ()), "")
 
     def _seen(self) -> list[tuple[str, PastRow]]:
         """Return what this console saw, less what the journal has.
@@ -149,7 +149,7 @@ class HistoryView(LakeView[PastRow]):
 
     def rows(self) -> Sequence[PastRow]:
         """Return the answer, less the rows that a pattern excludes."""
-        rows: Sequence[PastRow] = self._told.rows  # type: ignore[assignment]
+        rows: Sequence[PastRow] = self._answer.rows  # type: ignore[assignment]
         if not self._wanted.text.startswith(("/", "!")):
             return rows
         return [rows[hit] for hit in TextSearch(map(self.words, rows)).hits(self._wanted.text)]
@@ -166,10 +166,10 @@ class HistoryView(LakeView[PastRow]):
         """Return whose history it is, and its source."""
         about = self.place.about
         whose = clean(subject_text(about)) if isinstance(about, ConfigResource | QuotaEntity) else "cluster"
-        told = "seen by this console, applied from this host" if self.is_without else "lake"
+        source = "seen by this console, applied from this host" if self.is_without else "lake"
         if self._only_journal:
-            told = "changes applied from this host"
-        return [("history of ", "muted"), (whose, "strong"), (f"  {told}", "muted")]
+            source = "changes applied from this host"
+        return [("history of ", "muted"), (whose, "strong"), (f"  {source}", "muted")]
 
     def empty_text(self) -> str:
         """Return why there are no changes."""
@@ -184,7 +184,7 @@ class HistoryView(LakeView[PastRow]):
     def status(self) -> Line:
         """Return the freshness of the lake, and ``+`` if there are more pages."""
         line = super().status()
-        if len(self._told.rows) >= self._pages * PAGE and not self.is_journal:
+        if len(self._answer.rows) >= self._pages * PAGE and not self.is_journal:
             line.append(("+", "muted"))
         return line
 
@@ -194,12 +194,12 @@ class HistoryView(LakeView[PastRow]):
         if row.event is not None:
             return event_lines(row.event)
         if row.change is None:
-            told = f"change {row.number} of this host's journal"
+            which = f"change {row.number} of this host's journal"
             sure: list[Line] = []
             if row.is_unknown and row.number is not None:
                 sure = [[("outcome unknown: ", "failed"), (how_to_settle(row.number), "")]]
             lines: list[Line] = [title, [(f"{row.old} → {row.new}", "")], *sure]
-            return [*lines, [(f"{row.who}, {row.when}", "")], [(told, "muted")]]
+            return [*lines, [(f"{row.who}, {row.when}", "")], [(which, "muted")]]
         return [title, *change_lines(row.change), [("⏎ ", "strong"), (edit_text(_undo(row, row.change)), "muted")]]
 
     # -- filter --------------------------------------------------------------------------------------------------------
@@ -233,14 +233,14 @@ class HistoryView(LakeView[PastRow]):
         self.table.set_rows(self._all.source)
         if was_near_top:
             self.table.show_top()  # what came in above is seen
-        self.newest.look()
+        self.newest.note_newest()
 
     # -- what can be done ----------------------------------------------------------------------------------------------
 
     def on_line_view_highlighted(self) -> None:
         """Show the details; near the end ask for the next page."""
         super().on_line_view_highlighted()
-        rows = self._told.rows
+        rows = self._answer.rows
         near = self.table.cursor_index >= len(rows) - NEAR_THE_END
         if near and not self.is_journal and len(rows) >= self._pages * PAGE:
             self._pages += 1

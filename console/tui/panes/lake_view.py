@@ -64,7 +64,7 @@ class LakeView(DetailsView[Row]):
     def __init__(self, cluster: ShownCluster, lake: OpenLake, message: MessageLine) -> None:
         super().__init__(cluster)
         self._lake, self._message = lake, message
-        self._told = NO_ANSWER
+        self._answer = NO_ANSWER
         self._asked: object = None
         self._problem = ""
         self._is_known = False
@@ -113,7 +113,7 @@ class LakeView(DetailsView[Row]):
 
     def inputs(self) -> tuple[object, ...]:
         """Return the answer and the plan."""
-        return self._told, self._problem, self.plan.staged
+        return self._answer, self._problem, self.plan.staged
 
     async def read(self) -> None:
         """Ask the lake if anything is new. Asked in a worker of its own, not at the pace of the cluster's reads.
@@ -133,9 +133,9 @@ class LakeView(DetailsView[Row]):
     def on_mount(self) -> None:
         """Check every `LOOK_EVERY` seconds for newer versions of the tables, which costs one look at a file."""
         super().on_mount()
-        self.set_interval(LOOK_EVERY, self._look)
+        self.set_interval(LOOK_EVERY, self._ask_if_idle)
 
-    def _look(self) -> None:
+    def _ask_if_idle(self) -> None:
         idle = self._asking is None or self._asking.is_finished
         if self.display and self._asked is not None and idle and not self.cluster.reading.live.paused:
             self.ask_again()
@@ -160,16 +160,16 @@ class LakeView(DetailsView[Row]):
         if question == self._asked:
             return
         try:
-            told = await asyncio.to_thread(self._tell, tables, self.cluster_id)
+            answer = await asyncio.to_thread(self._ask_lake, tables, self.cluster_id)
         except LakeError as error:
             self._asked = None
             self.take(NO_ANSWER, str(error))
             return
         if question[1:] == (self.cluster_id, self.question()):
             self._asked = question
-            self.take(told, "")
+            self.take(answer, "")
 
-    def _tell(self, tables: Tables, cluster: str) -> LakeAnswer:
+    def _ask_lake(self, tables: Tables, cluster: str) -> LakeAnswer:
         from console.pipeline.files import LakeError
         from console.pipeline.reader import SHOWN, freshness, gaps
         from console.pipeline.schema import TABLES
@@ -189,7 +189,7 @@ class LakeView(DetailsView[Row]):
         Args:
             problem: why there is none, ``""`` if there is.
         """
-        self._told, self._problem, self._is_known = answer, problem, True
+        self._answer, self._problem, self._is_known = answer, problem, True
         self.update()
 
     # -- drawing -------------------------------------------------------------------------------------------------------
@@ -200,13 +200,13 @@ class LakeView(DetailsView[Row]):
             return self.nothing_yet()
         if self._problem:
             return self.wrapped(self._problem)
-        fresh = self._told.fresh
+        fresh = self._answer.fresh
         if fresh is not None and fresh.built is None:
-            others = ", ".join(clean(each, 40) for each in self._told.clusters[:5])
-            told = f"The lake at {clean(self._lake.where, 200)} has nothing of this cluster ({self.cluster_id})"
-            told += f"; it has {others}." if others else "."
-            told += " `kac lake collect` reads it, `kac lake update` takes that and its logs, and makes the tables."
-            return self.wrapped(told)
+            others = ", ".join(clean(each, 40) for each in self._answer.clusters[:5])
+            text = f"The lake at {clean(self._lake.where, 200)} has nothing of this cluster ({self.cluster_id})"
+            text += f"; it has {others}." if others else "."
+            text += " `kac lake collect` reads it, `kac lake update` takes that and its logs, and makes the tables."
+            return self.wrapped(text)
         return super().empty_text()
 
     def wrapped(self, text: str) -> str:
@@ -217,17 +217,17 @@ class LakeView(DetailsView[Row]):
         """Return freshness, coverage gaps and the number of rows, as detailed as fits."""
         from console.present.lake import fresh_text, gap_text
 
-        now, unobserved, fresh = datetime.now(UTC), self._told.gaps, self._told.fresh
+        now, unobserved, fresh = datetime.now(UTC), self._answer.gaps, self._answer.fresh
         rest = super().status()
         gaps = full = ""
         if unobserved:
             more = f" +{len(unobserved) - 1}" if len(unobserved) > 1 else ""
             gaps, full = f"{plural(len(unobserved), 'gap')}  ", f"{gap_text(unobserved[0], now)}{more}  "
-        told = short = ""
+        age = short = ""
         if fresh is not None:
-            told, short = (f"{fresh_text(each, now)}  " for each in (fresh, fresh._replace(run=None)))
+            age, short = (f"{fresh_text(each, now)}  " for each in (fresh, fresh._replace(run=None)))
         used = sum(cell_width(text) for text, _ in (*self.crumbs(), *rest)) + cell_width(self.filter_text) + 8
-        wanted = ((full, told), (full, short), (gaps, short))
+        wanted = ((full, age), (full, short), (gaps, short))
         room = self.app.size.width - used
         gap, when = next((each for each in wanted if cell_width("".join(each)) <= room), wanted[-1])
         return [*([(gap, "pending")] if gap else []), *([(when, "muted")] if when else []), *rest]
@@ -236,11 +236,11 @@ class LakeView(DetailsView[Row]):
     def parsed(text: str) -> LakeFilter:
         """Return the terms of a filter that the lake applies, and the rest of its text. Raises BadQuery."""
         try:
-            found = lake_filter(text, datetime.now(UTC))
+            wanted = lake_filter(text, datetime.now(UTC))
         except ValueError as error:
             raise BadQuery(str(error)) from None
-        parse_query(found.text)
-        return found
+        parse_query(wanted.text)
+        return wanted
 
     # -- staging -------------------------------------------------------------------------------------------------------
 

@@ -106,12 +106,12 @@ class MovesView(DetailsView[MoveRow]):
         if session.front_end == "replay" or not session.context.journal or not any_journal(os.environ):
             return
         try:
-            found = await read_operations(session)
+            operations = await read_operations(session)
         except Refused as error:
             self._message.say(str(error.failure), "failed")
             return
-        if found != self._operations:
-            self._operations = found
+        if operations != self._operations:
+            self._operations = operations
             self.redraw()
 
     def rows(self) -> Sequence[MoveRow]:
@@ -206,10 +206,10 @@ class MovesView(DetailsView[MoveRow]):
     def _operation(self) -> Operation | None:
         """Return the operation of the row under the cursor. Without one say so and return None."""
         row = self.row()
-        found = row.operation if row is not None else None
-        if found is None:
+        operation = row.operation if row is not None else None
+        if operation is None:
             self._message.say("no operation of this host's journal is under the cursor", "muted")
-        return found
+        return operation
 
     def do_fix(self) -> None:
         """Stage or begin what lets a stuck move go on: a cancellation, or a higher throttle."""

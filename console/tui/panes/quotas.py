@@ -65,7 +65,7 @@ class _Branch:
         self._source = source
         self._entities = entities
         self._child = child
-        self._places: dict[QuotaEntity, int] | None = None
+        self._indexes: dict[QuotaEntity, int] | None = None
 
     def __len__(self) -> int:
         return len(self._entities)
@@ -79,9 +79,9 @@ class _Branch:
     def index_of(self, key: Hashable) -> int | None:
         if not isinstance(key, QuotaEntity):
             return None
-        if self._places is None:
-            self._places = self._source.places(self._entities)
-        return self._places.get(key)
+        if self._indexes is None:
+            self._indexes = self._source.indexes(self._entities)
+        return self._indexes.get(key)
 
 
 class _Source:
@@ -92,10 +92,10 @@ class _Source:
         self._changed = changed
         self._kept = kept
 
-    def places(self, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, int]:
+    def indexes(self, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, int]:
         """Return the index of each entity; for all roots computed once."""
         if entities is self._tree.roots:
-            return self._listed.places(entities)
+            return self._listed.indexes(entities)
         return {entity: index for index, entity in enumerate(entities)}
 
     def roots(self) -> _Branch:
@@ -127,7 +127,7 @@ class _Search:
     def __init__(self, tree: QuotaTree) -> None:
         self.tree = tree
         self._edge = tree.roots
-        self._below = [(place, child) for place, user in enumerate(self._edge) for child in tree.children(user)]
+        self._below = [(index, child) for index, user in enumerate(self._edge) for child in tree.children(user)]
         self._texts = TextSearch(map(search_text, chain(self._edge, (child for _, child in self._below))))
 
     def kept(self, text: str) -> _Kept:
@@ -135,9 +135,9 @@ class _Search:
         hits, edge = self._texts.hits(text), self._edge
         end = bisect_left(hits, len(edge))
         below = [self._below[hit - len(edge)] for hit in hits[end:]]
-        places = sorted({*hits[:end], *(place for place, _ in below)}) if below else hits[:end]
+        indexes = sorted({*hits[:end], *(index for index, _ in below)}) if below else hits[:end]
         whole = frozenset(edge[hit] for hit in hits[:end] if self.tree.children(edge[hit]))
-        return _Kept([edge[place] for place in places], whole, frozenset(child for _, child in below))
+        return _Kept([edge[index] for index in indexes], whole, frozenset(child for _, child in below))
 
 
 class ListedQuotas:
@@ -152,7 +152,7 @@ class ListedQuotas:
         self.lines: Mapping[QuotaEntity, Mapping[str, DiffLine]] = {}
         self._whole: set[QuotaEntity] = set()
         self._search: _Search | None = None
-        self._places: tuple[Sequence[QuotaEntity], dict[QuotaEntity, int]] = ((), {})
+        self._indexes: tuple[Sequence[QuotaEntity], dict[QuotaEntity, int]] = ((), {})
 
     def take(self) -> None:
         """Take the quotas and the plan as they are now."""
@@ -194,11 +194,11 @@ class ListedQuotas:
         sparse = self._session.snapshot.quotas_sparse
         return not sparse or not entity.has(USER) or len(entity) > 1 or entity in self._whole
 
-    def places(self, roots: Sequence[QuotaEntity]) -> dict[QuotaEntity, int]:
+    def indexes(self, roots: Sequence[QuotaEntity]) -> dict[QuotaEntity, int]:
         """Return the index of each root of the tree; the same dict for the same roots."""
-        if self._places[0] is not roots:
-            self._places = (roots, {entity: index for index, entity in enumerate(roots)})
-        return self._places[1]
+        if self._indexes[0] is not roots:
+            self._indexes = (roots, {entity: index for index, entity in enumerate(roots)})
+        return self._indexes[1]
 
 
 class QuotasView(View):

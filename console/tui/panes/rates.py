@@ -40,16 +40,16 @@ class ShownRates:
 
     def by_topic(self, snapshot: Snapshot) -> Mapping[str, Rate]:
         """Return the rate of each topic whose rate is known."""
-        self._look_at(snapshot)
+        self._is_new(snapshot)
         return self._totals.topics
 
     def by_leader(self, snapshot: Snapshot) -> Mapping[int, Rate]:
         """Return broker id -> rate of writes to the partitions that it leads, where known."""
-        if self._look_at(snapshot) and (found := self._totals.leaders()) != self._leaders:
-            self._leaders = found
+        if self._is_new(snapshot) and (leaders := self._totals.leaders()) != self._leaders:
+            self._leaders = leaders
         return self._leaders
 
-    def _look_at(self, snapshot: Snapshot) -> bool:
+    def _is_new(self, snapshot: Snapshot) -> bool:
         """Return whether the snapshot has other rates or topics than before, and take them."""
         known = self._totals
         if snapshot.rates is known.rates and snapshot.topics is known.made_of:

@@ -94,22 +94,22 @@ class AskedRecords:
         if asked == self._read_for:
             return None
         try:
-            found = await reader.read(*asked)
+            answer = await reader.read(*asked)
         except Refused as refused:
             self._keep(asked, None, refused.failure)
             return None
-        self._keep(asked, await reader.readable(found), None)
-        return asked, found
+        self._keep(asked, await reader.readable(answer), None)
+        return asked, answer
 
-    async def learn(self, asked: Asking, found: RecordsRead) -> None:
+    async def learn(self, asked: Asking, answer: RecordsRead) -> None:
         """Ask for the schemas that the records name, and take what they make readable."""
         reader = self._cluster.session.records
-        if await reader.learn(found):
-            self._keep(asked, await reader.readable(found), None)
+        if await reader.learn(answer):
+            self._keep(asked, await reader.readable(answer), None)
 
-    def _keep(self, asked: Asking, found: RecordsRead | None, problem: Failure | None) -> None:
+    def _keep(self, asked: Asking, answer: RecordsRead | None, problem: Failure | None) -> None:
         if asked == self.asking:  # else something else is shown by now
-            self._read_for, self.answer, self.problem = asked, found, problem
+            self._read_for, self.answer, self.problem = asked, answer, problem
 
     def _again(self, further: Start | None) -> None:
         self.asking, self._read_for = self.asking._replace(further=further), None
@@ -201,8 +201,8 @@ class RecordsView(TableView[RecordRow]):
             # Beside the screen, which shows meanwhile what it can.
             start(self, partial(self._learn, *taken), group="schemas", name="schemas", exclusive=True)
 
-    async def _learn(self, asked: Asking, found: RecordsRead) -> None:
-        await self._asked.learn(asked, found)
+    async def _learn(self, asked: Asking, answer: RecordsRead) -> None:
+        await self._asked.learn(asked, answer)
         self.update()
 
     def inputs(self) -> tuple[object, ...]:

@@ -57,10 +57,10 @@ class TokensView(TableView[DelegationToken]):
 
     def cells(self, row: DelegationToken) -> Sequence[Cell]:
         """Return the cells, the id of a token that staged edits are about in its colour."""
-        found = super().cells(row)
+        cells = super().cells(row)
         if any(each.edit.target == TokenTarget(row.id) for each in self.plan.staged):
-            return [(clean(row.id, 120), "pending"), *found[1:]]
-        return found
+            return [(clean(row.id, 120), "pending"), *cells[1:]]
+        return cells
 
     def words(self, row: DelegationToken) -> str:
         """Return the id, the owner, who asked for it, and the renewers."""

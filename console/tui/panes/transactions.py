@@ -84,10 +84,10 @@ class TransactionsView(TableView[TransactionRow]):
     def _partitions(self) -> list[Partition]:
         topics = self.snapshot.topics
         names = [self.place.topic] if self.place.topic is not None else sorted(topics.keys() - {STATE_TOPIC})
-        found = [(name, each.number) for name in names if name in topics for each in topics[name].partitions]
-        most = len(found) if self.place.topic is not None else MOST_PARTITIONS
-        self._left_out = max(0, len(found) - most)
-        return found[:most]
+        partitions = [(name, each.number) for name in names if name in topics for each in topics[name].partitions]
+        most = len(partitions) if self.place.topic is not None else MOST_PARTITIONS
+        self._left_out = max(0, len(partitions) - most)
+        return partitions[:most]
 
     def _waiting(self) -> list[Partition]:
         topic = self.place.topic

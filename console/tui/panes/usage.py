@@ -83,7 +83,7 @@ class UsageView(LakeView[Usage]):
 
     def rows(self) -> Sequence[Usage]:
         """Return the answer."""
-        rows: Sequence[Usage] = self._told.rows  # type: ignore[assignment]
+        rows: Sequence[Usage] = self._answer.rows  # type: ignore[assignment]
         return rows
 
     def key(self, row: Usage) -> Hashable:
@@ -159,13 +159,13 @@ class UsageView(LakeView[Usage]):
             self._message.say(self._lake.problem, "failed")
             return
         try:
-            found = await asyncio.to_thread(minutes, tables, self._window(), row.pair)
+            rates = await asyncio.to_thread(minutes, tables, self._window(), row.pair)
         except LakeError as error:
             self._message.say(str(error), "failed")
             return
         height = max(4, min(PLOT_HEIGHT, self.app.size.height - 12))
         title = f"{pair_text(row.pair)} {row.pair.quota_key}"
-        self.show_text(title, lambda width: [*plot(row, found, width, height), [], *usage_lines(row)])
+        self.show_text(title, lambda width: [*plot(row, rates, width, height), [], *usage_lines(row)])
 
     def target_of(self, row: Usage) -> QuotaEntity | None:
         """Return the pair's own quota entity."""

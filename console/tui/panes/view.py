@@ -341,9 +341,9 @@ class NewestOnTop:
         if follows:
             table.action_first()
             self.has_followed |= before not in (None, table.cursor_key)
-        self.look()
+        self.note_newest()
 
-    def look(self) -> None:
+    def note_newest(self) -> None:
         """Remember the first row as seen if it is on the screen."""
         if self._newest_first and len(self._table.rows) and not self._table.visible_range.start:
             self.seen = self._table.key_at(0)
@@ -351,15 +351,15 @@ class NewestOnTop:
     def cursor_moved(self) -> None:
         """Count the newest rows as seen once the operator moves up to them."""
         self.has_followed &= self._table.cursor_index == 0
-        self.look()
+        self.note_newest()
 
     def unseen(self) -> Line:
         """Return ``17 newer ↑``: the number of rows above the screen that are newer than the last seen first row."""
         hidden = self._table.visible_range.start
         if not self._newest_first or not hidden or self._table.sort is not None:
             return []
-        place = self._table.index_of(self.seen) if self.seen is not None else None
-        count = hidden if place is None else min(place, hidden)
+        index = self._table.index_of(self.seen) if self.seen is not None else None
+        count = hidden if index is None else min(index, hidden)
         return [(f"{count:,} newer ↑  ", "pending")] if count else []
 
 
@@ -443,10 +443,10 @@ class TableView(View, Generic[Row]):
     def _sift(self) -> None:
         """Show the rows that match the filter, and of these only those in trouble where that is wanted."""
         source = self._all.source
-        places: Sequence[int] = self._all.hits(self.filter_text) if self.filter_text else range(len(source))
+        indexes: Sequence[int] = self._all.hits(self.filter_text) if self.filter_text else range(len(source))
         if self.only_trouble:
-            places = [place for place in places if self.in_trouble(source.rows[place])]
-        shown = RowView(source, places) if self.filter_text or self.only_trouble else source
+            indexes = [index for index in indexes if self.in_trouble(source.rows[index])]
+        shown = RowView(source, indexes) if self.filter_text or self.only_trouble else source
         calm = self.only_trouble and self.known() and not unread(self.snapshot, {self.NEEDS})
         self.table.empty = self.trouble.calm(self.CALM, self.filter_text) if calm else self.empty_text()
         self.newest.show(shown)
@@ -503,8 +503,8 @@ class TableView(View, Generic[Row]):
         if not self.table.marks:
             row = self.row()
             return [] if row is None else [row]
-        places = sorted(index for key in self.table.marks if (index := self.table.index_of(key)) is not None)
-        return [row for index in places if (row := self._all.row_of(self.table.key_at(index))) is not None]
+        indexes = sorted(index for key in self.table.marks if (index := self.table.index_of(key)) is not None)
+        return [row for index in indexes if (row := self._all.row_of(self.table.key_at(index))) is not None]
 
     def left_out(self) -> list[str]:
         """Return the names of the marked rows that a filter, or the choice of what is listed, hides."""
