@@ -24,9 +24,7 @@ from console.contexts.console_settings import PANES as PANE_NAMES
 from console.contexts.console_settings import ConsoleSettings
 from console.log_file import INTERNAL
 from console.present.changed import Changed, changes
-from console.present.text import clean
-from console.session.kept_record import return_large_blocks
-from console.session.snapshot_reader import PlanChanged, Progress, SessionEvent, SnapshotChanged
+from console.session.snapshot_reader import PlanChanged, Progress, SnapshotChanged
 from console.terminal import for_clipboard
 from console.tui import frame as chrome
 from console.tui import keymap
@@ -40,8 +38,8 @@ from console.tui.panes import make_view
 from console.tui.panes.view import View, bindings
 from console.tui.past import Journal, OpenLake
 from console.tui.places import Place, pane, pane_named
-from console.tui.polling import ClusterLost, ClusterReached, Polling
-from console.tui.reading import Reading, SessionChanged, StatusMessage, start
+from console.tui.polling import ClusterLost, ClusterReached, FirstReads, Polling
+from console.tui.reading import Reading, SessionChanged, StatusMessage
 from console.tui.text_lines import MessageLine, TextLines
 from console.tui.theme_choice import ThemeChoice
 from console.tui.watch import ShownCluster, Watch
@@ -59,14 +57,9 @@ if TYPE_CHECKING:
     from console.tui.bar import Bar
     from console.tui.operating import Operating
     from console.tui.prefetch import SessionFactory
-    from widgets.command_bar import CommandBar
+    from console.tui.screen_keys import ScreenKeys
 
 log = logging.getLogger(__name__)
-
-FIRST_ANSWERS = 2.0
-"""Seconds at most for which other reads, and the import of triage, wait for the prefetched answers and their rows."""
-LONGEST_COPY = 100_000
-"""Characters copied at most; a config value has at most 32,767."""
 
 
 class Console(KeysInOrder["Context"]):
@@ -118,7 +111,8 @@ class Console(KeysInOrder["Context"]):
         self.keys = self.KEYS(self.cluster, self.navigator, settings.keys)
         self.frame = self.FRAME(self.cluster, self.navigator, self.keys, self.journal, self.message_line)
         self.polling = Polling(self.reading, lambda: self.view, self.post_message)
-        self._remaps, self._history, self._prefetched = settings.keys, history, prefetched
+        self._first_reads = FirstReads(self, self.cluster, self.polling, prefetched)
+        self._remaps, self._history = settings.keys, history
         self._applied: Applied | None = None
         self.animation_level = "none"
         for theme in THEMES:
@@ -161,55 +155,22 @@ class Console(KeysInOrder["Context"]):
     def on_mount(self) -> None:
         """Begin to read."""
         self.set_keymap({action: ",".join(remap.keys) for action, remap in self._remaps.items()})
-        self.session.subscribe(self._listen)
+        self.session.subscribe(lambda event: self.post_message(SessionChanged(event)))
         with suppress(ValueError, RuntimeError, NotImplementedError):  # not the main thread, which alone hears signals
             for number in (signal.SIGTERM, signal.SIGHUP):
-                asyncio.get_running_loop().add_signal_handler(number, self._ended, int(number))
+                asyncio.get_running_loop().add_signal_handler(number, lambda n=number: self.applying.ended(int(n)))
         self.frame.put_color()
         self.navigator.show()
         if exposures := self.session.context.settings.exposures:
             self.message_line.say(f"warning: {' · '.join(exposures)}", "failed")
         # All that takes the interpreter waits for the first frame, and all but the first rows for these.
-        self.call_after_refresh(self._begin)
-
-    def _begin(self) -> None:
-        if self._prefetched is None:
-            self._go_live()
-            return
-        self._prefetched.begin()
-        start(self, self._first_rows, group="first", name="first")
-
-    async def _first_rows(self) -> None:
-        assert self._prefetched is not None
-        if await self._prefetched.arrived(FIRST_ANSWERS):
-            with self.batch_update():  # the first rows are painted once, with brokers and topics
-                await self.session.read_cluster()
-                await (self.session.read_quorum() if self.reading.at_controllers else self.reading.all_topics())
-        self.call_after_refresh(self._go_live)
-
-    def _go_live(self) -> None:
-        return_large_blocks()
-        start(self, self.polling.run, group="live", name="live")
-        if self.reading.at_controllers:
-            # By brokers the console opens on Now, which begins this; here on the quorum, with the number in its head.
-            self.triage.begin()
+        self.call_after_refresh(self._first_reads.begin)
 
     async def on_unmount(self) -> None:
         """Wait for a change that is on its way, unless it was given up, and close the lake."""
         await self.operating.leave()
         await self.session.work.wait()
         self.lake.close()
-
-    def _ended(self, number: int) -> None:
-        self.applying.ended(number)
-
-    def _listen(self, event: SessionEvent) -> None:
-        self.post_message(SessionChanged(event))
-
-    @property
-    def place(self) -> Place:
-        """The place that is shown."""
-        return self.navigator.place
 
     @property
     def view(self) -> View:
@@ -227,11 +188,7 @@ class Console(KeysInOrder["Context"]):
         """Write the lines around the new place, and read it."""
         self.frame.all()
         self.reading.live.now()
-        self._read_slowly()
-
-    def _read_slowly(self) -> None:
-        """Restart the slow reads: for another view, or because the operator asked."""
-        start(self, self.polling.slowly, group="slow", name="slow", exclusive=True)
+        self.polling.restart_slow(self)
 
     def is_busy(self, event: events.Event) -> bool:
         """Return whether a key that was typed ahead waits for what the keys before it began.
@@ -256,7 +213,7 @@ class Console(KeysInOrder["Context"]):
         Args:
             action: the id of a key in `keymap`. One that the current view does not have does nothing.
         """
-        if not BY_ID[action].where & {self.place.view, keymap.EVERYWHERE}:
+        if not BY_ID[action].where & {self.navigator.place.view, keymap.EVERYWHERE}:
             return
         if why := self.keys.reason(BY_ID[action]):
             self.message_line.say(why, "muted")
@@ -274,33 +231,9 @@ class Console(KeysInOrder["Context"]):
     def _receivers(self) -> Iterator[object]:
         """Yield what has methods for keys; the last ones are made only for a key that no other has."""
         yield from (*self.view.receivers, self.navigator, self.editing, self.bar, self)
+        yield self.screen_keys
         yield self.applying
         yield self.operating
-
-    def do_refresh(self) -> None:
-        """Read now, and clear the marks of what changed."""
-        self.cluster.changed.clear()
-        self.view.update()
-        self.reading.now()
-        self._read_slowly()
-
-    def do_pause(self) -> None:
-        """Stop the live refresh, or resume it."""
-        live = self.reading.live
-        live.paused = not live.paused
-        live.now()
-        self.frame.write_header()
-        self.view.tell_where()
-        at = self.session.clock.now().astimezone().strftime("%H:%M:%S")
-        self.message_line.say(f"paused at {at}: nothing is read until p or r" if live.paused else "live again", "muted")
-
-    def do_copy(self) -> None:
-        """Copy through the terminal what the view offers."""
-        if not (text := self.view.copied()):
-            self.message_line.say("there is nothing to copy here", "muted")
-            return
-        self.copy_to_clipboard(clean(text, LONGEST_COPY))
-        self.message_line.say(f"copied: {clean(text, 200)}", "muted")
 
     def copy_to_clipboard(self, text: str) -> None:
         """Copy lines through the terminal (OSC 52), without what would run if they are pasted into a shell."""
@@ -310,24 +243,12 @@ class Console(KeysInOrder["Context"]):
         """Say that only a record has times."""
         self.message_line.say("only a record has times to go to: kac replay FILE", "failed")
 
-    def do_help(self) -> None:
-        """Show the keys of this view."""
-        from console.tui.key_help import help_lines, sorts_of
-        from console.tui.screens import TextScreen
+    @cached_property
+    def screen_keys(self) -> ScreenKeys:
+        """What the keys do that are the screen's own."""
+        from console.tui.screen_keys import ScreenKeys
 
-        keys, state = self.keys.here(), self.keys.state()
-        sorts = sorts_of(self.view.lines)
-        self.push_screen(
-            TextScreen(f"keys: {self.place.view}", lambda _width: help_lines(keys, state, self.keys.of, sorts))
-        )
-
-    async def do_save_record(self) -> None:
-        """Write the record that is in memory into a new file."""
-        from console.tui.keep_record import keep_record
-
-        session = self.session
-        cluster_id = session.snapshot.cluster.cluster_id or ""
-        await keep_record(session.recorder, session.context.name, cluster_id, self.message_line.say)
+        return ScreenKeys(self, self.cluster, self.navigator, self.keys, self.frame, self.polling)
 
     @cached_property
     def operating(self) -> Operating:
@@ -409,7 +330,7 @@ class Console(KeysInOrder["Context"]):
         now = self.session.clock.now()
         if message.unread is None:
             self._touch(contact.answered(now, message.silent))
-        elif message.place == self.place:
+        elif message.place == self.navigator.place:
             self._touch(contact.heard(self.reading.contact, now, message.silent, message.unread, message.since))
         self.journal.read_once()
         self.call_after_refresh(lambda: self.bar.ready())
@@ -463,24 +384,10 @@ class Console(KeysInOrder["Context"]):
         self.frame.all()
         self.view.tell_where()
 
-    def on_command_bar_changed(self, message: CommandBar.Changed) -> None:
-        """Pass on that something was typed."""
-        self.bar.changed(message)
-
-    def on_command_bar_closed(self, message: CommandBar.Closed) -> None:
-        """Pass on an Esc in the command bar."""
-        self.bar.closed(message)
-
-    def on_command_bar_submitted(self, message: CommandBar.Submitted) -> None:
-        """Pass on an Enter in the command bar."""
-        self.bar.submitted(message)
-
-    @on(TextLines.Pressed, "#tabs")
-    async def _tab_pressed(self, message: TextLines.Pressed) -> None:
-        if (number := chrome.tab_at(message.lines.piece_at(message.x))) is not None:
-            await self.navigator.goto(pane(number))
-
-    @on(TextLines.Pressed, "#footer")
-    async def _footer_pressed(self, message: TextLines.Pressed) -> None:
-        if action := self.frame.action_at(message.x):
+    @on(TextLines.Pressed)
+    async def _line_pressed(self, message: TextLines.Pressed) -> None:
+        if message.lines is self.frame.tabs:
+            if (number := chrome.tab_at(message.lines.piece_at(message.x))) is not None:
+                await self.navigator.goto(pane(number))
+        elif message.lines is self.frame.footer and (action := self.frame.action_at(message.x)):
             await self.action_do(action)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +67,32 @@ def palette_choice(keys: Sequence[Key], text: str, reason: Callable[[Key], str])
     return None if first is None else next(key for key in keys if key.label == first.text)
 
 
+class BarLine(CommandBar):
+    """The line of the command bar, which hands what is entered to its owner."""
+
+    def __init__(self, owner: Bar, histories: Mapping[str, Sequence[str]] | None) -> None:
+        super().__init__(
+            id="bar",
+            highlight=owner.highlight,
+            complete=owner.complete,
+            histories=histories,
+            remember=owner.remembered,
+        )
+        self._owner = owner
+
+    def on_command_bar_changed(self, message: CommandBar.Changed) -> None:
+        """Pass on that something was typed."""
+        self._owner.changed(message)
+
+    def on_command_bar_closed(self, message: CommandBar.Closed) -> None:
+        """Pass on an Esc."""
+        self._owner.closed(message)
+
+    def on_command_bar_submitted(self, message: CommandBar.Submitted) -> None:
+        """Pass on an Enter."""
+        self._owner.submitted(message)
+
+
 class Bar:
     """The command bar: opens its line in one of four modes, and passes on what was entered.
 
@@ -100,13 +126,7 @@ class Bar:
         self._history = history
         self._filter_before = ""
         self._asked: asyncio.Future[Secret | None] | None = None
-        self.line = CommandBar(
-            id="bar",
-            highlight=self._highlight,
-            complete=self._complete,
-            histories={COMMAND: history.read()} if history else None,
-            remember=self._remembered,
-        )
+        self.line = BarLine(self, {COMMAND: history.read()} if history else None)
 
     @property
     def asks(self) -> bool:
@@ -128,7 +148,7 @@ class Bar:
         }
         self.line.open(modes[mode], text, prompt=prompt)
 
-    def _remembered(self, text: str) -> str:
+    def remembered(self, text: str) -> str:
         """Return an entry without its secrets, for the history; a command is added to the file, too."""
         from console.language.secret_values import redact
 
@@ -172,10 +192,12 @@ class Bar:
     def _state(self) -> tuple[Snapshot, ConfigResource | QuotaEntity | None]:
         return self._session.snapshot, next(iter(self._navigator.view.targets()), None)
 
-    def _highlight(self, text: str) -> Iterable[tuple[int, int, str]]:
+    def highlight(self, text: str) -> Iterable[tuple[int, int, str]]:
+        """Return the words of a command that are coloured: from, to, and what they are."""
         return self._language.highlight(text) if self.line.mode.name == COMMAND else ()
 
-    def _complete(self, text: str, cursor: int) -> Sequence[Candidate]:
+    def complete(self, text: str, cursor: int) -> Sequence[Candidate]:
+        """Return what the palette or a command offers at the cursor."""
         if self.line.mode.name == PALETTE:
             return palette_candidates(self._keys.here(), text, self._keys.reason)
         return self._language.complete(text, cursor)

@@ -6,18 +6,23 @@ import asyncio
 import logging
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textual.message import Message
 
 from console.log_file import INTERNAL
 from console.model.failure import Failure
 from console.present.columns import clock
+from console.session.kept_record import return_large_blocks
 from console.tui.places import Place
-from console.tui.reading import Pace, Reading, StatusMessage
+from console.tui.reading import Pace, Reading, StatusMessage, start
 
 if TYPE_CHECKING:
+    from textual.app import App
+
     from console.tui.panes.view import View
+    from console.tui.prefetch import SessionFactory
+    from console.tui.watch import ShownCluster
 
 VERSIONS_EVERY = 60.0
 PATIENCE = 5.0
@@ -54,6 +59,49 @@ class ClusterLost(Message):
         self.failure = failure
         self.final = final
         super().__init__()
+
+
+FIRST_ANSWERS = 2.0
+"""Seconds at most for which other reads, and the import of triage, wait for the prefetched answers and their rows."""
+
+
+class FirstReads:
+    """What a console reads first: what was asked for before its first frame, then all that goes on until it ends."""
+
+    def __init__(
+        self, app: App[Any], cluster: ShownCluster, polling: Polling, prefetched: SessionFactory | None
+    ) -> None:
+        """Create it; `begin` reads.
+
+        Args:
+            app: runs its workers.
+            prefetched: the first reads; None: they are ordinary reads.
+        """
+        self._app, self._cluster, self._polling, self._prefetched = app, cluster, polling, prefetched
+
+    def begin(self) -> None:
+        """Begin to read, once the first frame is drawn."""
+        if self._prefetched is None:
+            self._go_live()
+            return
+        self._prefetched.begin()
+        start(self._app, self._first_rows, group="first", name="first")
+
+    async def _first_rows(self) -> None:
+        assert self._prefetched is not None
+        session, reading = self._cluster.session, self._cluster.reading
+        if await self._prefetched.arrived(FIRST_ANSWERS):
+            with self._app.batch_update():  # the first rows are painted once, with brokers and topics
+                await session.read_cluster()
+                await (session.read_quorum() if reading.at_controllers else reading.all_topics())
+        self._app.call_after_refresh(self._go_live)
+
+    def _go_live(self) -> None:
+        return_large_blocks()
+        start(self._app, self._polling.run, group="live", name="live")
+        if self._cluster.reading.at_controllers:
+            # By brokers the console opens on Now, which begins this; here on the quorum, with the number in its head.
+            self._cluster.triage.begin()
 
 
 class Polling:
@@ -212,6 +260,10 @@ class Polling:
     def rests(self) -> bool:
         """Whether everything that the view shows has been read, until the next tick."""
         return self._reading.live.resting and self._slow_rests
+
+    def restart_slow(self, app: App[Any]) -> None:
+        """Restart the slow reads: for another view, or because the operator asked."""
+        start(app, self.slowly, group="slow", name="slow", exclusive=True)
 
     async def slowly(self) -> None:
         """Run the slow reads of the visible view, with pauses between them, until cancelled."""

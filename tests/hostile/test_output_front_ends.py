@@ -141,7 +141,7 @@ async def test_the_clipboard_is_one_line_of_visible_text(world: HostileCluster) 
             assert acted_upon(app.clipboard) == ""
             assert app.clipboard.endswith("\nsecond")
             app.view.copied = lambda: SENT  # type: ignore[method-assign]
-            app.do_copy()
+            app.screen_keys.do_copy()
             assert acted_upon(app.clipboard) == ""
             assert "\n" not in app.clipboard
 

@@ -24,7 +24,7 @@ async def test_what_is_typed_ahead_goes_where_the_key_before_it_led() -> None:
         # All at once, as over a slow link: none of these letters may be taken for a key of the table.
         await it.press("7", "colon", *"delete", "space", *"topic", "space", *"orders", "enter")
         await it.shows("staged: topic orders")
-        assert it.app.place.view == "plan"
+        assert it.app.navigator.place.view == "plan"
         assert len(it.app.session.plan) == 1
 
 
@@ -34,7 +34,7 @@ SILENT = {"refresh", "back", "last", "topics", "internal"}
 
 def shown(it: Driven) -> tuple[object, ...]:
     """What a key can change: the screen, the place, the command bar and what is above the panes."""
-    return it.lines, it.app.place, it.app.bar.line.is_open, len(it.app.screen_stack), it.app.session.plan
+    return it.lines, it.app.navigator.place, it.app.bar.line.is_open, len(it.app.screen_stack), it.app.session.plan
 
 
 def asks(it: Driven) -> bool:
@@ -55,7 +55,7 @@ async def test_every_key_of_every_view_does_something_or_says_why_not(brokers: T
         pressed, silent = set(), set()
         for number in "1234567":
             await it.press(number)
-            view = it.app.place.view
+            view = it.app.navigator.place.view
             for key in KEYS:
                 here = view in key.where or ("everywhere" in key.where and number == "2")
                 if not here or key.id in ("quit", "pause"):
@@ -74,7 +74,7 @@ async def test_every_key_of_every_view_does_something_or_says_why_not(brokers: T
                 while len(it.app.screen_stack) > 1:
                     await it.app.pop_screen()
                 await it.settle()
-                if it.app.place.view != view:
+                if it.app.navigator.place.view != view:
                     await it.press(number)
         assert not {(view, key) for view, key in silent if key not in pressed}
         assert {"edit", "apply", "check", "effective", "revoke", "create", "script"} <= pressed
@@ -351,11 +351,11 @@ async def test_a_click_chooses_a_row_and_a_double_click_opens_it() -> None:
         await it.pilot.click(offset=(5, y))
         await it.settle()
         assert it.lines[y].startswith("▸")
-        assert it.app.place.view == "topics"
+        assert it.app.navigator.place.view == "topics"
         await it.pilot.click(offset=(5, y), times=2)
         await it.settle()
-        assert it.app.place.topic == "payments"
-        assert it.app.place.view != "topics"
+        assert it.app.navigator.place.topic == "payments"
+        assert it.app.navigator.place.view != "topics"
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (40, 12)])

@@ -94,7 +94,7 @@ async def test_beside_the_causes_it_is_drawn_from_where_details_stand_beside_the
         y = it.lines.index(it.line("under-replicated  "))
         assert GAP in it.lines[y]
         await it.pilot.click(offset=(3, y))
-        await it.until(lambda: it.app.place.view == "topics")
+        await it.until(lambda: it.app.navigator.place.view == "topics")
         await it.press("escape")
         await it.pilot.resize_terminal(149, 40)
         await it.until(lambda: "under-replicated  " not in it.text)
@@ -127,6 +127,6 @@ async def test_a_broker_and_a_topic_have_their_own_lines(cluster: ThreadedCluste
         await it.press("up")
         await it.until(lambda: it.line("out of sync  ").split("out of sync")[1].split()[0] == "0")
         await it.press("2", "enter", "tab")
-        await it.until(lambda: it.app.place.view == "topic")
+        await it.until(lambda: it.app.navigator.place.view == "topic")
         assert "leaders  " not in it.text
         assert max(map(len, it.lines)) <= size[0]

@@ -147,7 +147,7 @@ async def test_a_context_that_never_shows_records_refuses(records: ThreadedClust
         await it.press("escape")
         await it.command("records topic orders")
         await it.shows("no records are read")
-        assert it.app.place.view == "topics"
+        assert it.app.navigator.place.view == "topics"
 
 
 async def test_records_are_read_once_and_again_by_a_key(records: ThreadedCluster) -> None:

@@ -1,0 +1,84 @@
+"""What the keys do that are the screen's own: read again, pause, copy, help, keep the record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console.present.text import clean
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+    from console.contexts import Context
+    from console.tui.frame import ActiveKeys, Frame
+    from console.tui.navigator import Navigator
+    from console.tui.polling import Polling
+    from console.tui.watch import ShownCluster
+
+LONGEST_COPY = 100_000
+"""Characters copied at most; a config value has at most 32,767."""
+
+
+class ScreenKeys:
+    """Carries out the keys that are about the screen as a whole. Created when the first of them is pressed."""
+
+    def __init__(
+        self,
+        app: App[Context],
+        cluster: ShownCluster,
+        navigator: Navigator,
+        keys: ActiveKeys,
+        frame: Frame,
+        polling: Polling,
+    ) -> None:
+        """Create it.
+
+        Args:
+            app: shows the help, has the clipboard, and runs the slow reads.
+            frame: the lines around the view, with the message line.
+        """
+        self._app, self._cluster, self._navigator = app, cluster, navigator
+        self._keys, self._frame, self._polling = keys, frame, polling
+
+    def do_refresh(self) -> None:
+        """Read now, and clear the marks of what changed."""
+        self._cluster.changed.clear()
+        self._navigator.view.update()
+        self._cluster.reading.now()
+        self._polling.restart_slow(self._app)
+
+    def do_pause(self) -> None:
+        """Stop the live refresh, or resume it."""
+        live = self._cluster.reading.live
+        live.paused = not live.paused
+        live.now()
+        self._frame.write_header()
+        self._navigator.view.tell_where()
+        at = self._cluster.session.clock.now().astimezone().strftime("%H:%M:%S")
+        text = f"paused at {at}: nothing is read until p or r" if live.paused else "live again"
+        self._frame.message.say(text, "muted")
+
+    def do_copy(self) -> None:
+        """Copy through the terminal what the view offers."""
+        if not (text := self._navigator.view.copied()):
+            self._frame.message.say("there is nothing to copy here", "muted")
+            return
+        self._app.copy_to_clipboard(clean(text, LONGEST_COPY))
+        self._frame.message.say(f"copied: {clean(text, 200)}", "muted")
+
+    def do_help(self) -> None:
+        """Show the keys of this view."""
+        from console.tui.key_help import help_lines, sorts_of
+        from console.tui.screens import TextScreen
+
+        keys, state, sorts = self._keys.here(), self._keys.state(), sorts_of(self._navigator.view.lines)
+        title = f"keys: {self._navigator.place.view}"
+        self._app.push_screen(TextScreen(title, lambda _width: help_lines(keys, state, self._keys.of, sorts)))
+
+    async def do_save_record(self) -> None:
+        """Write the record that is in memory into a new file."""
+        from console.tui.keep_record import keep_record
+
+        session = self._cluster.session
+        cluster_id = session.snapshot.cluster.cluster_id or ""
+        await keep_record(session.recorder, session.context.name, cluster_id, self._frame.message.say)
