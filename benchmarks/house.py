@@ -121,6 +121,16 @@ def with_session(found: Iterable[Module]) -> list[str]:
     ]
 
 
+def with_many_methods(found: Iterable[Module]) -> list[str]:
+    """Return the classes of more than `MANY_METHODS` methods, as ``path: name``; properties and handlers count."""
+    return [
+        f"{module.path}: {each.name}"
+        for module in found
+        for each in classes(module)
+        if sum(isinstance(node, Function) for node in each.body) > MANY_METHODS
+    ]
+
+
 def namesakes(module: Module, without: Mapping[Path, set[str]]) -> set[str]:
     """Return the names by which a module means classes that hold no session. without: those of each module."""
     found = set(without.get(module.path, ()))
@@ -260,12 +270,7 @@ def main() -> int:
             continue
         lines = sum(module.text.count("\n") for module in inside)
         report(f"room {room}", files=len(inside), lines=lines, comments=sum(map(comments, inside)))
-    big = [
-        f"{module.path}: {each.name}"
-        for module in product
-        for each in classes(module)
-        if sum(isinstance(node, Function) for node in each.body) > MANY_METHODS
-    ]
+    big = with_many_methods(product)
     report(f"classes of more than {MANY_METHODS} methods", count=len(big), names=big)
     long = [
         f"{module.path}: {each.name}"

@@ -1,4 +1,4 @@
-"""What is counted of the whole: who takes the session, and how many Protocols there are."""
+"""What is counted of the whole: who takes the session, how many Protocols there are, and which classes are large."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.house import PRODUCT, Module, modules, protocols, with_session
+from benchmarks.house import MANY_METHODS, PRODUCT, Module, modules, protocols, with_many_methods, with_session
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_PROTOCOLS = 14
+MOST_LARGE = 4
+"""Classes of many methods: the app, what each view is, the lines of a widget, and the pane of causes."""
 MOST_TAKE_IT = 60
 """Functions that take the session. Others take what they need of it: the client, the snapshot, the plan, a journal."""
 
@@ -43,3 +45,15 @@ def test_few_protocols_stand_between(product: list[Module]) -> None:
     """One stands where there are two implementations, or a test needs a second one. It may go down, too."""
     found = protocols(product)
     assert len(found) <= MOST_PROTOCOLS, "\n".join(found)
+
+
+def test_few_classes_have_many_methods(product: list[Module]) -> None:
+    """One has a second subject where it grows so; it may go down, too."""
+    found = with_many_methods(product)
+    assert len(found) <= MOST_LARGE, "\n".join(found)
+
+
+def test_a_class_counts_by_its_methods() -> None:
+    methods = "".join(f"    def m{number}(self) -> None: ...\n" for number in range(MANY_METHODS))
+    source = f"class Small:\n{methods}class Large:\n{methods}    @property\n    async def more(self) -> int: ...\n"
+    assert with_many_methods([Module(Path("it.py"), source, ast.parse(source))]) == ["it.py: Large"]
