@@ -211,8 +211,8 @@ async def apply_flow(
         _show_former(front, run.former, session.snapshot)
     staged = session.plan.staged
     facts = await read_for_risks(session, staged)
-    found = options.hindering(await asyncio.to_thread(risks, staged, session.snapshot, facts))
-    run = replace(run, effects=effects(staged, session.snapshot), risks=found)
+    hindering = options.hindering(await asyncio.to_thread(risks, staged, session.snapshot, facts))
+    run = replace(run, effects=effects(staged, session.snapshot), risks=hindering)
     question = _question(session.plan, session.context, run, asks, flags, can_ask=front.can_ask)
     run = _shown(front, run, asks)
     deletions = await read_deletions(session) if question.is_open and asks.deletions else {}

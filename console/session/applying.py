@@ -380,9 +380,9 @@ async def _send_next(
     except (AdminError, Refused) as error:
         return run.kept_back(error.failure)
     # What is overtaken here stops the requests after it as well, unless the operator overwrites.
-    found = changed_since(step.staged, fresh)
-    run = replace(run, overtaken=(*run.overtaken, *found))
-    if found and not force:
+    overtaken = changed_since(step.staged, fresh)
+    run = replace(run, overtaken=(*run.overtaken, *overtaken))
+    if overtaken and not force:
         return run.kept_back(CONFLICT)
     if work.stopping:
         return run.kept_back(INTERRUPTED)

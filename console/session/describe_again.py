@@ -72,10 +72,10 @@ def touched(edits: Iterable[Edit]) -> Targets:
     described = created | {target.name for target in targets if isinstance(target, TopicTarget)}
     homes = (name for edit in all_ if (name := edit.on_topic) is not None)
     targets |= dict.fromkeys(Home(name) for name in homes if name not in described)
-    found: dict[type, list[Any]] = {type_: [] for type_ in READERS}
+    by_type: dict[type, list[Any]] = {type_: [] for type_ in READERS}
     for target in targets:
-        found[type(target)].append(target)
-    return {type_: tuple(mine) for type_, mine in found.items() if mine}
+        by_type[type(target)].append(target)
+    return {type_: tuple(mine) for type_, mine in by_type.items() if mine}
 
 
 async def describe_again(client: Client, context: Context, known: Snapshot, edits: Iterable[Edit]) -> Snapshot:
@@ -183,16 +183,16 @@ async def _quotas(client: Client, _known: Snapshot, entities: Sequence[QuotaEnti
 
     # A request for each entity costs less than all quotas of a cluster, of which there may be a million; not for many.
     if len(entities) > SINGLY:
-        found = await _allowed(client.run(describe_quotas))
+        quotas = await _allowed(client.run(describe_quotas))
     else:
         asked = (client.run(describe_quotas, filter_for_entity(entity)) for entity in entities)
-        found = _together(await asyncio.gather(*(_allowed(each) for each in asked)))
+        quotas = _together(await asyncio.gather(*(_allowed(each) for each in asked)))
 
     def update(snapshot: Snapshot) -> Snapshot:
         touched_ = set(entities)
         rest = {entity: values for entity, values in snapshot.quotas.items() if entity not in touched_}
-        known = replace(snapshot, quotas={**rest, **(found or {})})
-        return _marked(known, "quotas", read=found is not None, at=datetime.now(UTC))
+        known = replace(snapshot, quotas={**rest, **(quotas or {})})
+        return _marked(known, "quotas", read=quotas is not None, at=datetime.now(UTC))
 
     return update
 
@@ -207,20 +207,20 @@ def _together(parts: Sequence[dict[QuotaEntity, QuotaValues] | None]) -> dict[Qu
 async def _acls(client: Client, _known: Snapshot, bindings: Sequence[Acl]) -> Update:
     from console.admin.acls import describe_acls
 
-    found: tuple[Acl, ...] | None
+    listed: tuple[Acl, ...] | None
     if len(bindings) > SINGLY:
-        found = await _allowed(client.run(describe_acls))
+        listed = await _allowed(client.run(describe_acls))
     else:
         asked = (client.run(describe_acls, filter_for(binding)) for binding in bindings)
         parts = await asyncio.gather(*(_allowed(each) for each in asked))
         known = [part for part in parts if part is not None]
-        found = tuple(acl for part in known for acl in part) if len(known) == len(parts) else None
+        listed = tuple(acl for part in known for acl in part) if len(known) == len(parts) else None
 
     def update(snapshot: Snapshot) -> Snapshot:
         touched_ = set(bindings)
         others = tuple(acl for acl in snapshot.acls if acl not in touched_)
-        acls = replace(snapshot, acls=tuple(sorted({*others, *(found or ())})))
-        return _marked(acls, "acls", read=found is not None, at=datetime.now(UTC))
+        acls = replace(snapshot, acls=tuple(sorted({*others, *(listed or ())})))
+        return _marked(acls, "acls", read=listed is not None, at=datetime.now(UTC))
 
     return update
 
@@ -229,15 +229,15 @@ async def _scram(client: Client, _known: Snapshot, targets: Sequence[ScramUser])
     from console.admin.scram import describe_scram
 
     users = list(dict.fromkeys(target.user for target in targets))
-    found = await _allowed(client.run(describe_scram, users))
+    described = await _allowed(client.run(describe_scram, users))
 
     def update(snapshot: Snapshot) -> Snapshot:
-        if found is None:
+        if described is None:
             return _marked(snapshot, "scram", read=False, at=datetime.now(UTC))
         others = {user: each for user, each in snapshot.scram.items() if user not in users}
         failures = {each.entity: each.failure for each in snapshot.failures if each.part == "scram"}
         unread = {user: why for user, why in failures.items() if user not in users}
-        listing = ScramListing({**others, **found.users}, {**unread, **found.failures})
+        listing = ScramListing({**others, **described.users}, {**unread, **described.failures})
         return with_scram(snapshot, listing, datetime.now(UTC))
 
     return update
@@ -246,12 +246,12 @@ async def _scram(client: Client, _known: Snapshot, targets: Sequence[ScramUser])
 async def _tokens(client: Client, _known: Snapshot, _targets: Sequence[NewToken | TokenTarget]) -> Update:
     from console.admin.tokens import describe_tokens
 
-    found = await _allowed(client.run(describe_tokens))
+    tokens = await _allowed(client.run(describe_tokens))
 
     def update(snapshot: Snapshot) -> Snapshot:
-        if found is None:
+        if tokens is None:
             return _marked(snapshot, "tokens", read=False, at=datetime.now(UTC))
-        return with_tokens(snapshot, found, datetime.now(UTC))
+        return with_tokens(snapshot, tokens, datetime.now(UTC))
 
     return update
 
@@ -355,15 +355,15 @@ async def _transactions(client: Client, _known: Snapshot, targets: Sequence[Prod
 async def _features(client: Client, _known: Snapshot, _targets: Sequence[FeatureTarget]) -> Update:
     from console.admin.features import describe_features
 
-    found = await client.run(describe_features)
-    return lambda snapshot: refresh.with_features(snapshot, found, datetime.now(UTC))
+    features = await client.run(describe_features)
+    return lambda snapshot: refresh.with_features(snapshot, features, datetime.now(UTC))
 
 
 async def _voters(client: Client, _known: Snapshot, _targets: Sequence[VoterTarget]) -> Update:
     from console.admin.cluster import describe_quorum
 
-    found = await client.run(describe_quorum)
-    return lambda snapshot: refresh.with_quorum(snapshot, found, datetime.now(UTC))
+    quorum = await client.run(describe_quorum)
+    return lambda snapshot: refresh.with_quorum(snapshot, quorum, datetime.now(UTC))
 
 
 READERS: Mapping[type, TargetReader] = {

@@ -111,15 +111,15 @@ class EventFeed:
     async def _take(self, pair: _Pair) -> None:
         # Only comparing topics takes long, since there may be 100,000; the same object needs neither that nor a thread.
         if pair.old.topics is pair.new.topics:
-            found = list(differences(pair.old, pair.new))
+            differing = list(differences(pair.old, pair.new))
         else:
-            found = await asyncio.to_thread(lambda: list(differences(pair.old, pair.new)))
-        if not found:
+            differing = await asyncio.to_thread(lambda: list(differences(pair.old, pair.new)))
+        if not differing:
             return
-        authors = await self._authors(found, pair)
-        made = await asyncio.to_thread(events, found, pair.old, pair.new, pair.at, authors)
-        self.record = self.record.with_events(made)
-        self._tell(made)
+        authors = await self._authors(differing, pair)
+        new_events = await asyncio.to_thread(events, differing, pair.old, pair.new, pair.at, authors)
+        self.record = self.record.with_events(new_events)
+        self._tell(new_events)
 
     async def _authors(self, differences_: Sequence[Difference], pair: _Pair) -> Mapping[Place, Author]:
         from console.session.snapshot_reader import Refused
@@ -187,12 +187,12 @@ def authors(
     # before the last read of that value.
     earliest = min(since or until - LONGEST for since, until in times.values()) - SLACK
     seen = Described(new)
-    made: dict[Place, Author] = {}
+    by_place: dict[Place, Author] = {}
     for change in takewhile(lambda each: (each.last_sent or each.intent.at) >= earliest, latest):
         for number, entry in enumerate(change.entries):
             edit = entry.staged.edit
             mine = places.get(edit.slot)
-            if mine is None or mine[0] in made or change.last_sent is None or change.state(number) not in _STATES:
+            if mine is None or mine[0] in by_place or change.last_sent is None or change.state(number) not in _STATES:
                 continue
             # The same value set once more by another client must not be ascribed to the change that set it first.
             if taken.get(mine[0], -1) >= change.number:
@@ -203,8 +203,8 @@ def authors(
             as_wanted = wanted(edit, current_state(edit, seen))
             # Edits that leave no state can't be compared; for these a confirmed outcome has to do.
             if as_wanted or (as_wanted is None and change.state(number) is State.APPLIED):
-                made.update(dict.fromkeys(mine, Author(who_text(change), change.number, change.last_sent)))
-    return made
+                by_place.update(dict.fromkeys(mine, Author(who_text(change), change.number, change.last_sent)))
+    return by_place
 
 
 # -- the way back. Pure ------------------------------------------------------------------------------------------------

@@ -100,11 +100,11 @@ async def former_changes(session: Session) -> FormerChanges:
     past = history_of(contents)
     # Taken before settling: a change whose outcome is found right now is shown all the same.
     untold = past.untold()
-    found = await reconcile_unfinished(session.client, session.context, session.snapshot, journal, past)
-    if any(Status.APPLIED in each.edits.values() for each in found):
+    reconciled = await reconcile_unfinished(session.client, session.context, session.snapshot, journal, past)
+    if any(Status.APPLIED in each.edits.values() for each in reconciled):
         past = await read_open(journal)
     lines = list(past.problems)
-    shown = {change.number: change for change in untold} | {each.change.number: each.change for each in found}
+    shown = {change.number: change for change in untold} | {each.change.number: each.change for each in reconciled}
     for _, change in sorted(shown.items()):
         lines += open_lines(change)
     # Only where an operator reads the lines: after a cron job, the next console has to show them, too.
@@ -207,17 +207,17 @@ async def reconcile_unfinished(
         if not left or loop.time() >= deadline:
             break
         await asyncio.sleep(min(next(waits), max(0.0, deadline - loop.time())))
-    found, notes = [], []
+    settled, notes = [], []
     for change, (edits, topic_ids) in zip(open_, seen, strict=True):
         there = {index: status for index, status in edits.items() if status is Status.APPLIED}
         # Only what was found is written: that an edit is not there now proves nothing about its request.
         if there:
-            made = {index: topic_id for index, topic_id in topic_ids.items() if index in there}
-            notes.append(Settled(change.number, _now(), there, made))
-        found.append(Found(replace(change, found={**change.found, **there}), edits))
+            created = {index: topic_id for index, topic_id in topic_ids.items() if index in there}
+            notes.append(Settled(change.number, _now(), there, created))
+        settled.append(Found(replace(change, found={**change.found, **there}), edits))
     if notes and _is_written(context):
         await _write_down(journal, notes)
-    return tuple(found)
+    return tuple(settled)
 
 
 def _may_arrive_within(change: Change, now: datetime) -> float:

@@ -97,11 +97,11 @@ async def read_operations(session: Session, ended: int = 0) -> Operations:
 
 def _read(journal: JournalFile, ended: int, now: datetime, mine: Origin) -> Operations:
     if ended:
-        found = operations(journal.read().records)
-        over = tuple(each for each in reversed(list(found.values())) if each.ended is not None)[:ended]
+        by_number = operations(journal.read().records)
+        over = tuple(each for each in reversed(list(by_number.values())) if each.ended is not None)[:ended]
     else:
-        found, over = operations(journal.open().records), ()
-    open_ = tuple(each for each in found.values() if each.ended is None)
+        by_number, over = operations(journal.open().records), ()
+    open_ = tuple(each for each in by_number.values() if each.ended is None)
     return Operations(open_, over, Lease(journal.path, mine).holder(now))
 
 
@@ -169,19 +169,19 @@ async def ask_of(
 async def way_back(journal: JournalFile, number: int) -> Restore:
     """Return the goal that takes back what an operation that ended has moved. Raises Refused."""
     try:
-        found = operations((await asyncio.to_thread(journal.read)).records).get(number)
+        operation = operations((await asyncio.to_thread(journal.read)).records).get(number)
     except JournalError as error:
         raise Refused(error.failure) from error
-    if found is None:
+    if operation is None:
         failure = Failure("NO_SUCH_OPERATION", f"the journal has no operation {number}", "See: kac moves")
         raise Refused(failure)
-    if found.ended is None:
+    if operation.ended is None:
         failure = Failure("OPERATION_OPEN", f"operation {number} is open", f"Cancel it: kac moves --cancel {number}")
         raise Refused(failure)
     return Restore(
         number,
-        tuple((topic, at, before) for (topic, at), before in found.originals().items()),
-        tuple((*place, path) for place, path in found.dir_originals().items()),
+        tuple((topic, at, before) for (topic, at), before in operation.originals().items()),
+        tuple((*place, path) for place, path in operation.dir_originals().items()),
     )
 
 
@@ -427,16 +427,16 @@ class _Work:
     async def read(self, number: int) -> Operation:
         """Return an operation as the journal has it now: an operator may have asked something of it. Raises Refused."""
         try:
-            found = operations((await asyncio.to_thread(self.journal.open)).records)
-            if number not in found:
+            by_number = operations((await asyncio.to_thread(self.journal.open)).records)
+            if number not in by_number:
                 # The open part of a journal has no operations that ended; the whole is read only for these.
-                found = operations((await asyncio.to_thread(self.journal.read)).records)
+                by_number = operations((await asyncio.to_thread(self.journal.read)).records)
         except JournalError as error:
             raise Refused(error.failure) from error
-        if number not in found:
+        if number not in by_number:
             failure = Failure("NO_SUCH_OPERATION", f"the journal has no operation {number}", "See: kac moves")
             raise Refused(failure)
-        return found[number]
+        return by_number[number]
 
 
 def _still(operation: Operation, partitions: int, copies: int, seconds: float) -> Iterator[str]:

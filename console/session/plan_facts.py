@@ -100,11 +100,11 @@ async def _topic_sizes(client: Client, snapshot: Snapshot, topics: Iterable[str]
     if not wanted:
         return {}
     listing = await client.run(describe_log_dirs, sorted(holding), wanted)
-    found = listing.replica_sizes()
+    sizes = listing.replica_sizes()
     return {
-        name: sum(sum(found[name, number]) for number in numbers)
+        name: sum(sum(sizes[name, number]) for number in numbers)
         for name, numbers in wanted.items()
-        if all((name, number) in found for number in numbers)
+        if all((name, number) in sizes for number in numbers)
     }
 
 

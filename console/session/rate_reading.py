@@ -118,12 +118,12 @@ class RateReader:
 
 
 def _some(places: Iterable[Place]) -> dict[Place, None]:
-    found: dict[Place, None] = {}
+    first: dict[Place, None] = {}
     for place in places:
-        if len(found) >= AT_ONCE:
+        if len(first) >= AT_ONCE:
             break
-        found[place] = None
-    return found
+        first[place] = None
+    return first
 
 
 def _by_leader(topics: Mapping[str, Topic], places: Iterable[Place]) -> dict[int, list[Place]]:

@@ -200,17 +200,17 @@ async def run_for(seconds: float | None, work: Iterable[Coroutine[Any, Any, None
 
 def gaps(snapshot: Snapshot, now: datetime) -> list[str]:
     """Return what is not watched, not yet, or late, a few words each; empty where all is."""
-    found = []
+    texts = []
     refused = {failure.part for failure in snapshot.failures if not failure.entity}
     for part, word in _WATCHED.items():
         if part in refused:
             why = next(each.failure.name for each in snapshot.failures if each.part == part and not each.entity)
-            found.append(f"{word} ({why})")
+            texts.append(f"{word} ({why})")
         elif part not in snapshot.read_at:
-            found.append(f"{word} (not read yet)")
+            texts.append(f"{word} (not read yet)")
     if snapshot.quotas_sparse:
-        found.append(f"quotas ({plural(len(snapshot.quotas), 'entity', 'entities')}: too many)")
-    return [*found, *_config_progress(snapshot, now)]
+        texts.append(f"quotas ({plural(len(snapshot.quotas), 'entity', 'entities')}: too many)")
+    return [*texts, *_config_progress(snapshot, now)]
 
 
 def _config_progress(snapshot: Snapshot, now: datetime) -> list[str]:

@@ -99,16 +99,16 @@ class RecordReader:
 
 def _readable(read: RecordsRead, decoder: RecordDecoder) -> RecordsRead:
     """Return what was read with its records as they may be shown, up to `MOST_MADE` bytes of them."""
-    made: list[Record] = []
+    kept: list[Record] = []
     size = 0
     for record in read.records:
         shown = decoder.readable(record)
         size += sum(len(part or b"") for part in (shown.key, shown.value, *(value for _, value in shown.headers)))
-        made.append(shown)
+        kept.append(shown)
         if size > MOST_MADE:
-            note = f"the first {len(made):,} are shown: more than {MOST_MADE >> 20} MiB as text; ask for fewer"
-            return replace(read, records=tuple(made), notes=(*read.notes, note))
-    return replace(read, records=tuple(made))
+            note = f"the first {len(kept):,} are shown: more than {MOST_MADE >> 20} MiB as text; ask for fewer"
+            return replace(read, records=tuple(kept), notes=(*read.notes, note))
+    return replace(read, records=tuple(kept))
 
 
 def refuse_if_never(context: Context) -> None:

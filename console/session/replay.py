@@ -162,18 +162,18 @@ def entries_of(reader: FlightReader) -> Iterator[Entry]:
 
 def look_times(times: Iterable[int]) -> list[int]:
     """Return when polls ended, by when answers arrived: milliseconds since 1970, in their order."""
-    found: list[int] = []
+    ends: list[int] = []
     began = last = -1
     for at in times:
         if last >= 0 and (at - last >= PAUSE_MS or at - began >= LONGEST_LOOK_MS):
-            found.append(last)
+            ends.append(last)
             began = at
         elif last < 0:
             began = at
         last = at
     if last >= 0:
-        found.append(last)
-    return found
+        ends.append(last)
+    return ends
 
 
 def moment(at_ms: int) -> datetime:
@@ -236,7 +236,7 @@ def record_time(text: str, begins_ms: int, ends_ms: int) -> int:
     Raises:
         ValueError: it is no time, or before the record; the text is for the operator.
     """
-    found = round(time_before(text, moment(ends_ms)).timestamp() * 1000)
-    if found < begins_ms // 1000 * 1000:
+    at_ms = round(time_before(text, moment(ends_ms)).timestamp() * 1000)
+    if at_ms < begins_ms // 1000 * 1000:
         raise ValueError(f"the record begins at {moment(begins_ms).astimezone():%Y-%m-%d %H:%M:%S}, after {text}")
-    return max(found, begins_ms)
+    return max(at_ms, begins_ms)

@@ -94,9 +94,9 @@ class ReplayDiagnosis:
         moments = self.moments
         index = bisect_right(moments, at_ms, key=_time) if step > 0 else bisect_left(moments, at_ms, key=_time) - 1
         while 0 <= index < len(moments):
-            found = moments[index]
-            if not jump or found.turned or found.changed:
-                return found
+            candidate = moments[index]
+            if not jump or candidate.turned or candidate.changed:
+                return candidate
             index += step
         return None
 
@@ -111,7 +111,7 @@ class ReplayDiagnosis:
 
     async def _go_through(self) -> None:
         last = Moment(0, None, None, Record(moment(self.begins_ms)))
-        found: list[Moment] = []
+        moments: list[Moment] = []
         stride, skipped = 1, 0
         try:
             for at_ms in self._replay.times:
@@ -119,15 +119,15 @@ class ReplayDiagnosis:
                     return
                 last = await self._next(last, at_ms)
                 skipped += 1
-                if last.turned or last.changed or skipped >= stride or not found:
-                    found.append(last)
+                if last.turned or last.changed or skipped >= stride or not moments:
+                    moments.append(last)
                     skipped = 0
-                if len(found) >= MOST_MOMENTS:
-                    found, stride = _thinned(found), stride * 2
+                if len(moments) >= MOST_MOMENTS:
+                    moments, stride = _thinned(moments), stride * 2
                 # Copying the list at each poll would cost the square of their number; at first each one shows.
-                self.moments = tuple(found) if len(found) % 32 == 0 or len(found) < 32 else self.moments
+                self.moments = tuple(moments) if len(moments) % 32 == 0 or len(moments) < 32 else self.moments
         finally:
-            self.moments = tuple(found)
+            self.moments = tuple(moments)
             await self._replay.close()
 
     async def _next(self, before: Moment, at_ms: int) -> Moment:
@@ -139,15 +139,15 @@ class ReplayDiagnosis:
             return replace(before, at_ms=at_ms, lost=error.failure, turned=is_new, changed=False)
         observations = _with_shared(before.observations, look)
         verdict = _shared(before.verdict, diagnose(observations))
-        made = _happened(before, look)
+        happened = _happened(before, look)
         return Moment(
             at_ms,
             observations,
             verdict,
-            before.events.with_events(made),
+            before.events.with_events(happened),
             None,
             before.lost is not None or _names(before.verdict) != _names(verdict),
-            bool(made),
+            bool(happened),
         )
 
 
@@ -165,10 +165,10 @@ def _with_shared(before: Observations | None, look: Look) -> Observations:
     """Return the observations after a poll; a part that equals the former one is the same object."""
     if before is None:
         return begin(look)
-    found = after(before, look)
+    observations = after(before, look)
     # Thousands of moments are kept: what they share takes memory once.
-    same = {name: value for name, value in asdict(before).items() if getattr(found, name) == value}
-    return replace(found, **same)
+    same = {name: value for name, value in asdict(before).items() if getattr(observations, name) == value}
+    return replace(observations, **same)
 
 
 def _shared(before: Verdict | None, now: Verdict) -> Verdict:
@@ -189,5 +189,5 @@ def _happened(before: Moment, look: Look) -> Sequence[EventOfRecord]:
     if before.observations is None:
         return ()
     old, new = before.observations.last.snapshot, look.snapshot
-    found = list(differences(old, new))
-    return events(found, old, new, look.at, {}) if found else ()
+    differing = list(differences(old, new))
+    return events(differing, old, new, look.at, {}) if differing else ()

@@ -101,15 +101,15 @@ class RecordedSlowLooks(SlowLooks):
             if asked.timestamp == LATEST and not asked.stable:
                 ends.append(asked)
         self._logs_ms = self._tape.at_ms
-        found: dict[Place, LogOffsets] = {}
+        offsets: dict[Place, LogOffsets] = {}
         for end in ends:
             if (stable := self._is_whole(end)) is not None:
                 self._taken[end] = self._tape.at_ms
                 # Just as it was asked: an answer that is put together from others takes a hundred times as long.
                 led = {end.node: end.places}
-                found |= await self._session.client.run(partitions.log_offsets, led, stable=stable)
-        if found:
-            self.keep_logs(found)
+                offsets |= await self._session.client.run(partitions.log_offsets, led, stable=stable)
+        if offsets:
+            self.keep_logs(offsets)
         await self._read_named_configs()
 
     def _is_whole(self, end: OffsetsAsked) -> bool | None:
@@ -161,9 +161,9 @@ class RecordedSlowLooks(SlowLooks):
         oldest = self._tape.at_ms - round((CERTIFICATES_AGAIN + UNREACHED_AGAIN) * 1000)
         shown = [each for each in self._tape.handshakes() if each.node in nodes and each.at_ms > oldest]
         read = [_certificate(each) for each in shown if each.problem is None]
-        found = tuple(each for each in read if each is not None)
-        if found != self.facts.certificates:
-            self.facts = replace(self.facts, certificates=found)
+        certificates = tuple(each for each in read if each is not None)
+        if certificates != self.facts.certificates:
+            self.facts = replace(self.facts, certificates=certificates)
 
     def _asked_since(self, since_ms: int) -> Iterator[tuple[OffsetsAsked, Track]]:
         for track in self._tape.answered_since(LIST_OFFSETS, since_ms):

@@ -21,5 +21,5 @@ async def replica_logs_of(
     for topic, number in places:
         partition = partition_in(snapshot.topics.get(topic), number)
         replicas[topic, number] = partition.replicas if partition is not None else ()
-    found = await run(replica_logs, replicas) if replicas else {}
-    return lambda known: refresh.with_replica_logs(known, replicas, found)
+    logs = await run(replica_logs, replicas) if replicas else {}
+    return lambda known: refresh.with_replica_logs(known, replicas, logs)

@@ -76,14 +76,14 @@ async def read_deletions(session: Session) -> dict[Slot, Deletion]:
                 await asyncio.gather(
                     session.keep(read_log_ranges(session.client, logs)), session.read_configs(resources)
                 )
-            found = await _deletions(session.client, session.snapshot, cuts) if cuts else {}
+            deletions = await _deletions(session.client, session.snapshot, cuts) if cuts else {}
             records = await _freed(session.client, session.snapshot, trims) if trims else {}
-            session.retention = RetentionReading(staged, found, time.monotonic(), records)
+            session.retention = RetentionReading(staged, deletions, time.monotonic(), records)
     except AdminError as error:
         # Shown as unknown, and kept for a while: a cluster that does not answer is not asked at each keystroke.
         unknown = Deletion(unknown=1, why=error.failure)
-        found = dict.fromkeys(retention_cuts(staged, session.snapshot), unknown)
-        session.retention = RetentionReading(staged, found, time.monotonic(), dict.fromkeys(trims, unknown))
+        deletions = dict.fromkeys(retention_cuts(staged, session.snapshot), unknown)
+        session.retention = RetentionReading(staged, deletions, time.monotonic(), dict.fromkeys(trims, unknown))
     return deletions_so_far(session.retention, session.plan.staged, session.snapshot)
 
 
@@ -120,15 +120,15 @@ async def _freed(client: Client, snapshot: Snapshot, trims: Sequence[TrimLog]) -
     sizes = listing.replica_sizes()
     problems = [each.failure for each in snapshot.failures if each.part == "log_ranges"]
     why = next(iter((*listing.failures.values(), *problems)), None)
-    found = dict.fromkeys(trims, Deletion(unknown=1, why=why))
+    deletions = dict.fromkeys(trims, Deletion(unknown=1, why=why))
     for edit in asked:
         place = edit.topic, edit.partition
         if place in sizes and place in snapshot.log_ranges:
             configs = snapshot.configs.get(topic_resource(edit.topic))
             segment = SEGMENT_BYTES if configs is None else config_number(configs, "segment.bytes", SEGMENT_BYTES)
             freed = bytes_freed(edit.before, snapshot.log_ranges[place], sizes[place], segment)
-            found[edit] = Deletion(*freed, partitions=1)
-    return found
+            deletions[edit] = Deletion(*freed, partitions=1)
+    return deletions
 
 
 async def _deletions(client: Client, snapshot: Snapshot, cuts: Sequence[RetentionCut]) -> dict[RetentionCut, Deletion]:
@@ -152,11 +152,11 @@ async def _deletions(client: Client, snapshot: Snapshot, cuts: Sequence[Retentio
     spans, problems = await client.run(log_spans, ages, began)
     sizes = listing.replica_sizes()
     why = next(iter((*listing.failures.values(), *problems)), None)
-    found = {cut: Deletion() for cut in cuts}
+    deletions = {cut: Deletion() for cut in cuts}
     for place, cut in wanted.items():
         if place in spans and place in sizes:
-            found[cut] += Deletion(*deleted_bytes(spans[place], sizes[place], cut), 1)
-    return {cut: _with_unknown(each, cut, snapshot, why) for cut, each in found.items()}
+            deletions[cut] += Deletion(*deleted_bytes(spans[place], sizes[place], cut), 1)
+    return {cut: _with_unknown(each, cut, snapshot, why) for cut, each in deletions.items()}
 
 
 def _wanted(cuts: Sequence[RetentionCut], snapshot: Snapshot) -> dict[TopicPartition, RetentionCut]:

@@ -117,13 +117,13 @@ class SlowLooks:
         from console.admin.errors import AdminError
 
         try:
-            found = await self._session.client.run(acls.describe_acls)
+            bindings = await self._session.client.run(acls.describe_acls)
         except AdminError as error:
             log.info("ACLs: %s", error.failure)
             return
         at = self._session.clock.now()
         # Sorting and comparing a hundred thousand ACLs would block the screen.
-        known = await asyncio.to_thread(with_acls, self._session.snapshot, found, at)
+        known = await asyncio.to_thread(with_acls, self._session.snapshot, bindings, at)
         before = self._settings or self._session.snapshot
         if "acls" not in before.read_at:  # what changes from here on has an author
             self._settings = with_acls(before, known.acls, at)
@@ -140,16 +140,16 @@ class SlowLooks:
         self._settings = new
         if not self._session.context.journal:
             return
-        found = list(setting_differences(old, new))
-        if not found:
+        differing = list(setting_differences(old, new))
+        if not differing:
             return
         at = datetime.now(UTC)
         known = await read_latest(
-            await self._session.journal(), lambda latest: authors(found, latest, old, new, at, {})
+            await self._session.journal(), lambda latest: authors(differing, latest, old, new, at, {})
         )
         configs: dict[ConfigKey, Author] = {**self.facts.authors}
         acls: dict[AclKey, Author] = {**self.facts.acl_authors}
-        for each in found:
+        for each in differing:
             # The same change made once more, by an unknown user, is not that of the former author.
             author = known.get(each.place)
             match each.place.about:
@@ -163,8 +163,8 @@ class SlowLooks:
 
     async def _read_request_logs(self) -> None:
         """Read what was added to brokers' request logs."""
-        found = await asyncio.to_thread(self._tails.read)
-        self.facts = replace(self.facts, request_logs=found)
+        seen = await asyncio.to_thread(self._tails.read)
+        self.facts = replace(self.facts, request_logs=seen)
 
     # -- logs ----------------------------------------------------------------------------------------------------------
 
@@ -178,8 +178,8 @@ class SlowLooks:
         # Without transactions the last stable offset is the end, and a third of the requests is saved. A principal that
         # sees no internal topic can't know.
         stable = TRANSACTIONS_TOPIC in topics or not any(topic.internal for topic in topics.values())
-        found = await self._session.client.run(partitions.log_offsets, self._led(places), stable=stable)
-        self.keep_logs(found)
+        offsets = await self._session.client.run(partitions.log_offsets, self._led(places), stable=stable)
+        self.keep_logs(offsets)
         jumped = {(each.topic, each.partition) for each in self.facts.logs.jumps if each.at == self.facts.logs.at}
         if jumped:
             # Whether the retention was changed is to be known with the jump, also where a topic has it from a broker.
@@ -259,9 +259,9 @@ class SlowLooks:
         ][:NEWEST_AT_ONCE]
         if not due:
             return
-        found = await self._session.client.run(partitions.newest_records, self._led(due))
+        newest = await self._session.client.run(partitions.newest_records, self._led(due))
         self._newest_at |= dict.fromkeys(due, now)
-        self.keep_newest(found)
+        self.keep_newest(newest)
 
     def keep_newest(self, records: Mapping[Place, Newest]) -> None:
         """Keep the newest records of some logs."""
@@ -283,10 +283,10 @@ class SlowLooks:
             return
         # Before they are asked: if that fails, they are asked again after a minute, not after an hour, nor at once.
         self._shown_at |= dict.fromkeys(due, again + UNREACHED_AGAIN)
-        found = await self._session.client.run(certificates.shown_certificates, due)
-        self._shown_at |= {each.listener: now for each in found}
+        shown = await self._session.client.run(certificates.shown_certificates, due)
+        self._shown_at |= {each.listener: now for each in shown}
         kept = [each for each in self.facts.certificates if each.listener in listeners and each.listener not in due]
-        self.facts = replace(self.facts, certificates=(*kept, *found))
+        self.facts = replace(self.facts, certificates=(*kept, *shown))
 
     # -- brokers' views ------------------------------------------------------------------------------------------------
 
@@ -370,26 +370,28 @@ def _few(topics: Mapping[str, Topic], names: Sequence[str]) -> list[str]:
 def _listeners(snapshot: Snapshot, context: Context) -> list[Listener]:
     """Return the listeners with TLS: those that brokers advertise, those of the voters, and the one that is connected
     to."""
-    found: dict[str, Listener] = {}
+    listeners: dict[str, Listener] = {}
     for broker in snapshot.cluster.brokers:
         configs = snapshot.configs.get(broker_resource(broker.id))
         if configs is not None:
-            found |= {each.address: each for each in advertised_with_tls(broker.id, configs)}
+            listeners |= {each.address: each for each in advertised_with_tls(broker.id, configs)}
             endpoints = snapshot.quorum.endpoints if snapshot.quorum is not None else ()
             for voter in endpoints:
                 if speaks_tls(configs, voter.listener):
                     listener = Listener(voter.id, voter.host, voter.port, voter.listener)
-                    found.setdefault(listener.address, listener)
+                    listeners.setdefault(listener.address, listener)
         if context.settings.security_protocol.endswith("SSL"):
             listener = Listener(broker.id, broker.host, broker.port)
-            found.setdefault(listener.address, listener)
-    return list(found.values())
+            listeners.setdefault(listener.address, listener)
+    return list(listeners.values())
 
 
 def _group_places(snapshot: Snapshot) -> list[Place]:
     """Return the partitions for which groups have offsets."""
-    found: Iterator[Place] = ((each.topic, each.partition) for lag in snapshot.lags.values() for each in lag.partitions)
-    return list(dict.fromkeys(found))
+    partitions: Iterator[Place] = (
+        (each.topic, each.partition) for lag in snapshot.lags.values() for each in lag.partitions
+    )
+    return list(dict.fromkeys(partitions))
 
 
 def places_after(topics: Mapping[str, Topic], last: Place, most: int) -> list[Place]:

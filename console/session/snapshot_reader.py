@@ -249,13 +249,13 @@ class SnapshotReader:
         while names := placements_to_read(self.snapshot.topics, self.snapshot.configs, asked):
             asked.update(names)
             try:
-                found = await self.client.run(configs.describe_configs, [*map(topic_resource, names)])
+                described = await self.client.run(configs.describe_configs, [*map(topic_resource, names)])
             except AdminError:
                 return
-            if not found.sets:
+            if not described.sets:
                 return  # the user may not see them: one topic after another would be asked for nothing
-            listing, at = replace(found, failures={}), self.clock.now()
-            known = refresh.with_configs(self.snapshot, listing, at, described_by=found.described_by)
+            listing, at = replace(described, failures={}), self.clock.now()
+            known = refresh.with_configs(self.snapshot, listing, at, described_by=described.described_by)
             self._learn(known, "configs")
 
     async def read_configs(
@@ -313,9 +313,9 @@ class SnapshotReader:
         """Read all quotas."""
         from console.admin import quotas
 
-        found = await self._part("quotas", self.client.run(quotas.describe_quotas))
-        if found is not None:
-            self._learn(refresh.with_quotas(self.snapshot, found, self.clock.now()), "quotas")
+        listed = await self._part("quotas", self.client.run(quotas.describe_quotas))
+        if listed is not None:
+            self._learn(refresh.with_quotas(self.snapshot, listed, self.clock.now()), "quotas")
 
     async def look_at_quotas(self, filters: Sequence[QuotaFilter] = ()) -> None:
         """Read quotas for a screen: all of them if they are few. If they are many, those that the filters match, and at
@@ -336,10 +336,10 @@ class SnapshotReader:
         """
         from console.admin import quotas
 
-        found = await self._part("quotas", self.client.run(quotas.describe_quotas_of, SINGLE_QUOTAS, batched=False))
-        if found is None:
+        parts = await self._part("quotas", self.client.run(quotas.describe_quotas_of, SINGLE_QUOTAS, batched=False))
+        if parts is None:
             return False
-        entities = {e: values for part in found if not isinstance(part, Failure) for e, values in part.items()}
+        entities = {e: values for part in parts if not isinstance(part, Failure) for e, values in part.items()}
         if len(entities) > refresh.MANY_QUOTAS:
             known = await asyncio.to_thread(refresh.with_quota_survey, self.snapshot, entities, self.clock.now())
             self._learn(
@@ -351,13 +351,13 @@ class SnapshotReader:
         """Read all ACLs."""
         from console.admin import acls
 
-        found = await self._part("acls", self.client.run(acls.describe_acls))
-        if found is not None:
-            if len(found) > MANY and self.snapshot.acls:
+        listed = await self._part("acls", self.client.run(acls.describe_acls))
+        if listed is not None:
+            if len(listed) > MANY and self.snapshot.acls:
                 # An equal list is replaced by the known one, so that views see at once that nothing changed.
-                same = await asyncio.to_thread(self.snapshot.acls.__eq__, found)
-                found = self.snapshot.acls if same is True else found
-            self._learn(refresh.with_acls(self.snapshot, found, self.clock.now()), "acls")
+                same = await asyncio.to_thread(self.snapshot.acls.__eq__, listed)
+                listed = self.snapshot.acls if same is True else listed
+            self._learn(refresh.with_acls(self.snapshot, listed, self.clock.now()), "acls")
 
     async def read_scram(self) -> None:
         """Read all SCRAM users, without their secrets."""
@@ -365,12 +365,12 @@ class SnapshotReader:
         from console.admin.errors import BrokerError
 
         try:
-            found = await self.client.run(scram.describe_scram)
+            listed = await self.client.run(scram.describe_scram)
         except BrokerError as error:
             self._fail("scram", [("", error.failure)])
         else:
             # Learned at once: who was unread until now was not created now.
-            self._learn(refresh.with_scram(self.snapshot, found, self.clock.now()), "scram")
+            self._learn(refresh.with_scram(self.snapshot, listed, self.clock.now()), "scram")
 
     async def read_groups(self) -> None:
         """Read the names and states of all groups."""
@@ -378,11 +378,11 @@ class SnapshotReader:
 
         listing = await self._part("groups", self.client.run(groups.list_groups))
         if listing is not None:
-            found = {**unlisted(self.snapshot.groups, listing), **listing.groups}
+            listed = {**unlisted(self.snapshot.groups, listing), **listing.groups}
             failures = listing.failures
-            if not found and not failures:
+            if not listed and not failures:
                 failures = await self.why_no_groups()
-            known = refresh.with_groups(self.snapshot, found, whole=True, at=self.clock.now())
+            known = refresh.with_groups(self.snapshot, listed, whole=True, at=self.clock.now())
             self._learn(refresh.with_failures(known, "groups", failures.items()), "groups")
 
     async def why_no_groups(self) -> Mapping[str, Failure]:
@@ -421,9 +421,9 @@ class SnapshotReader:
             if times:
                 from console.model.lag_trend import with_times
 
-                found = await _record_times(self.client, self.context, self.snapshot, trends.values(), times)
-                times -= len(found)
-                trends = with_times(trends, found)
+                read_times = await _record_times(self.client, self.context, self.snapshot, trends.values(), times)
+                times -= len(read_times)
+                trends = with_times(trends, read_times)
             self._learn(refresh.with_group_looks(self.snapshot, looks, trends, at), "groups", "lags")
 
     async def read_tiered(self, name: str) -> None:
@@ -477,8 +477,8 @@ class SnapshotReader:
         """
         from console.admin.configs import list_config_resources
 
-        found = await self._part("resources", self.client.run(list_config_resources, tuple(types)))
-        return found or ()
+        listed = await self._part("resources", self.client.run(list_config_resources, tuple(types)))
+        return listed or ()
 
     async def _part(self, part: str, read: Awaitable[T]) -> T | None:
         """Return what was read of a part, or None after recording the brokers' refusal. A lost cluster is raised."""
@@ -562,8 +562,8 @@ async def read_features(client: Client) -> Learned:
     """
     from console.admin.features import describe_features
 
-    found = await client.run(describe_features)
-    return lambda known, at: refresh.with_features(known, found, at), "features"
+    features = await client.run(describe_features)
+    return lambda known, at: refresh.with_features(known, features, at), "features"
 
 
 async def read_tokens(client: Client) -> Learned:
@@ -632,8 +632,8 @@ async def read_log_starts(client: Client, ends: Mapping[TopicPartition, int]) ->
     from console.admin import partitions
 
     first, failures = await client.run(partitions.list_offsets, dict.fromkeys(ends, partitions.EARLIEST))
-    found = {place: LogRange(start, ends[place]) for place, start in first.items()}
-    return _with_ranges(ends, found, failures)
+    ranges = {place: LogRange(start, ends[place]) for place, start in first.items()}
+    return _with_ranges(ends, ranges, failures)
 
 
 def _with_ranges(
@@ -655,8 +655,8 @@ async def read_offsets_at(client: Client, places: Sequence[TopicPartition], at: 
     """
     from console.admin import partitions
 
-    found, failures = await client.run(partitions.list_offsets, dict.fromkeys(places, at))
-    offsets = {(*place, at): offset for place, offset in found.items()}
+    first, failures = await client.run(partitions.list_offsets, dict.fromkeys(places, at))
+    offsets = {(*place, at): offset for place, offset in first.items()}
     failed = [("", failure) for failure in failures]
     return lambda known, _now: refresh.with_failures(
         refresh.with_offsets_at(known, offsets), "offsets_at", failed
@@ -672,9 +672,9 @@ async def read_end_offsets(client: Client, leaders: Mapping[int, Sequence[TopicP
     """
     from console.admin import partitions
 
-    found = await client.run(partitions.ends_at_leaders, leaders)
+    ends = await client.run(partitions.ends_at_leaders, leaders)
     asked = [place for places in leaders.values() for place in places]
-    return lambda known, at: refresh.with_end_offsets(known, asked, found, at), "rates"
+    return lambda known, at: refresh.with_end_offsets(known, asked, ends, at), "rates"
 
 
 async def read_replica_logs(client: Client, snapshot: Snapshot, places: Iterable[TopicPartition]) -> Learned:

@@ -38,23 +38,23 @@ def staging_of(steps: Sequence[Next], snapshot: Snapshot) -> Staging | None:
     ]
     if step.edits:
         return Staging(step.text, step_in_short(step), True, _risks(step.edits, snapshot), others)
-    found = _edits(step.command, snapshot)
-    return Staging(step.text, step_in_short(step), found is not None, _risks(found or (), snapshot), others)
+    edits = _edits(step.command, snapshot)
+    return Staging(step.text, step_in_short(step), edits is not None, _risks(edits or (), snapshot), others)
 
 
 def _edits(command: str, snapshot: Snapshot) -> list[Edit] | None:
     """Return the edits of a command: none where it needs what was not read, None where it only shows something."""
-    found: list[Edit] = []
+    edits: list[Edit] = []
     try:
         statements = parse(command, Where.BAR)
         if not all(isinstance(each, EditStatement) for each in statements):
             return None
         for statement in statements:
             if isinstance(statement, EditStatement):
-                found += to_edits(statement, snapshot)
+                edits += to_edits(statement, snapshot)
     except LanguageError:
         return []
-    return found
+    return edits
 
 
 def _risks(edits: Sequence[Edit], snapshot: Snapshot) -> tuple[str, ...]:

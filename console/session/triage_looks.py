@@ -263,7 +263,7 @@ class Looker:
 
         began = time.monotonic()
         try:
-            found = await self._session.client.run(cluster.silence, self._limit)
+            silence = await self._session.client.run(cluster.silence, self._limit)
         except AdminError as error:
             # The cluster may have answered another part meanwhile; then it is not lost.
             if self._answered_at < began:
@@ -272,17 +272,17 @@ class Looker:
                 self._lost = error
             raise
         took = time.monotonic() - began
-        rest = min(LONGEST_ASK_REST, ASK_REST * took) if not found.brokers else 0.0
+        rest = min(LONGEST_ASK_REST, ASK_REST * took) if not silence.brokers else 0.0
         self._ask_again(max(began + ASK_EVERY, began + took + rest))
-        if not found.brokers:
+        if not silence.brokers:
             self._limit = min(FIRST_ANSWER_SECONDS, max(ANSWER_SECONDS, USUAL_TIMES * took))
         was_lost, self._lost = self._lost is not None, None
-        if self._silence.brokers - found.brokers:
+        if self._silence.brokers - silence.brokers:
             await self._session.read_cluster()  # it answers again, or was fenced and is asked no more
-        fell_silent = found.brokers - self._silence.brokers
-        if was_lost or fell_silent or found != self._silence:
+        fell_silent = silence.brokers - self._silence.brokers
+        if was_lost or fell_silent or silence != self._silence:
             self._noticed.set()
-        self._silence = found
+        self._silence = silence
         # Requests to a silent broker would hold their parts until they time out; new ones go to brokers that answer.
         if fell_silent or was_lost:
             for name, task in self._tasks.items():
@@ -359,11 +359,11 @@ class Looker:
 def _behind(snapshot: Snapshot, groups: Iterable[str]) -> dict[tuple[str, int], int]:
     """Return the ends of the partitions where groups have records to read: only there can a log begin behind their
     offset."""
-    found = {
+    ends = {
         (each.topic, each.partition): each.end
         for name in groups
         if (lag := snapshot.lags.get(name)) is not None
         for each in lag.partitions
         if each.lag > 0
     }
-    return dict(sorted(found.items()))
+    return dict(sorted(ends.items()))
