@@ -37,6 +37,11 @@ from tests.support.lake_reading import rows_in
 from tests.support.patience import LONG_PATIENCE
 
 WAVE = 40
+"""Lines that are shipped at once."""
+READABLE = WAVE - 3
+"""Of these, requests that can be read."""
+LEFT = READABLE - 10
+"""Of these, once the first ten are deleted."""
 AT = datetime(2026, 11, 21, 10, 59, 30, 123000)
 Line = tuple[bytes | None, bytes]
 """A record's key and value."""
@@ -45,43 +50,61 @@ Line = tuple[bytes | None, bytes]
 @pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.long)])
 @pytest.mark.timeout(3600)
 @pytest.mark.takes(140)
-async def test_everything_is_in_the_lake_once(
+async def test_everything_is_in_the_lake_once_and_what_was_deleted_before_is_said(
     plain_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kills: int
 ) -> None:
+    """Of a topic whose records went, by retention or by hand, before a run that follows a kill has read them: how many
+    offsets of which partition, in the report and in the lake from then on."""
     configure(monkeypatch, tmp_path, f'[contexts.here]\n"bootstrap.servers" = "{plain_cluster.bootstrap}"\n')
     lake = Lake.create(str(tmp_path / "lake"))
+    mine, lines, short = plain_cluster.cluster_id, f"{name}-lines", f"{name}-short"
     controllers = [f"{host}:{port}" for host, port in plain_cluster.controller_addresses]
-    sources = {
-        "id": plain_cluster.cluster_id,
-        "context": "here",
-        "controllers": controllers,
-        "request-topic": f"{name}-lines",
-    }
-    name_sources(lake, sources)
+    whole = {"id": mine, "context": "here", "controllers": controllers, "request-topic": lines}
+    name_sources(lake, whole, {"id": "x", "context": "here", "request-topic": short})
     with AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses)) as client:
-        topics = (NewTopic(name, 1, 1), NewTopic(f"{name}-lines", 2, 1))
+        topics = (NewTopic(name, 1, 1), NewTopic(lines, 2, 1), NewTopic(short, 2, 1))
         await client.run(send, CreateTopics(topics), validate_only=False)
         try:
             for number in range(kills + 1):
+                if number < 2:
+                    for partition in range(2):
+                        await ship(to(plain_cluster), short, wave(number), partition)
+                if number == 1:
+                    deleted = {LogTarget(short, 0): WAVE + 10, LogTarget(short, 1): 2 * WAVE}
+                    await client.run(send, DeleteRecords(deleted), validate_only=False)
                 process = await started(lake, "run")
-                await ship(AIOKafkaProducer(bootstrap_servers=plain_cluster.bootstrap), f"{name}-lines", wave(number))
+                await ship(to(plain_cluster), lines, wave(number))
                 await retain(client, name, number)
-                await until(lambda number=number: taken(lake) >= (number + 1) * (WAVE - 3))  # type: ignore[misc]
+                await until(lambda number=number: taken(lake, mine) >= (number + 1) * READABLE)  # type: ignore[misc]
                 await until(lambda number=number: is_shown(lake, name, number))  # type: ignore[misc]
+                await until(lambda number=number: taken(lake, "x") >= 2 * READABLE + bool(number) * LEFT)  # type: ignore[misc]
                 process.send_signal(signal.SIGTERM if number == kills else signal.SIGKILL)
                 assert await process.wait() == (0 if number == kills else -signal.SIGKILL)
         finally:
-            await client.run(send, DeleteTopics((name, f"{name}-lines")), validate_only=False)
+            await client.run(send, DeleteTopics((name, lines, short)), validate_only=False)
     waves = kills + 1
-    assert taken(lake) == waves * (WAVE - 3)
-    changed = [key for (key,) in rows_in(lake, REQUEST, "alter.entity_key", "alter IS NOT NULL")]
+    assert taken(lake, mine) == waves * READABLE
+    of_mine = f"cluster_id = '{mine}'"
+    changed = [key for (key,) in rows_in(lake, REQUEST, "alter.entity_key", f"alter IS NOT NULL AND {of_mine}")]
     assert sorted(changed) == sorted(f"t-{number}" for number in range(waves))
-    assert len(rows_in(lake, REQUEST, "1", "quarantined IS NOT NULL")) == 2 * waves
+    assert len(rows_in(lake, REQUEST, "1", f"quarantined IS NOT NULL AND {of_mine}")) == 2 * waves
     records = rows_in(lake, KRAFT_RECORD, "log_offset, record_index, in_snapshot", "quarantined IS NULL")
     assert len(records) > waves
     assert len(set(records)) == len(records)
     values = rows_in(lake, HISTORY, "new_value", f"entity_key = '{name}' AND attr = 'retention.ms'")
     assert sorted(values) == sorted((str(700_000_000 + number),) for number in range(waves))
+
+    assert taken(lake, "x") == 2 * READABLE + LEFT
+    lost = {f"x {short}-0": 10, f"x {short}-1": WAVE}
+    assert [each["lost"] for each in lake.runs() if each["lost"]] == [lost]
+    assert kills > 1 or [each.lost for each in status(lake).runs] == [lost, {}]
+    assert status(lake).gone == (
+        Gone("x", f"{short}-0", WAVE, "10 offsets are lost: they were deleted before they were read"),
+        Gone("x", f"{short}-1", WAVE, f"{WAVE} offsets are lost: they were deleted before they were read"),
+    )
+    (check,) = (each for each in checks(os.environ, lake.where) if each.name == "request logs")
+    gone = f"{short}-0 of x (1 time), {short}-1 of x (1 time)"
+    assert check.found == f"lines were deleted before they were read: {gone}"
 
 
 @pytest.mark.takes(45)
@@ -98,8 +121,7 @@ async def test_a_topic_is_read_as_its_context_says(
     )
     configure(monkeypatch, tmp_path, text)
     lake = Lake.create(str(tmp_path / "lake"))
-    sources = {"id": "x", "context": "logs", "request-topic": name}
-    name_sources(lake, sources)
+    name_sources(lake, {"id": "x", "context": "logs", "request-topic": name})
     client = AIOKafkaAdminClient(**as_admin(secure_cluster))
     await client.start()
     try:
@@ -110,7 +132,7 @@ async def test_a_topic_is_read_as_its_context_says(
     finally:
         await client.delete_topics([name])
         await client.close()
-    assert taken(lake) == WAVE - 3
+    assert taken(lake, "x") == READABLE
     assert files_with(password, tmp_path) == [tmp_path / "config/kac/config.toml"]
     configure(monkeypatch, tmp_path, text.replace("SCRAM-SHA-256", "OAUTHBEARER"))
     refused = await started(lake, "update")
@@ -119,40 +141,8 @@ async def test_a_topic_is_read_as_its_context_says(
     assert b"logs" in said
 
 
-@pytest.mark.timeout(3600)
-@pytest.mark.takes(80)
-async def test_what_was_deleted_before_it_was_read_is_said(
-    plain_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """By retention or by hand: how many offsets of which partition, in the report and in the lake from then on."""
-    configure(monkeypatch, tmp_path, f'[contexts.here]\n"bootstrap.servers" = "{plain_cluster.bootstrap}"\n')
-    lake = Lake.create(str(tmp_path / "lake"))
-    name_sources(lake, {"id": "x", "context": "here", "request-topic": name})
-    with AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses)) as client:
-        await client.run(send, CreateTopics((NewTopic(name, 2, 1),)), validate_only=False)
-        try:
-            for number in range(2):
-                for partition in range(2):
-                    producer = AIOKafkaProducer(bootstrap_servers=plain_cluster.bootstrap)
-                    await ship(producer, name, wave(number), partition)
-                if number:
-                    deleted = {LogTarget(name, 0): WAVE + 10, LogTarget(name, 1): 2 * WAVE}
-                    await client.run(send, DeleteRecords(deleted), validate_only=False)
-                process = await started(lake, "update")
-                assert await process.wait() == 0
-        finally:
-            await client.run(send, DeleteTopics((name,)), validate_only=False)
-    assert [each.lost for each in reversed(status(lake).runs)] == [{}, {f"x {name}-0": 10, f"x {name}-1": WAVE}]
-    assert status(lake).gone == (
-        Gone("x", f"{name}-0", WAVE, "10 offsets are lost: they were deleted before they were read"),
-        Gone("x", f"{name}-1", WAVE, f"{WAVE} offsets are lost: they were deleted before they were read"),
-    )
-    (check,) = (each for each in checks(os.environ, lake.where) if each.name == "request logs")
-    assert check.found == f"lines were deleted before they were read: {name}-0 of x (1 time), {name}-1 of x (1 time)"
-
-
-def name_sources(lake: Lake, cluster: dict[str, Any]) -> None:
-    Path(lake.where, "sources.yaml").write_text(json.dumps({"version": "1", "clusters": [cluster]}))
+def name_sources(lake: Lake, *clusters: dict[str, Any]) -> None:
+    Path(lake.where, "sources.yaml").write_text(json.dumps({"version": "1", "clusters": clusters}))
 
 
 def files_with(text: str, folder: Path) -> list[Path]:
@@ -186,9 +176,10 @@ def is_shown(lake: Lake, topic: str, number: int) -> bool:
     return bool(rows_in(lake, HISTORY, "1", where))
 
 
-def taken(lake: Lake) -> int:
-    """Requests that were counted."""
-    return sum(count for (count,) in rows_in(lake, REQUEST, "second.requests", "second IS NOT NULL"))
+def taken(lake: Lake, cluster_id: str) -> int:
+    """Requests of a cluster that were counted."""
+    where = f"second IS NOT NULL AND cluster_id = '{cluster_id}'"
+    return sum(count for (count,) in rows_in(lake, REQUEST, "second.requests", where))
 
 
 async def retain(client: AdminClient, topic: str, number: int) -> None:
@@ -205,6 +196,10 @@ def as_admin(cluster: KafkaCluster) -> dict[str, Any]:
         "sasl_plain_password": cluster.users["admin"],
         "ssl_context": create_ssl_context(cafile=str(cluster.authority.pem)),
     }
+
+
+def to(cluster: KafkaCluster) -> AIOKafkaProducer:
+    return AIOKafkaProducer(bootstrap_servers=cluster.bootstrap)
 
 
 async def ship(producer: AIOKafkaProducer, topic: str, lines: Sequence[Line], partition: int | None = None) -> None:
