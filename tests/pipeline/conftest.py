@@ -12,6 +12,8 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.pipeline.two_lakes import TwoLakes
+
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """What needs Spark is slow."""
@@ -43,3 +45,13 @@ def spark(spark_folder: Path) -> Iterator[SparkSession]:
     with (spark_folder / "spark.log").open("wb") as log, session(settings, java=java, jars=jars, log=log) as started:
         for_few_rows(started)
         yield started
+
+
+@pytest.fixture(scope="session")
+def two(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession, spark_folder: Path) -> TwoLakes:
+    """A site with two lakes, which go on from test to test: one is left alone, the other is not."""
+    from tests.pipeline.two_lakes import EventLog, TwoLakes
+
+    events = spark_folder / "events"
+    events.mkdir()
+    return TwoLakes(tmp_path_factory.mktemp("two"), spark, EventLog(spark, events))

@@ -10,9 +10,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -25,13 +24,10 @@ from console.pipeline.runs import GOLD, SparkFailed, committed
 from console.pipeline.schema import BRONZE, KRAFT_RECORD, TABLES
 from console.pipeline.tables import Tables
 from tests.pipeline.dying_update import Told
-from tests.pipeline.lake_tables import gold_of, unequal
-from tests.pipeline.small_site import Site, new_lake, no_session
+from tests.pipeline.small_site import Site, no_session
+from tests.pipeline.two_lakes import TwoLakes
 from tests.support.metadata_log import value
 from tests.support.patience import LONG_PATIENCE
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark-two"), pytest.mark.timeout(1800)]
 MOMENTS = tuple(f"{when}:{name}" for name in TABLES for when in ("before", "after"))
@@ -66,39 +62,8 @@ def ended(update_of: subprocess.Popen[str]) -> tuple[int, str]:
     return update_of.returncode, said.strip().rpartition("\n")[2]
 
 
-class Two:
-    """A site with two lakes: one undisturbed, and one that is."""
-
-    def __init__(self, folder: Path, spark: SparkSession) -> None:
-        self.site = Site(folder / "site")
-        self.calm, self.disturbed = (new_lake(folder / name) for name in ("calm", "disturbed"))
-        self._spark = spark
-
-    def go_on(self, rounds: int = 1) -> None:
-        """So many rounds of the site."""
-        for _ in range(rounds):
-            self.site.go_on(self.calm, self.disturbed)
-
-    def update(self, lake: Lake) -> None:
-        """Take in what is new."""
-        update(self.site.plan(lake), lambda: nullcontext(self._spark))
-
-    def compare(self) -> None:
-        """Take in what is new in both; they have to be equal, and have all of it once."""
-        for lake in (self.calm, self.disturbed):
-            self.update(lake)
-            assert self.site.problems(lake) == []
-        assert unequal(gold_of(self.calm), gold_of(self.disturbed)) == ""
-
-
-@pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Two:
-    """The two lakes, which go on from test to test."""
-    return Two(tmp_path_factory.mktemp("two"), spark)
-
-
 @pytest.mark.takes(70)
-def test_killed_three_times_a_lake_has_everything_once(two: Two) -> None:
+def test_killed_three_times_a_lake_has_everything_once(two: TwoLakes) -> None:
     two.go_on(3)
     for number, moment in enumerate(CHOSEN):
         assert ended(begun(two.disturbed, two.site, [moment])) == (-signal.SIGKILL, moment)
@@ -109,7 +74,7 @@ def test_killed_three_times_a_lake_has_everything_once(two: Two) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(7200)
-def test_killed_at_every_write_a_lake_has_everything_once(two: Two) -> None:
+def test_killed_at_every_write_a_lake_has_everything_once(two: TwoLakes) -> None:
     two.go_on()
     left = set(MOMENTS)
     while (found := ended(begun(two.disturbed, two.site, sorted(left)))) != (0, ""):
@@ -125,7 +90,7 @@ def test_killed_at_every_write_a_lake_has_everything_once(two: Two) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(7200)
-def test_killed_at_a_hundred_moments_a_lake_has_everything_once(two: Two) -> None:
+def test_killed_at_a_hundred_moments_a_lake_has_everything_once(two: TwoLakes) -> None:
     dice = random.Random(4711)
     two.go_on()
     for _ in range(100):
@@ -141,7 +106,7 @@ def test_killed_at_a_hundred_moments_a_lake_has_everything_once(two: Two) -> Non
 
 
 @pytest.mark.long
-def test_what_fails_at_every_write_is_ended_by_the_next(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_fails_at_every_write_is_ended_by_the_next(two: TwoLakes, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one session: an exception in place of each death, with a new application after each."""
     two.go_on()
     left = set(MOMENTS)
@@ -187,7 +152,7 @@ def died_in_spark() -> Iterator[None]:
 
 
 @pytest.mark.takes(50)
-def test_lost_checkpoints_take_nothing_in_twice(two: Two) -> None:
+def test_lost_checkpoints_take_nothing_in_twice(two: TwoLakes) -> None:
     """Sources go on where bronze's commits say that they ended; gold is made again."""
     two.go_on()
     shutil.rmtree(Path(two.disturbed.where, "checkpoints"))
@@ -197,7 +162,7 @@ def test_lost_checkpoints_take_nothing_in_twice(two: Two) -> None:
     two.compare()
 
 
-def test_the_second_of_two_is_refused_by_name(two: Two) -> None:
+def test_the_second_of_two_is_refused_by_name(two: TwoLakes) -> None:
     two.go_on()
     run_id = new_run_id()
     with two.disturbed.alone(run_id, "run"), pytest.raises(LakeBusy, match=re.escape(run_id)):
@@ -205,7 +170,7 @@ def test_the_second_of_two_is_refused_by_name(two: Two) -> None:
 
 
 @pytest.fixture
-def small_disk(two: Two) -> Iterator[Callable[[int], None]]:
+def small_disk(two: TwoLakes) -> Iterator[Callable[[int], None]]:
     """The folder of the disturbed lake's records is on a disk of its own with 64 KiB left; what is called gives it
     another size, in bytes."""
     two.go_on()
@@ -240,7 +205,7 @@ def mount(*options: str) -> int:
 
 
 @pytest.mark.takes(55)
-def test_a_full_disk_is_said_and_the_next_update_is_whole(two: Two, small_disk: Callable[[int], None]) -> None:
+def test_a_full_disk_is_said_and_the_next_update_is_whole(two: TwoLakes, small_disk: Callable[[int], None]) -> None:
     two.go_on()
     for number in range(1000):
         text = random.Random(number).randbytes(200).hex()

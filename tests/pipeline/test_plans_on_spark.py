@@ -6,18 +6,17 @@ import ast
 import json
 import re
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import console.pipeline
-from console.pipeline.app import update
 from console.pipeline.lake import Lake
 from console.pipeline.schema import DRIFT, POLICY_VIOLATION, TABLES
 from tests.pipeline.lake_tables import held
-from tests.pipeline.small_site import KEY, PASSWORD, Site, new_lake
+from tests.pipeline.small_site import KEY, PASSWORD
+from tests.pipeline.two_lakes import Json, TwoLakes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,8 +26,8 @@ TO_THE_DRIVER = {"collect", "toArrow", "toPandas", "toLocalIterator", "createDat
 NO_SECOND_ENGINE = {"multiprocessing", "concurrent", "duckdb", "threading", "asyncio", "subprocess"}
 KEYS_OF_GIVEN = {"cluster_id", "entity_type", "entity_key", "entity_id", "name", "since", "first", "bound"}
 """Columns of the frames that the driver gives: keys, and times that bound them."""
+SECOND_SESSION = pytest.mark.xdist_group("spark-two")
 _GIVEN = re.compile(r"\(\d+\) LocalTableScan[^\n]*\nOutput \[\d+\]: \[([^\]]*)\]")
-Json = dict[str, Any]
 
 
 def trees(*names: str) -> Iterator[tuple[str, ast.Module]]:
@@ -67,46 +66,20 @@ def test_no_second_engine_makes_rows() -> None:
 
 
 @pytest.fixture(scope="module")
-def event_log(spark: SparkSession, spark_folder: Path) -> Iterator[Path]:
-    """The folder of Spark's event log, which is written for these tests alone: it has each plan as text."""
-    java: Any = spark._jvm
-    context = java.org.apache.spark.SparkContext.getOrCreate()
-    folder = spark_folder / "events"
-    folder.mkdir()
-    written = java.org.apache.spark.scheduler.EventLoggingListener(
-        context.applicationId(),
-        context.applicationAttemptId(),
-        java.java.net.URI(folder.as_uri()),
-        context.getConf().set("spark.eventLog.compress", "false"),
-        context.hadoopConfiguration(),
-    )
-    written.start()
-    context.addSparkListener(written)
-    yield folder
-    context.removeSparkListener(written)
-    written.stop()
+def updated(two: TwoLakes) -> Lake:
+    """A lake after updates of a new lake, and of a few changes."""
+    while two.watched < 2:
+        two.go_on(1 + 2 * (not two.watched))
+        two.update(two.calm)
+    assert two.site.problems(two.calm) == []
+    return two.calm
 
 
 @pytest.fixture(scope="module")
-def updated(spark: SparkSession, event_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """A lake after two updates: of a new lake, and of five changes."""
-    folder = tmp_path_factory.mktemp("plans")
-    site, lake = Site(folder / "site"), new_lake(folder / "watched-lake")
-    for rounds in (3, 1):
-        for _ in range(rounds):
-            site.go_on(lake)
-        update(site.plan(lake), lambda: nullcontext(spark))
-    assert site.problems(lake) == []
-    return lake
-
-
-@pytest.fixture(scope="module")
-def events(updated: Lake, spark: SparkSession, event_log: Path) -> list[Json]:
+def events(updated: Lake, two: TwoLakes) -> list[Json]:
     """What Spark has told of the updates."""
-    java: Any = spark.sparkContext._jsc
-    java.sc().listenerBus().waitUntilEmpty()
-    files = event_log.rglob("events_*")
-    return [json.loads(line) for path in sorted(files) for line in path.read_bytes().splitlines() if line]
+    assert updated is two.calm
+    return two.log.events()
 
 
 def plans(events: list[Json], lake: Lake) -> dict[int, str]:
@@ -117,7 +90,7 @@ def plans(events: list[Json], lake: Lake) -> dict[int, str]:
     return {number: plan for number, plan in found.items() if f"{lake.where}/data/" in plan}
 
 
-@pytest.mark.takes(45)
+@SECOND_SESSION
 def test_the_rows_of_every_table_are_written_by_tasks(updated: Lake, events: list[Json]) -> None:
     """Tasks of the lake's streams have written as many rows as Delta's log has of them."""
     streams = {json.loads(path.read_text())["id"] for path in Path(updated.where).glob("checkpoints/*/metadata")}
@@ -144,6 +117,7 @@ def test_the_rows_of_every_table_are_written_by_tasks(updated: Lake, events: lis
     assert written == sum(by_table.values()), by_table
 
 
+@SECOND_SESSION
 def test_no_plan_has_rows_of_the_driver_but_keys(updated: Lake, events: list[Json]) -> None:
     mine = plans(events, updated)
     assert len(mine) > 5
@@ -153,6 +127,7 @@ def test_no_plan_has_rows_of_the_driver_but_keys(updated: Lake, events: list[Jso
     assert columns <= KEYS_OF_GIVEN, columns
 
 
+@SECOND_SESSION
 def test_no_secret_is_in_what_spark_and_delta_write(
     updated: Lake, events: list[Json], spark: SparkSession, spark_folder: Path
 ) -> None:
