@@ -10,23 +10,17 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import tempfile
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from console.pipeline.app import update
 from console.pipeline.inputs import Inputs
-from console.pipeline.java import Group, find_java, spark_jars
 from console.pipeline.lake import Lake
 from console.pipeline.runs import Plan, message_of
-from console.pipeline.spark import session
+from console.pipeline.spark_session import lake_session
 from console.pipeline.tables import Tables
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -54,22 +48,14 @@ def arm(deaths: tuple[str, ...]) -> None:
     Tables._save = saving  # type: ignore[method-assign]
 
 
-def started(folder: str) -> AbstractContextManager[SparkSession]:
-    """A session on two cores."""
-    java = find_java(os.environ).program
-    settings = {"spark.master": "local[2]", "spark.local.dir": folder, "spark.sql.warehouse.dir": f"file://{folder}/w"}
-    return session(settings, java=java, jars=spark_jars(os.environ, {Group.DELTA}, java))
-
-
 def main(told: Told) -> int:
     """0: the update is done, 1: it failed."""
     arm(told.deaths)
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            update(Plan(Lake.open(told.lake), told.inputs), lambda: started(folder))
-        except Exception as wrong:  # noqa: BLE001 - what it is, is said
-            print(message_of(wrong) or f"{type(wrong).__name__}, of which the lake has no words", flush=True)
-            return 1
+    try:
+        update(Plan(Lake.open(told.lake), told.inputs), lambda: lake_session(os.environ, master="local[2]"))
+    except Exception as wrong:  # noqa: BLE001 - what it is, is said
+        print(message_of(wrong) or f"{type(wrong).__name__}, of which the lake has no words", flush=True)
+        return 1
     return 0
 
 
