@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from console.pipeline.lake import Lake
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -19,6 +21,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """What needs Spark is slow."""
     if "spark" in getattr(item, "fixturenames", ()):
         item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    """A new lake."""
+    return Lake.create(str(tmp_path / "lake"))
 
 
 @pytest.fixture(scope="session")

@@ -13,19 +13,12 @@ from console.pipeline.inputs import Inputs, MetadataLog, RequestLog
 from console.pipeline.lake import Lake
 from console.pipeline.landing import Landed, deliver
 from console.pipeline.runs import Plan, Report
-from tests.pipeline.golden import KEY, KNOWN, KNOWN_ZONE, Rows, World
+from tests.pipeline.golden import KNOWN, KNOWN_ZONE, Rows, World
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _ROW = ("kind", "entity_type", "entity_key", "attr", "value", "source", "is_sensitive")
-
-
-def known_lake(where: Path) -> Lake:
-    """A new lake with the key with which the known changes were read."""
-    where.mkdir(parents=True)
-    (where / "hmac.key").write_bytes(KEY)
-    return Lake.create(str(where))
 
 
 def unpacked(folder: Path, cluster_id: str) -> Inputs:

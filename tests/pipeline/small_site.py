@@ -130,10 +130,10 @@ class Site:
         return [f"{there} {name}, not {wanted}" for name, (wanted, there) in counts.items() if wanted != there]
 
 
-def new_lake(where: Path) -> Lake:
-    """A new lake with the key `KEY`."""
+def new_lake(where: Path, key: bytes = KEY) -> Lake:
+    """A new lake with a key of its HMACs."""
     where.mkdir(parents=True)
-    (where / "hmac.key").write_bytes(KEY)
+    (where / "hmac.key").write_bytes(key)
     return Lake.create(str(where))
 
 

@@ -44,11 +44,6 @@ AS_PATHS = [
 ]
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake.create(str(tmp_path / "lake"))
-
-
 @pytest.fixture(scope="module")
 def honest() -> Iterator[ThreadedCluster]:
     with run_in_thread(ClusterSpec(brokers=1, scenario="quiet", cluster_id=HONEST)) as cluster:

@@ -41,11 +41,6 @@ PLANTED = "planted-password-8842"
 LOGINS = SaslSpec(plain={"admin": Secret("admin-secret"), "alice": Secret("alice-secret")})
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake.create(str(tmp_path / "lake"))
-
-
 @pytest.fixture(scope="module")
 def quiet() -> Iterator[ThreadedCluster]:
     with run_in_thread(ClusterSpec(scenario="quiet")) as cluster:

@@ -20,8 +20,9 @@ from tests.pipeline.known_changes import (
     SCRAM_PASSWORD,
     known,
 )
-from tests.pipeline.known_on_spark import known_lake, taken_in
+from tests.pipeline.known_on_spark import taken_in
 from tests.pipeline.lake_tables import different, held
+from tests.pipeline.small_site import new_lake
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def lake(folder: Path) -> Lake:
     """The lake."""
-    return known_lake(folder / "lake")
+    return new_lake(folder / "lake", KEY)
 
 
 @pytest.fixture(scope="module")

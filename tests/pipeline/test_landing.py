@@ -44,11 +44,6 @@ POLLED = st.builds(
 GOOD: Any = ["c", 7, [["state", "topic", "t", "retention.ms", "1", None, False]]]
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake.create(str(tmp_path / "lake"))
-
-
 def folder_of(lake: Lake) -> Path:
     folder = Path(lake.path(POLLS))
     folder.mkdir(parents=True, exist_ok=True)

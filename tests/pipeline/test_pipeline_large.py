@@ -16,9 +16,9 @@ from benchmarks.request_log import write
 from console.pipeline.app import update
 from console.pipeline.inputs import Inputs, MetadataLog, RequestLog
 from console.pipeline.runs import Plan
-from tests.pipeline.golden import GOLD, METADATA_RECORDS, metadata_log_gold, summary_differences
-from tests.pipeline.known_on_spark import known_lake
+from tests.pipeline.golden import GOLD, KEY, METADATA_RECORDS, metadata_log_gold, summary_differences
 from tests.pipeline.lake_tables import held
+from tests.pipeline.small_site import new_lake
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,7 +35,7 @@ def test_the_driver_takes_no_more(spark: SparkSession) -> None:
 @pytest.mark.long
 def test_a_metadata_log_of_157129_records(spark: SparkSession, tmp_path: Path) -> None:
     log = write_log(tmp_path / "data", 10 << 20, Day().batches())
-    lake = known_lake(tmp_path / "lake")
+    lake = new_lake(tmp_path / "lake", KEY)
     report = update(Plan(lake, Inputs((MetadataLog(str(log)),))), lambda: nullcontext(spark))
     assert report.taken == {"kraft_log": {"good": METADATA_RECORDS, "bad": 0}}
     wanted = metadata_log_gold()
@@ -47,7 +47,7 @@ def test_a_metadata_log_of_157129_records(spark: SparkSession, tmp_path: Path) -
 def test_a_request_log(spark: SparkSession, tmp_path: Path, lines: int) -> None:
     log = tmp_path / "request.log"
     write(log, lines)
-    lake = known_lake(tmp_path / "lake")
+    lake = new_lake(tmp_path / "lake", KEY)
     inputs = Inputs(request_logs=(RequestLog((str(log),), CLUSTER, 1),))
     report = update(Plan(lake, inputs), lambda: nullcontext(spark))
     assert report.taken == {"request_log": {"good": lines, "bad": 0}}

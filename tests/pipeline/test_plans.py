@@ -64,11 +64,6 @@ def settings(lake: Lake, **inputs: Any) -> Settings:
     return Settings(lake.where, Inputs(**inputs), lake.path("hmac.key"))
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake.create(str(tmp_path / "lake"))
-
-
 @pytest.mark.parametrize("name", SOURCES)
 def test_where_nothing_is_there_is_nothing_new(lake: Lake, name: str) -> None:
     source = SOURCES[name](settings(lake))

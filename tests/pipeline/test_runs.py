@@ -33,11 +33,6 @@ from tests.pipeline.request_lines import log_of, produce
 ALL = [*SOURCES, GOLD]
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake.create(str(tmp_path / "lake"))
-
-
 def plan_batch(lake: Lake, stream: str, batch: int, *offsets: Offset, is_ended: bool = True) -> None:
     """A batch as Spark has it in a checkpoint: what was planned, and that it was ended."""
     folder = Path(lake.path(f"checkpoints/{stream}"))
