@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import functions as F
 
 from console.pipeline.app import Application
 from console.pipeline.inputs import Inputs
 from console.pipeline.kraft import ROW_SCHEMA
 from console.pipeline.lake import Lake
 from console.pipeline.plans import Settings
-from console.pipeline.runs import GOLD as GOLD_STREAM
 from console.pipeline.runs import Plan, Report
 from console.pipeline.schema import (
     ALTER_REQUEST,
@@ -23,13 +21,11 @@ from console.pipeline.schema import (
     REQUEST,
     REQUEST_1S,
     SNAPSHOT,
-    TABLES,
     Table,
     arrow_schema,
 )
 from console.pipeline.tables import Batch
 from console.pipeline.transforms.change_event import tagged
-from tests.pipeline.golden import GOLD, World, differences
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -70,41 +66,11 @@ def _table(table: Table, rows: Rows) -> pa.Table:
     return pa.Table.from_pylist([_of(table, row) for row in rows], schema=arrow_schema(table))
 
 
-def take_in(app: Application, step: Mapping[str, Rows], number: int) -> None:
-    """Appends a step to bronze."""
-    for table, rows in bronze_of(step, number).items():
+def take_in(app: Application, number: int, *steps: Mapping[str, Rows]) -> None:
+    """Append steps to bronze, at once: the one of that number, and those before it."""
+    first = number - len(steps) + 1
+    parts = [bronze_of(step, first + place) for place, step in enumerate(steps)]
+    for table in parts[0]:
+        rows = pa.concat_tables(part[table] for part in parts)
         if rows.num_rows:
             app.tables.append(app.tables.spark.createDataFrame(rows), table, Batch("worlds", number))
-
-
-def gold_rows(app: Application, name: str) -> list[dict[str, Any]]:
-    """The rows of a table that hold, times as microseconds since 1970; those of usage with what is suggested."""
-    rows = app.tables.newest(TABLES[name], F.lit(True))
-    if name == "quota_usage":
-        suggested = app.tables.newest(TABLES["quota_suggestion"], F.lit(True))
-        scope = ("cluster_id", "quota_key", "scope_user", "scope_client", "quota_value", "level")
-        other = suggested.select(*(F.col(each).alias(f"its_{each}") for each in scope), "suggested_value", "reason")
-        same = [F.col(each).eqNullSafe(F.col(f"its_{each}")) for each in scope]
-        rows = rows.join(other, same, "left").drop(*(f"its_{each}" for each in scope))
-    found = rows.toArrow()
-    for place, field in enumerate(found.schema):
-        if pa.types.is_timestamp(field.type):
-            found = found.set_column(place, field.name, found[field.name].cast(pa.int64()))
-    listed: list[dict[str, Any]] = found.to_pylist()
-    return listed
-
-
-def different(app: Application, world: World, tables: Sequence[str] = GOLD) -> str:
-    """What of gold is not as the world has it; empty text: nothing."""
-    said = (differences(name, world.gold[name], gold_rows(app, name)) for name in tables)
-    return "\n".join(filter(None, said))
-
-
-def gone_through(app: Application, world: World, after: Callable[[int], Any] = lambda _: None) -> str:
-    """Takes in a world step by step, gold after each. Returns what is different in the end."""
-    for number, step in enumerate(world.steps, 1):
-        take_in(app, step, number)
-        app.take(GOLD_STREAM)
-        app.judge()
-        after(number)
-    return different(app, world)
