@@ -13,7 +13,6 @@ from cyclonedx.model.bom import Bom
 from cyclonedx.model.component import Component, ComponentScope, ComponentType
 from cyclonedx.output.json import JsonV1Dot6
 from cyclonedx.schema import SchemaVersion
-from cyclonedx.validation.json import JsonStrictValidator
 from packageurl import PackageURL
 
 from bundle.inputs import commit_time, digest
@@ -55,6 +54,9 @@ def listed(root: Component, parts: Iterable[Component], needs: Mapping[str, Iter
 
     Raises RuntimeError with what the schema refuses.
     """
+    # Here, as it makes parsers of 38 grammars, which takes seconds: who only reads locks, or tests, has no use of them.
+    from cyclonedx.validation.json import JsonStrictValidator
+
     named = {str(each.name): each for each in (root, *parts)}
     about = [str(root.name), str(root.version), commit(), *(f"{each.name}={each.value}" for each in root.properties)]
     number = uuid5(NAMESPACE_URL, " ".join(about))
