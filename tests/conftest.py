@@ -17,6 +17,7 @@ from _pytest.nodeid import NodeId
 from hypothesis import settings
 
 from tests.support.cached_folder import cache_home
+from tests.support.collecting import files_of, import_share, may_be_slow, refuse_hidden
 from tests.support.kafka_jars import RELEASES
 from tests.support.own_places import changed, open_more_files, real_places, take_a_home
 from tests.support.real_clusters import KAFKA_3_9, KafkaCluster, LastTests, group, longest_first, running
@@ -46,6 +47,26 @@ _KEPT = ("KAC_REQUIRE_BROKERS",)
 _HOMES = count()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """What the Makefile asks for where slow tests run alone."""
+    parser.addoption("--slow-files", action="store_true", help="import only files that may have slow tests")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """The processes of a run share the work of compiling the tests."""
+    if hasattr(session.config, "workerinput") and not session.config.getoption("lf"):
+        number = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
+        import_share(files_of(session.config), number, int(os.environ["PYTEST_XDIST_WORKER_COUNT"]))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With `--slow-files` a file without slow tests."""
+    is_left_out = (
+        config.getoption("slow_files") and collection_path.suffix == ".py" and not may_be_slow(collection_path)
+    )
+    return True if is_left_out else None
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Tests that share a cluster run in one process, with `--dist loadgroup`; what takes longest begins first."""
@@ -56,6 +77,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if mark and config.getoption("loadgroup", False):
             # xdist 3.8 writes the group into `_nodeid`, which pytest 9.2 does not have: its scheduler sees no group.
             item._id = NodeId.parse(f"{item.nodeid}@{mark.args[0]}")
+    refuse_hidden(items)
     yield
     if config.getoption("loadgroup", False):
         longest_first(items)

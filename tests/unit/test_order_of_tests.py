@@ -1,16 +1,23 @@
-"""Tests that run beside each other: which of them share a process, and which begin first."""
+"""Tests that run beside each other: which of them share a process, which begin first, and what is imported for them."""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
+from tests.support import collecting
 from tests.support.real_clusters import USUAL_SECONDS, group, longest_first
 
 
 class Chosen:
     """What the order looks at of a collected test."""
 
-    def __init__(self, name: str, *marks: pytest.MarkDecorator, fixtures: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, name: str, *marks: pytest.MarkDecorator, fixtures: tuple[str, ...] = (), path: Path = Path(__file__)
+    ) -> None:
+        self.path = path
         self.nodeid = f"tests/test_{name}.py::test_it"
         self.fixturenames = fixtures
         self._marks = {each.name: each.mark for each in marks}
@@ -41,3 +48,35 @@ def test_many_that_are_not_marked_go_before_one_that_takes_less() -> None:
 def test_what_shares_a_session_of_spark_runs_in_its_process() -> None:
     assert group(Chosen("one", fixtures=("tmp_path", "spark"))) == "spark"  # type: ignore[arg-type]
     assert group(Chosen("other", fixtures=("tmp_path",))) is None  # type: ignore[arg-type]
+
+
+def test_a_file_is_imported_for_slow_tests_where_it_may_have_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collecting, "TESTS", tmp_path)
+    files = {"unit/test_quick.py": "mark.slower", "unit/test_slow.py": "pytest.mark.slow", "broker/test_any.py": ""}
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert [collecting.may_be_slow(tmp_path / name) for name in files] == [False, True, True]
+    quick, slow, broker = (Chosen("a", pytest.mark.slow, path=tmp_path / name) for name in files)
+    collecting.refuse_hidden([slow, broker, Chosen("b", path=quick.path)])  # type: ignore[list-item]
+    with pytest.raises(pytest.UsageError, match=r"test_quick\.py"):
+        collecting.refuse_hidden([slow, quick])  # type: ignore[list-item]
+
+
+def test_processes_import_one_share_each_and_leave_what_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collecting, "TESTS", tmp_path / "shared_tests")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "shared_tests").mkdir()
+    texts = ("", "1 / 0", "import pytest; pytest.skip(allow_module_level=True)", "", "")
+    files = [tmp_path / "shared_tests" / f"test_{number}.py" for number in range(len(texts))]
+    for file, text in zip(files, texts, strict=True):
+        file.write_text(text)
+    shares = []
+    for number in range(2):
+        collecting.import_share(files, number, 2)
+        shares.append({name for name in sys.modules if name.startswith("shared_tests.")} - set().union(*shares))
+    for name in ("shared_tests", *shares[0], *shares[1]):
+        del sys.modules[name]
+    assert shares == [{"shared_tests.test_0", "shared_tests.test_4"}, {"shared_tests.test_3"}]
