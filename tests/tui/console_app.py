@@ -150,9 +150,12 @@ class Driven:
                 return holds()
             return False
 
+        # A look draws the whole screen: the longer it takes, the more seldom.
+        pause = 0.01
         async with self._patiently(what or "what is waited for"):
             while not is_so():
-                await self.pilot.pause(0.01)
+                await self.pilot.pause(pause)
+                pause = min(1.5 * pause, 0.06)
         assert holds(), what or self.text
         # What came along with it, as the row's mark with the message, is painted too before a test looks on.
         await self.painted()
