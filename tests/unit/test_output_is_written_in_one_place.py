@@ -8,6 +8,7 @@ import io
 import json
 import logging
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,6 +33,8 @@ STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
 ASKED_ONLY = {"isatty", "fileno", "encoding", "errors"}
 CALLS = {"print", "input", "getpass", "basicConfig", "write_through", "print_formatted_text", "print_exc"}
 FORMATTERS = {"Formatter"}
+NAMED = re.compile(rf"\b(?:{'|'.join(STREAMS | CALLS | FORMATTERS)}|warn|os\.write)\b")
+"""One of these stands in the text of every bypass: a file without one need not be parsed."""
 
 
 def sources() -> list[Path]:
@@ -79,7 +82,8 @@ def test_nothing_writes_around_the_writer() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line}: {what}"
         for path in sources()
-        for line, what in bypasses(ast.parse(path.read_text(encoding="utf-8")))
+        if NAMED.search(text := path.read_text(encoding="utf-8"))
+        for line, what in bypasses(ast.parse(text))
         if (str(path.relative_to(ROOT)), what) not in HANDLED
     ]
     assert found == []
@@ -94,6 +98,7 @@ def test_nothing_writes_around_the_writer() -> None:
     ],
 )  # fmt: skip
 def test_a_way_around_is_seen(code: str) -> None:
+    assert NAMED.search(code)
     assert list(bypasses(ast.parse(code)))
 
 
@@ -196,13 +201,17 @@ def test_a_number_json_has_not_reads_back(number: float) -> None:
     assert json.loads(json_text({number: {"x": number}}), parse_constant=refused) == {str(number): {"x": str(number)}}
 
 
-def json_writers(tree: ast.AST) -> Iterator[int]:
-    names = {"dump", "dumps", "JSONEncoder"}
-    for node in ast.walk(tree):
+JSON_WRITERS = {"dump", "dumps", "JSONEncoder"}
+
+
+def json_writers(source: str) -> Iterator[int]:
+    if not any(name in source for name in JSON_WRITERS):
+        return
+    for node in ast.walk(ast.parse(source)):
         match node:
-            case ast.Attribute(value=ast.Name(id="json"), attr=name) if name in names:
+            case ast.Attribute(value=ast.Name(id="json"), attr=name) if name in JSON_WRITERS:
                 yield node.lineno
-            case ast.ImportFrom(module="json", names=imported) if names & {each.name for each in imported}:
+            case ast.ImportFrom(module="json", names=imported) if JSON_WRITERS & {each.name for each in imported}:
                 yield node.lineno
 
 
@@ -211,10 +220,10 @@ def test_json_is_written_by_one_function() -> None:
         f"{path.relative_to(ROOT)}:{line}"
         for path in sorted((ROOT / "console").rglob("*.py"))
         if path != ROOT / "console" / "model" / "numbers.py"
-        for line in json_writers(ast.parse(path.read_text(encoding="utf-8")))
+        for line in json_writers(path.read_text(encoding="utf-8"))
     ]
     assert found == []
-    assert list(json_writers(ast.parse("import json\njson.dumps(1)\nfrom json import dump"))) == [3, 2]
+    assert list(json_writers("import json\njson.dumps(1)\nfrom json import dump")) == [3, 2]
 
 
 @given(st.lists(st.lists(hostile, min_size=2, max_size=2), max_size=4))

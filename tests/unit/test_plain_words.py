@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -97,13 +98,15 @@ NO_VERBS = (
 """With which no function says what it does, in any room."""
 
 
-def function_docstrings(source: str) -> Iterator[tuple[int, str]]:
+@cache
+def function_docstrings(source: str) -> tuple[tuple[int, str], ...]:
     """The docstrings of functions, each with the function's line; not those of properties, which may be nouns."""
-    for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not (text := ast.get_docstring(node)):
-            continue
-        if not any(ast.unparse(each).rpartition(".")[2] in PROPERTIES for each in node.decorator_list):
-            yield node.lineno, text
+    return tuple(
+        (node.lineno, text)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (text := ast.get_docstring(node))
+        if not any(ast.unparse(each).rpartition(".")[2] in PROPERTIES for each in node.decorator_list)
+    )
 
 
 def without_verb(source: str) -> Iterator[tuple[int, str]]:
