@@ -128,6 +128,10 @@ _RENAMED: Mapping[str, Sequence[str]] = {
 """Field of a response's element -> its other names in a request's item."""
 
 
+_NOT_REPEATED = frozenset({"num_partitions", "replication_factor"})
+"""Fields of an item that its error does not have: CreateTopics' are those of a topic that was made."""
+
+
 def error_answer(request: Any, messages: Messages, code: int, message: str | None = None) -> Any | None:
     """Return the response with this error, at the top and for each item (AbstractRequest.getErrorResponse).
 
@@ -183,7 +187,7 @@ def _value(field: Field[Any], source: Any, items: Sequence[tuple[str, str]], cod
         getattr(source, "__type__", None) is EntityType.request
     ):  # only items are repeated in the response, no other field of the request
         return zero(field)
-    for name in (field.name, *_RENAMED.get(field.name, ())):
+    for name in () if field.name in _NOT_REPEATED else (field.name, *_RENAMED.get(field.name, ())):
         if hasattr(source, name):
             return getattr(source, name)
     if isinstance(source, str | int) and not isinstance(source, bool) and _accepts(field, source):
@@ -267,11 +271,12 @@ CONTROLLER_APIS = frozenset(
     }
 )
 """APIs that only the controller answers."""
-_OF_THE_WHOLE = "This is not the correct controller for this cluster."
+OF_THE_WHOLE = "This is not the correct controller for this cluster."
+"""Kafka's message for NOT_CONTROLLER where it has none of its own (Errors)."""
 _NOT_CONTROLLER_MESSAGES: Mapping[str, str] = {
-    "alter_partition_reassignments": _OF_THE_WHOLE,
+    "alter_partition_reassignments": OF_THE_WHOLE,
     "create_topics": "",
-    "list_partition_reassignments": _OF_THE_WHOLE,
+    "list_partition_reassignments": OF_THE_WHOLE,
 }
 _WITHOUT_ITEMS = frozenset({"alter_partition_reassignments", "list_partition_reassignments"})
 _WITHOUT_TOP_ERROR = frozenset({"elect_leaders"})

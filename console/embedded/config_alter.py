@@ -36,7 +36,7 @@ from console.embedded.config_definitions import (
 from console.embedded.config_describe import check_is_own, describable_types, layers_of
 from console.embedded.config_rules import check_broker_values, check_group, check_topic, inherited_configs
 from console.embedded.context import Cluster, RequestContext
-from console.embedded.controllers import not_active_message
+from console.embedded.controllers import is_not_active, not_active_message
 from console.embedded.own_resources import own_resource
 from console.embedded.state import MAX_RECORDS
 from console.embedded.topics import is_legal, name_refusal
@@ -127,7 +127,7 @@ class Altering:
             raise ConfigProblem(ErrorCode.invalid_request, f"Unknown resource type {int(resource.type)}")
 
     def _by_controller(self, changes: Sequence[ConfigChange]) -> list[ConfigOutcome]:
-        if self._context.at_controller and self._context.broker_id != self._state.controller_id:
+        if is_not_active(self._context):
             message = not_active_message(self._state)
             return [ConfigOutcome(change.resource, ErrorCode.not_controller, message) for change in changes]
         outcomes: list[ConfigOutcome] = []

@@ -6,7 +6,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import error_answer
+from console.embedded.answers import OF_THE_WHOLE, error_answer
 from console.embedded.context import RequestContext
 from console.embedded.state import ClusterState
 from console.embedded.tables import NO_LEADER
@@ -20,23 +20,24 @@ _OF_THE_ACTIVE = frozenset(
         "alter_partition_reassignments",
         "alter_user_scram_credentials",
         "create_acls",
-        "create_delegation_token",
         "create_partitions",
         "create_topics",
         "delete_acls",
-        "delete_topics",
         "elect_leaders",
-        "expire_delegation_token",
-        "renew_delegation_token",
         "unregister_broker",
         "update_features",
     }
 )
+_AFTER_A_LOOK = frozenset(
+    {"create_delegation_token", "delete_topics", "expire_delegation_token", "renew_delegation_token"}
+)
+"""Of the active one, too: their handlers refuse first what any controller sees (`is_not_active`)."""
 _BY_RESOURCE = frozenset({"alter_configs", "incremental_alter_configs"})
 """A controller's own log levels it changes itself, all else is the active one's (`config_alter`)."""
 AT_CONTROLLERS = (
     _OF_THE_LEADER
     | _OF_THE_ACTIVE
+    | _AFTER_A_LOOK
     | _BY_RESOURCE
     | {
         "api_versions",
@@ -51,7 +52,7 @@ AT_CONTROLLERS = (
     }
 )
 """The APIs that controllers serve, of those that are served here (listener "controller" of Kafka's message files)."""
-FORWARDED = _OF_THE_LEADER | _OF_THE_ACTIVE | _BY_RESOURCE | {"list_partition_reassignments"}
+FORWARDED = _OF_THE_LEADER | _OF_THE_ACTIVE | _AFTER_A_LOOK | _BY_RESOURCE | {"list_partition_reassignments"}
 """What brokers hand on to the active controller, and wait for while there is none."""
 FORWARDING_SECONDS = 60.0
 """Seconds after which a broker gives up waiting for a controller."""
@@ -72,11 +73,17 @@ def not_active_message(state: ClusterState) -> str:
     return f"The active controller appears to be node {named}."
 
 
+def is_not_active(context: RequestContext) -> bool:
+    """Return whether a controller was asked that is not the active one."""
+    return context.at_controller and context.broker_id != context.state.controller_id
+
+
 def refused_by_controller(request: Any, context: RequestContext, found: Messages) -> Any | None:
     """Return the response of a controller to a change that only the active one makes; None where it answers itself."""
-    if context.state.controller_id == context.broker_id or found.api not in _OF_THE_ACTIVE:
+    if found.api not in _OF_THE_ACTIVE or not is_not_active(context):
         return None
-    return error_answer(request, found, ErrorCode.not_controller, not_active_message(context.state))
+    message = OF_THE_WHOLE if found.api == "alter_client_quotas" else not_active_message(context.state)
+    return error_answer(request, found, ErrorCode.not_controller, message)
 
 
 def waits_for_controller(context: RequestContext, api: str) -> bool:

@@ -305,7 +305,7 @@ class RequestPipeline:
         # Checked before the handler, which changes the controller's state, whichever broker was asked.
         if not cluster.forwarding and found.api in CONTROLLER_APIS and context.broker_id != cluster.state.controller_id:
             return not_controller(request, found)
-        if context.at_controller and (refused := refused_by_controller(request, context, found)) is not None:
+        if (refused := refused_by_controller(request, context, found)) is not None:
             return refused
         if waits_for_controller(context, found.api):
             await cluster.clock.sleep(FORWARDING_SECONDS)

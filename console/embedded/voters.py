@@ -111,11 +111,11 @@ def refused(request: Any, context: RequestContext, doing: str) -> Refusal | None
     if not context.allowed("ALTER"):
         # Controllers refuse it themselves, without the name of the right.
         return Refusal(ErrorCode.cluster_authorization_failed, CLUSTER_REFUSED)
-    if not answers_for_quorum(context):
-        return Refusal(ErrorCode.not_leader_or_follower, "")
     if request.cluster_id is not None and request.cluster_id != state.cluster_id:
         message = f'The given id "{request.cluster_id}" doesn\'t match the cluster id "{state.cluster_id}"'
         return Refusal(ErrorCode.inconsistent_cluster_id, message)
+    if not answers_for_quorum(context):
+        return Refusal(ErrorCode.not_leader_or_follower, "")
     if request.voter_directory_id is None:
         message = f"{doing.capitalize()} voter request didn't include a valid voter"
         return Refusal(ErrorCode.invalid_request, message)

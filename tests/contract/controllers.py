@@ -41,15 +41,140 @@ def requests(own: int, other: int) -> Iterator[tuple[str, int, Build]]:
 
 def changes() -> Iterator[tuple[str, int, Build]]:
     """Yield the same of what only the active one does. They change nothing: each is refused, or checked alone."""
-    yield "create_topics", 7, _created
+    yield "create_topics", 7, lambda m: _created(m, "a b")
     yield "delete_topics", 5, lambda m: m.DeleteTopicsRequest(topic_names=("missing",), timeout=_SECONDS)
-    yield "create_partitions", 3, _grown
+    yield "create_partitions", 3, lambda m: _grown(m, "missing")
     yield "remove_raft_voter", 0, _removed
     yield "update_features", 1, lambda m: m.UpdateFeaturesRequest(timeout=_SECONDS, feature_updates=())
     yield "unregister_broker", 0, lambda m: m.UnregisterBrokerRequest(broker_id=NOBODY)
     yield "list_partition_reassignments", 0, lambda m: m.ListPartitionReassignmentsRequest(topics=None)
     yield "alter_user_scram_credentials", 0, _without_scram
     yield "metadata", 12, _metadata
+
+
+def refused_changes() -> Iterator[tuple[str, int, Build]]:
+    """Yield the same of changes that would be made: for a controller that is not the active one, which makes none."""
+    yield "alter_client_quotas", 1, _limited
+    yield "alter_configs", 2, _replaced
+    yield "alter_partition_reassignments", 1, _moved
+    yield "alter_user_scram_credentials", 0, _with_scram
+    yield "create_acls", 3, _allowed
+    yield "create_delegation_token", 3, _token
+    yield "create_partitions", 3, lambda m: _grown(m, "a", "b")
+    yield "create_topics", 7, lambda m: _created(m, "a", "a", "__cluster_metadata", "b")
+    yield "create_topics", 5, lambda m: _created(m, "a")
+    yield "delete_acls", 3, _denied
+    yield "delete_topics", 6, _deleted
+    yield "elect_leaders", 2, _elected
+    yield "elect_leaders", 2, lambda m: m.ElectLeadersRequest(election_type=0, topic_partitions=None)
+    yield (
+        "expire_delegation_token",
+        2,
+        lambda m: m.ExpireDelegationTokenRequest(hmac=b"1", expiry_time_period=-_SECONDS),
+    )
+    yield "renew_delegation_token", 2, lambda m: m.RenewDelegationTokenRequest(hmac=b"1", renew_period=_SECONDS)
+    for version in (1, 2):
+        yield "update_features", version, _leveled
+    yield "list_partition_reassignments", 0, lambda m: m.ListPartitionReassignmentsRequest(topics=())
+    yield "add_raft_voter", 0, _added
+
+
+def _limited(m: ModuleType) -> Any:
+    entries = [
+        m.EntryData(
+            entity=tuple(m.EntityData(entity_type=type_, entity_name=name) for type_ in types),
+            ops=(m.OpData(key="producer_byte_rate", value=1.0, remove=False),),
+        )
+        for types, name in ((("user",), "a"), (("user", "client-id"), None))
+    ]
+    return m.AlterClientQuotasRequest(entries=tuple(entries), validate_only=False)
+
+
+def _replaced(m: ModuleType) -> Any:
+    resources = [
+        m.AlterConfigsResource(
+            resource_type=type_, resource_name=name, configs=(m.AlterableConfig(name="retention.ms", value="7"),)
+        )
+        for type_, name in ((TOPIC, "a"), (TOPIC, "missing"), (BROKER, "1"))
+    ]
+    return m.AlterConfigsRequest(resources=tuple(resources), validate_only=False)
+
+
+def _moved(m: ModuleType) -> Any:
+    partitions = tuple(m.ReassignablePartition(partition_index=each, replicas=(2,)) for each in (0, 1))
+    return for_version(
+        m.AlterPartitionReassignmentsRequest, topics=(m.ReassignableTopic(name="a", partitions=partitions),)
+    )
+
+
+def _with_scram(m: ModuleType) -> Any:
+    upserted = m.ScramCredentialUpsertion(
+        name="a", mechanism=1, iterations=4096, salt=b"salt", salted_password=bytes(32)
+    )
+    deleted = m.ScramCredentialDeletion(name="b", mechanism=2)
+    return m.AlterUserScramCredentialsRequest(deletions=(deleted,), upsertions=(upserted,))
+
+
+def _allowed(m: ModuleType) -> Any:
+    acls = [
+        m.AclCreation(
+            resource_type=TOPIC,
+            resource_name=name,
+            resource_pattern_type=3,
+            principal="User:a",
+            host="*",
+            operation=3,
+            permission_type=3,
+        )
+        for name in ("a", "b")
+    ]
+    return m.CreateAclsRequest(creations=tuple(acls))
+
+
+def _denied(m: ModuleType) -> Any:
+    asked = m.DeleteAclsFilter(
+        resource_type_filter=TOPIC,
+        resource_name_filter="nothing",
+        pattern_type_filter=3,
+        principal_filter=None,
+        host_filter=None,
+        operation=1,
+        permission_type=1,
+    )
+    return m.DeleteAclsRequest(filters=(asked, asked))
+
+
+def _token(m: ModuleType) -> Any:
+    return m.CreateDelegationTokenRequest(
+        owner_principal_type=None, owner_principal_name=None, renewers=(), max_lifetime=_SECONDS
+    )
+
+
+def _deleted(m: ModuleType) -> Any:
+    states = (m.DeleteTopicState(name="a", topic_id=None), m.DeleteTopicState(name=None, topic_id=NO_DIRECTORY))
+    return m.DeleteTopicsRequest(topics=states, timeout=_SECONDS)
+
+
+def _elected(m: ModuleType) -> Any:
+    return m.ElectLeadersRequest(
+        election_type=0, topic_partitions=(m.TopicPartitions(topic="a", partitions=(0, 1)),), timeout=_SECONDS
+    )
+
+
+def _leveled(m: ModuleType) -> Any:
+    updated = m.FeatureUpdateKey(feature="metadata.version", max_version_level=1, upgrade_type=1)
+    return m.UpdateFeaturesRequest(timeout=_SECONDS, feature_updates=(updated,), validate_only=False)
+
+
+def _added(m: ModuleType) -> Any:
+    listener = m.Listener(name="CONTROLLER", host="localhost", port=9093)
+    return m.AddRaftVoterRequest(
+        cluster_id=None,
+        timeout=_SECONDS,
+        voter_id=NOBODY,
+        voter_directory_id=NO_DIRECTORY,
+        listeners=(listener,),
+    )
 
 
 def _cluster(m: ModuleType, kind: int) -> Any:
@@ -77,14 +202,17 @@ def _altered(m: ModuleType, type_: int, name: str, key: str, value: str) -> Any:
     return m.IncrementalAlterConfigsRequest(resources=(resource,), validate_only=True)
 
 
-def _created(m: ModuleType) -> Any:
-    topic = m.CreatableTopic(name="a b", num_partitions=1, replication_factor=1, assignments=(), configs=())
-    return m.CreateTopicsRequest(topics=(topic,), timeout=_SECONDS, validate_only=True)
+def _created(m: ModuleType, *names: str) -> Any:
+    topics = [
+        m.CreatableTopic(name=name, num_partitions=1, replication_factor=1, assignments=(), configs=())
+        for name in names
+    ]
+    return m.CreateTopicsRequest(topics=tuple(topics), timeout=_SECONDS, validate_only=True)
 
 
-def _grown(m: ModuleType) -> Any:
-    topic = m.CreatePartitionsTopic(name="missing", count=3, assignments=None)
-    return m.CreatePartitionsRequest(topics=(topic,), timeout=_SECONDS, validate_only=True)
+def _grown(m: ModuleType, *names: str) -> Any:
+    topics = [m.CreatePartitionsTopic(name=name, count=3, assignments=None) for name in names]
+    return m.CreatePartitionsRequest(topics=tuple(topics), timeout=_SECONDS, validate_only=True)
 
 
 def _removed(m: ModuleType) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from types import ModuleType
 from typing import Any
 
@@ -19,8 +20,10 @@ from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.clock import ManualClock
 from console.embedded.controllers import FORWARDING_SECONDS
+from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec, clusters_of
 from console.triage import symptoms
+from tests.contract import controllers as contract
 from tests.embedded.raw_client import RawClient
 from tests.embedded.topic_requests import create, topic
 from tests.support.patience import PATIENCE
@@ -129,6 +132,55 @@ def test_a_controller_that_is_not_active(shared: ThreadedCluster) -> None:
             assert (answer.error_code, answer.topics[0].partitions[0].error_code, answer.nodes) == (0, 6, ())
 
     shared.run(asked)
+
+
+def test_what_is_not_active_refuses_each_change_in_its_own_way(shared: ThreadedCluster) -> None:
+    """As Kafka 4.4 was seen to answer: an error of the whole, of each part, or of what is looked at before."""
+    address = shared.call(lambda one: one.address_of(102))
+    found = {api: contract.answered(address, api, version, build) for api, version, build in contract.refused_changes()}
+    told = {api: sorted(_codes(answer)) for api, answer in found.items()}
+    assert [api for api in told if set(told[api]) == {"NOT_CONTROLLER"}] == [
+        "alter_client_quotas",
+        "alter_configs",
+        "alter_partition_reassignments",
+        "alter_user_scram_credentials",
+        "create_acls",
+        "create_partitions",
+        "delete_acls",
+        "elect_leaders",
+        "update_features",
+    ]
+    assert told["create_topics"] == ["NONE", "NOT_CONTROLLER"]
+    assert told["delete_topics"] == ["UNKNOWN_TOPIC_ID", "UNKNOWN_TOPIC_OR_PARTITION"]
+    assert {told[f"{verb}_delegation_token"][0] for verb in ("create", "expire", "renew")} == {
+        "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"
+    }
+    assert told["add_raft_voter"] == ["NOT_LEADER_OR_FOLLOWER"]
+    (made,) = found["create_topics"]["topics"]
+    assert (made["num_partitions"], made["replication_factor"]) == (-1, -1)
+    assert found["alter_client_quotas"]["entries"][0]["error_message"] == (
+        "This is not the correct controller for this cluster."
+    )
+    other = next(build for api, _, build in contract.changes() if api == "remove_raft_voter")
+    assert contract.answered(address, "remove_raft_voter", 0, other)["error_code"] == "INCONSISTENT_CLUSTER_ID"
+
+    def deleted(m: ModuleType) -> Any:
+        states = (m.DeleteTopicState(name=each, topic_id=None) for each in ("orders", "missing"))
+        return m.DeleteTopicsRequest(topics=tuple(states), timeout=timedelta(seconds=5))
+
+    shared.call(lambda one: one.state.put_topic(new_topic("orders", ((1, 2),), (1, 2))))
+    answer = contract.answered(address, "delete_topics", 6, deleted)
+    assert [(each["error_code"], each["error_message"]) for each in answer["responses"]] == [
+        ("NOT_CONTROLLER", None)
+    ] * 2
+
+
+def _codes(answer: Any) -> Iterator[str]:
+    for key, value in answer.items() if isinstance(answer, dict) else enumerate(answer):
+        if isinstance(value, dict | list):
+            yield from _codes(value)
+        elif str(key).endswith("error_code"):
+            yield value
 
 
 def altered(m: ModuleType, *resources: tuple[int, str]) -> Any:

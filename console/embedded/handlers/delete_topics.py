@@ -21,6 +21,7 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
+from console.embedded.controllers import is_not_active
 from console.embedded.refusals import DONE, EXPIRED, Refusal
 from console.embedded.topics import MutationQuota
 from console.wire.schemas import for_version
@@ -36,6 +37,8 @@ _NAME_OF_GIVEN_ID = Refusal(
 _UNKNOWN_NAME = Refusal(ErrorCode.unknown_topic_or_partition, "This server does not host this topic-partition.")
 _UNKNOWN_ID = Refusal(ErrorCode.unknown_topic_id, "This server does not host this topic ID.")
 _REFUSED = Refusal(ErrorCode.topic_authorization_failed, "Topic authorization failed.")
+_NOT_ACTIVE = Refusal(ErrorCode.not_controller)
+"""Of all topics of the request, where one of them is there to be deleted."""
 
 
 class _Asked(NamedTuple):
@@ -110,6 +113,8 @@ def _results(asked: Sequence[_Asked], context: RequestContext, quota: MutationQu
             results.append(_Result(_Asked(name, topic.id), _NAME_OF_GIVEN_ID))
         else:
             chosen[topic.id] = name
+    if chosen and is_not_active(context):
+        return [_Result(topic, _NOT_ACTIVE) for topic in asked]
     for topic_id, name in chosen.items():
         results.append(_Result(_Asked(name, topic_id), _removed(name, context, quota)))
     return results
