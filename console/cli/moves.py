@@ -149,13 +149,13 @@ def run_goal(options: argparse.Namespace, front_end: str, goal: Goal, begin: str
     from console.operations.proposal import UnknownPlace
 
     async def work(session: Session) -> int:
-        from console.session.operating import NEEDS, way_back
+        from console.session.operating import needs_of, way_back
         from console.session.reading import read_needs
 
         wanted = goal
         if isinstance(wanted, Restore):
             wanted = await way_back(await session.journal(), wanted.operation)
-        await read_needs(session, NEEDS)
+        await read_needs(session, needs_of(wanted))
         try:
             planned = _planned(wanted, session.snapshot, options.throttle or None)
             if options.begins:
@@ -186,8 +186,9 @@ def _planned(goal: Goal, known: Snapshot, throttle: int | None) -> _Planned:
     """Plan a goal. Raises UnknownPlace."""
     from console.operations.forecast import forecast
     from console.operations.placement import PARTS, placement_of
-    from console.operations.planner import propose
+    from console.operations.planner import check_named, propose
 
+    check_named(goal, known)
     problems = tuple(each for each in known.failures if each.part in {*PARTS, "configs"})
     placement = placement_of(known)
     proposal = propose(goal, placement)

@@ -29,6 +29,7 @@ class Needs(Struct, frozen=True):
     tiered: topics of which it is shown what is in remote storage, where they are tiered.
     replica_logs: what the replicas hold of those partitions of topics that have no leader, or move.
     held: what brokers lead and hold, which is nothing where controllers are asked.
+    nodes: ids that are named as brokers: whether those that no broker has are controllers'.
     """
 
     parts: frozenset[str] = frozenset()
@@ -50,6 +51,7 @@ class Needs(Struct, frozen=True):
     documentation: bool = False
     lag_times: bool = False
     held: bool = False
+    nodes: frozenset[int] = frozenset()
 
     def __or__(self, other: Needs) -> Needs:
         return Needs(*(getattr(self, name) | getattr(other, name) for name in Needs.__struct_fields__))

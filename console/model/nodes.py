@@ -33,6 +33,14 @@ def controller_named(snapshot: Snapshot, name: str) -> str:
     return f"node {name} is a controller" + (" and no broker" if of_all else ", and no broker that is up")
 
 
+def holds_nothing(snapshot: Snapshot, node: int) -> str:
+    """Return what is wrong with moving replicas to or from this node; ``""`` unless it is known to be a controller that
+    is no broker. One that is in a list of replicas was a broker, before Kafka 4.0 perhaps still is."""
+    what = controller_named(snapshot, str(node))
+    was = what and any(node in each.replicas for topic in snapshot.topics.values() for each in topic.partitions)
+    return "" if was or not what else f"{what}: it holds no replicas"
+
+
 def no_such(snapshot: Snapshot, name: str) -> tuple[str, str]:
     """Return that there is no broker of this id, and which there are; of controllers where these are asked."""
     cluster = snapshot.cluster

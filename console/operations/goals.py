@@ -111,6 +111,21 @@ Worded = Drain | Replace | Balance | MoveTopic | Replicate | DrainDir | MoveInto
 Goal = Worded | Reassign
 
 
+def brokers_of(goal: Goal) -> frozenset[int]:
+    """Return the ids of brokers that a goal names."""
+    match goal:
+        case Drain(brokers=brokers) | MoveTopic(brokers=brokers):
+            return frozenset(brokers)
+        case Replace(broker=broker, by=by):
+            return frozenset({broker, by})
+        case DrainDir(broker=broker) | MoveIntoDir(broker=broker):
+            return frozenset({broker})
+        case Reassign(replicas=wanted):
+            return frozenset(broker for _, _, brokers in wanted for broker in brokers)
+        case _:
+            return frozenset()
+
+
 def within_a_broker(goal: Goal) -> bool:
     """Return whether the goal concerns directories of brokers alone: no replica leaves its broker."""
     return isinstance(goal, DrainDir | MoveIntoDir) or (isinstance(goal, Restore) and bool(goal.dirs))

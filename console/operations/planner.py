@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from console.model.nodes import holds_nothing
+from console.model.snapshot import Snapshot
 from console.operations.balance import balanced
 from console.operations.directories import propose_dirs
 from console.operations.goals import (
@@ -24,6 +26,7 @@ from console.operations.goals import (
     Replace,
     Replicate,
     Restore,
+    brokers_of,
 )
 from console.operations.placement import Placed, Placement, replica_counts
 from console.operations.proposal import Held, Proposal, Relocation, UnknownPlace
@@ -52,6 +55,20 @@ def propose(goal: Goal, placement: Placement) -> Proposal:
         return Proposal(tuple(found.moves), tuple(found.held))
     within = propose_dirs(goal, placement)
     return Proposal(tuple(found.moves), (*found.held, *within.held), within.dirs, within.waits)
+
+
+def check_named(goal: Goal, snapshot: Snapshot) -> None:
+    """Check, before a goal begins, that it names no controller as a broker: that holds no replicas.
+
+    Args:
+        snapshot: one in which the quorum was read, where the goal names what no broker is.
+
+    Raises:
+        UnknownPlace: it names one that is no broker as well.
+    """
+    for broker in sorted(brokers_of(goal)):
+        if what := holds_nothing(snapshot, broker):
+            raise UnknownPlace(what)
 
 
 def check(goal: Goal, placement: Placement) -> None:

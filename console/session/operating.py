@@ -35,7 +35,7 @@ from console.model.failure import Failure, sentences
 from console.model.journal_lines import Origin
 from console.model.numbers import time_of_day
 from console.model.snapshot import Snapshot
-from console.operations.goals import Goal, Restore
+from console.operations.goals import Goal, Restore, brokers_of
 from console.operations.next_step import MOST_REASONS, End, Send, Wait, next_step
 from console.operations.operation import Operation, Progress, State, Step, copied_bytes
 from console.operations.placement import PARTS
@@ -54,6 +54,13 @@ log = logging.getLogger(__name__)
 
 NEEDS = Needs(parts=PARTS, every=frozenset({TOPIC, BROKER}))
 """What a decision is made from."""
+
+
+def needs_of(goal: Goal) -> Needs:
+    """Return what a goal is planned from before it begins: a node that it names may be a controller."""
+    return NEEDS | Needs(nodes=brokers_of(goal))
+
+
 _ASKS = Asks(former=False, plan=False, name=False, over=False, silent=True, signals=False)
 """The operation was confirmed when it began, and what former changes left open is settled before it is resumed."""
 _PROGRESS_EVERY = 60.0

@@ -50,7 +50,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         AdminError: the cluster is lost.
     """
     await _read_first(session, need, sparing=sparing)
-    if any(_may_be_controller(session.snapshot, resource) for resource in need.resources):
+    if any(_may_be_controller(session.snapshot, each) for each in _named_brokers(need)):
         await session.read_quorum()
     # Groups are chosen by patterns, so that the list of groups has to be there first.
     await session.look_at_groups(_lagging(session.snapshot, need), times=TIMES if need.lag_times else 0)
@@ -157,10 +157,15 @@ def _positions(snapshot: Snapshot, need: Needs) -> tuple[set[TopicPartition], di
     return places, at
 
 
-def _may_be_controller(snapshot: Snapshot, resource: ConfigResource) -> bool:
+def _named_brokers(need: Needs) -> Iterator[str]:
+    """Yield the ids of brokers that are named, in digits."""
+    yield from map(str, need.nodes)
+    yield from (each.name for each in need.resources if each.type.entity.at_broker and each.name.isdecimal())
+
+
+def _may_be_controller(snapshot: Snapshot, name: str) -> bool:
     """Return whether no broker that is up has this id, so that a controller may have it."""
-    named = resource.type.entity.at_broker and resource.name.isdecimal()
-    return named and not is_broker(snapshot, resource.name)
+    return not is_broker(snapshot, name)
 
 
 def _in_trouble(snapshot: Snapshot, topics: Iterable[str]) -> list[TopicPartition]:

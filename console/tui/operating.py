@@ -69,7 +69,7 @@ class Operating:
         from console.answers.moves import forecast_lines
         from console.operations.goals import Restore
         from console.operations.proposal import UnknownPlace
-        from console.session.operating import NEEDS, begin, refuse_a_second, way_back
+        from console.session.operating import begin, needs_of, refuse_a_second, way_back
         from console.session.reading import read_needs
         from console.tui.screens import Confirm
 
@@ -78,7 +78,7 @@ class Operating:
         if isinstance(goal, Restore):
             goal = await way_back(await session.journal(), goal.operation)
         try:
-            proposal, said = await self._planned(await read_needs(session, NEEDS), goal, throttle)
+            proposal, said = await self._planned(await read_needs(session, needs_of(goal)), goal, throttle)
         except UnknownPlace as error:
             self._message.say(clean(str(error), 400), "failed")
             return
@@ -101,9 +101,10 @@ class Operating:
         """Return what a goal does to the cluster as it is now, and how long that takes. Raises UnknownPlace."""
         from console.operations.forecast import forecast
         from console.operations.placement import placement_of
-        from console.operations.planner import propose
+        from console.operations.planner import check_named, propose
 
         def planned() -> tuple[Proposal, Forecast]:
+            check_named(goal, snapshot)
             placement = placement_of(snapshot)
             proposal = propose(goal, placement)
             return proposal, forecast(proposal, placement, throttle)

@@ -183,6 +183,33 @@ def _codes(answer: Any) -> Iterator[str]:
             yield value
 
 
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "drain 101",
+        "replace 101 by 2",
+        "replace 1 by 101",
+        "topic orders to 101,1",
+        "drain 101 dir /data",
+        "topic orders broker 101 to dir /data",
+    ],
+)
+def test_a_controller_has_no_replicas_to_move(
+    shared: ThreadedCluster, capsys: pytest.CaptureFixture[str], goal: str
+) -> None:
+    said = kac(capsys, "moves", "-b", shared.bootstrap, *goal.split(), code=1)
+    assert "node 101 is a controller and no broker: it holds no replicas" in said
+
+
+@pytest.mark.parametrize("edit", ["to 101,1", "broker 101 to dir /data"])
+def test_no_replica_is_moved_to_a_controller(
+    shared: ThreadedCluster, capsys: pytest.CaptureFixture[str], edit: str
+) -> None:
+    shared.call(lambda one: one.state.put_topic(new_topic("orders", ((1, 2),), (1, 2))))
+    said = kac(capsys, "run", "-b", shared.bootstrap, "-e", f"move topic orders partition 0 {edit}", code=1)
+    assert "node 101 is a controller and no broker: it holds no replicas" in said
+
+
 def altered(m: ModuleType, *resources: tuple[int, str]) -> Any:
     keys = {4: ("max.connections", "7"), 8: ("kafka.server.ReplicaManager", "INFO")}
     return m.IncrementalAlterConfigsRequest(

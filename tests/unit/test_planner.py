@@ -17,6 +17,8 @@ from console.model.cluster import (
     ClusterInfo,
     LogDir,
     Partition,
+    Quorum,
+    QuorumReplica,
     Reassignment,
     ReplicaSize,
     ReplicaSizes,
@@ -27,7 +29,7 @@ from console.model.config import ConfigEntry, ConfigSet, topic_resource
 from console.model.snapshot import Snapshot
 from console.operations.goals import Balance, Drain, Goal, MoveTopic, Reassign, Replace, Replicate
 from console.operations.placement import Host, Placed, Placement, placement_of, replica_counts
-from console.operations.planner import propose
+from console.operations.planner import check_named, propose
 from console.operations.proposal import Proposal, UnknownPlace
 
 RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
@@ -366,3 +368,16 @@ def test_a_placement_is_made_of_a_snapshot() -> None:
     placement = placement_of(snapshot)
     assert placement.hosts == {1: Host(1, "a", True, 30), 2: Host(2, None, False, -1), 3: Host(3, None, False, -1)}
     assert placement.partitions == (Placed("t", 0, (2, 3), 70, 1, (1, 2), 2, True),)
+
+
+def test_a_broker_that_votes_and_is_gone_may_be_drained() -> None:
+    """Before Kafka 4.0 who is down is not described, and node 3 may be a broker: it has replicas. Node 4 has none."""
+    voters = tuple(QuorumReplica(each, 9, 0) for each in (1, 2, 3, 4))
+    snapshot = Snapshot(
+        quorum=Quorum(1, 1, 9, voters, ()),
+        cluster=ClusterInfo("c", 1, (Broker(1, "a", 1), Broker(2, "b", 1))),
+        topics={"t": Topic("t", (Partition(0, 1, (1, 3), (1,)),))},
+    )
+    check_named(Drain((3,)), snapshot)
+    with pytest.raises(UnknownPlace, match="node 4 is a controller, and no broker that is up: it holds no replicas"):
+        check_named(Drain((3, 4)), snapshot)

@@ -83,7 +83,8 @@ def _text(statement: MovePartition) -> str:
 
 
 def _needs(statement: MovePartition, _selected: Subject | None) -> Needs:
-    return the_topic(statement.topic) | whole_parts("cluster", "reassignments", "log_dirs")
+    nodes = Needs(nodes=frozenset(statement.replicas))
+    return the_topic(statement.topic) | whole_parts("cluster", "reassignments", "log_dirs") | nodes
 
 
 def _edits(statement: MovePartition, staging: Staging) -> Iterator[Edit]:
@@ -126,7 +127,9 @@ _MOVE = StatementKind(statement=MovePartition, text=_text, needs=_needs, edits=_
 _TO_DIR = StatementKind(
     statement=MoveToDir,
     text=_dir_text,
-    needs=lambda statement, _selected: the_topic(statement.topic) | whole_parts("cluster", "log_dirs"),
+    needs=lambda statement, _selected: (
+        the_topic(statement.topic) | whole_parts("cluster", "log_dirs") | Needs(nodes=frozenset({statement.broker}))
+    ),
     edits=_dir_edits,
     of_edits=_of_dir_moves,
 )

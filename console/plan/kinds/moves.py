@@ -12,6 +12,7 @@ from console.model.cluster import Partition, Reassignment, destination, original
 from console.model.config import topic_resource
 from console.model.elections import NOBODY, partition_in
 from console.model.inheritance import Inheritance
+from console.model.nodes import holds_nothing
 from console.model.numbers import commas, json_text
 from console.model.observers import not_in_sync
 from console.model.snapshot import Snapshot, TopicPartition, replica_sizes
@@ -154,6 +155,8 @@ def _judge_move(edit: MoveReplicas, draft: Draft) -> Verdict:
     missing = [each for each in edit.replicas if each not in alive and each not in was.replicas]
     # A move to a dead broker is accepted and never ends.
     if draft.read("cluster") and missing:
+        if what := holds_nothing(draft.snapshot, missing[0]):
+            return Refused(edit, what, "Name a broker.")
         return Refused(edit, f"broker {missing[0]} is not alive", "Name brokers that are, or wait for it.")
     # A list that is one too short is a slip as easily as a wish, and brokers accept both.
     if len(edit.replicas) != len(was.replicas) and not edit.resize:

@@ -11,6 +11,7 @@ from console.model.changes import AlterReplicaDirs, ReplicaTarget
 from console.model.cluster import LogDir, ReplicaDir, ReplicaSize, ReplicaSizes
 from console.model.elections import partition_in
 from console.model.inheritance import Inheritance
+from console.model.nodes import holds_nothing
 from console.model.numbers import json_text
 from console.model.snapshot import Snapshot
 from console.plan.amounts import byte_count
@@ -86,6 +87,8 @@ def _judge(edit: MoveReplicaDir, draft: Draft) -> Verdict:
     was = _current(edit, draft)
     place = f"{edit.topic}/{edit.partition}"
     if was is UNREAD:
+        if what := holds_nothing(draft.snapshot, edit.broker):
+            return Refused(edit, what, "Name a broker.")
         reason = f"the log directories of broker {edit.broker} are unknown"
         return Refused(edit, reason, "Check that the broker is alive, and DESCRIBE on the cluster.")
     if not isinstance(was, ReplicaDir):
