@@ -100,7 +100,7 @@ async def _describe_controllers(link: Link) -> ClusterInfo:
     if response.error_code:
         raise BrokerError(failure(response.error_code, response.error_message))
     if not response.brokers:
-        raise names_no_broker("describe_cluster")
+        raise names_no_broker("describe_cluster", asked=link.settings.asked)
     found = cluster_info(response)
     return replace(found, brokers=(), controllers=found.brokers, shows_fenced=False)
 

@@ -268,12 +268,13 @@ async def _described(
         prepare=lambda _api, version: memory.decoder(version),
     )
     asked: Mapping[tuple[int, str], ConfigResource] = {resource: resource for resource in resources}
+    asked_of = reading.link.settings.asked
     try:
         async with memory.turn:
             described = await aside(len(raw.body), lambda: memory.decoder(raw.version).decode(raw.body, asked))
     except MalformedFrame as error:
         unread = Failure(
-            "BAD_ANSWER", f"broker {broker_id}: {error}", "Its server.log may say why; try another broker."
+            "BAD_ANSWER", f"{asked_of} {broker_id}: {error}", f"Its server.log may say why; try another {asked_of}."
         )
         raise BadAnswer(unread) from error
     found: dict[ConfigResource, ConfigSet | Failure] = {}
@@ -283,7 +284,8 @@ async def _described(
         elif isinstance(result, ConfigSet):
             found[resource] = as_altered(result) if resource.type == BROKER else result
         else:
-            found[resource] = wrong_broker(broker_id, result.message) or failure(result.code, result.message)
+            wrong = wrong_broker(broker_id, result.message, asked=asked_of)
+            found[resource] = wrong or failure(result.code, result.message)
     return found
 
 

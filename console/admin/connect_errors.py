@@ -43,7 +43,7 @@ def connect_error(error: Exception, address: Address, settings: ConnectionSettin
         return cause
     where = show_address(address)
     if isinstance(cause, AnotherNode):
-        return WrongNode(another_node(address, cause.meant))
+        return WrongNode(another_node(address, cause.meant, asked=settings.asked))
     if isinstance(cause, NoCommonVersion):
         return too_new(address, cause.api, cause.theirs)
     if isinstance(cause, ssl.SSLError):
@@ -131,8 +131,8 @@ def _hangs(error: ConnectFailed, where: str, settings: ConnectionSettings) -> Ad
             "NO_ANSWER",
             f"{where}: something listens there, but it does not answer {_ASKED[error.stage]}: "
             f"nothing in {settings.connect_timeout:g} s, since {since}",
-            "If it is the broker, it hangs or is overloaded: look at its process, its log, its disks and its request "
-            f"queue. Else check the port{other}.",
+            f"If it is the {settings.asked}, it hangs or is overloaded: look at its process, its log, its disks and "
+            f"its request queue. Else check the port{other}.",
         )
     )
 
@@ -153,7 +153,7 @@ def _opening_error(cause: BaseException, where: str, settings: ConnectionSetting
         return Unreachable(Failure("UNREACHABLE", message, "Check its spelling, DNS, and whether a VPN is up."))
     if isinstance(cause, ConnectionRefusedError):
         message = f"{where}: nothing listens there (connection refused)"
-        return NothingListens(Failure("UNREACHABLE", message, "Check the port, and that the broker is up."))
+        return NothingListens(Failure("UNREACHABLE", message, f"Check the port, and that the {settings.asked} is up."))
     if isinstance(cause, TimeoutError):
         message = f"{where}: no connection within {settings.connect_timeout:g} s"
         return Unreachable(Failure("UNREACHABLE", message, "Check the address, firewalls, and whether a VPN is up."))
@@ -165,7 +165,7 @@ def _opening_error(cause: BaseException, where: str, settings: ConnectionSetting
 
 def _tls_error(cause: ssl.SSLError, where: str, settings: ConnectionSettings) -> AdminError:
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return _untrusted(cause, where)
+        return _untrusted(cause, where, settings)
     reason = (cause.reason or "").upper()
     if "ALERT" in reason:
         own = settings.tls is not None and settings.tls.key_store is not None
@@ -178,7 +178,10 @@ def _tls_error(cause: ssl.SSLError, where: str, settings: ConnectionSettings) ->
             remedy = "Renew it: the next connection takes it from the same file."
         elif own:
             message = f"{where} refused this client's certificate or TLS version (alert: {alert})"
-            remedy = "Check that the brokers' trust store has the authority that signed it, and that it is not expired."
+            remedy = (
+                f"Check that the {settings.asked}s' trust store has the authority that signed it, and that it is not "
+                "expired."
+            )
         else:
             message = f"{where} ended the TLS handshake (alert: {alert}): it seems to want a client certificate"
             remedy = "Set ssl.keystore.location (or ssl.keystore.certificate.chain and ssl.keystore.key)."
@@ -189,14 +192,17 @@ def _tls_error(cause: ssl.SSLError, where: str, settings: ConnectionSettings) ->
     return TlsFailed(Failure("TLS_FAILED", message, "Compare ssl.protocol and ciphers with the listener's."))
 
 
-def _untrusted(cause: ssl.SSLCertVerificationError, where: str) -> AdminError:
+def _untrusted(cause: ssl.SSLCertVerificationError, where: str, settings: ConnectionSettings) -> AdminError:
     if cause.verify_code in (_HOST_MISMATCH, _ADDRESS_MISMATCH):
-        remedy = "Connect by a name that the certificate has, or have the broker's certificate issued for this one."
+        remedy = (
+            f"Connect by a name that the certificate has, or have the {settings.asked}'s certificate issued for this "
+            "one."
+        )
     elif cause.verify_code == _EXPIRED:
-        remedy = "Have the broker's certificate renewed; check this machine's clock."
+        remedy = f"Have the {settings.asked}'s certificate renewed; check this machine's clock."
     else:
         remedy = "Set ssl.truststore.location (or ssl.truststore.certificates) to the authority that signed it."
-    message = f"{where}: the broker's certificate is not accepted: {cause.verify_message}"
+    message = f"{where}: the {settings.asked}'s certificate is not accepted: {cause.verify_message}"
     return TlsFailed(Failure("TLS_FAILED", message, remedy))
 
 
@@ -218,9 +224,9 @@ def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings, 
         return AuthenticationFailed(
             Failure(
                 "NOT_THE_BROKER",
-                f"{where} is not the expected broker, for {mechanism}: {cause}",
+                f"{where} is not the expected {settings.asked}, for {mechanism}: {cause}",
                 "Don't try again before you know what answers there: check the address, DNS and tunnels, and use "
-                "SASL_SSL with the authority of the brokers' certificates.",
+                f"SASL_SSL with the authority of the {settings.asked}s' certificates.",
             )
         )
     if isinstance(cause, EndsAtOnce):
@@ -240,7 +246,7 @@ def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings, 
         remedy += ", or set security.protocol=SSL." if settings.security_protocol == "SASL_SSL" else "."
     elif isinstance(cause, EOFError | OSError):
         message = f"{where} closed the connection during {mechanism} authentication"
-        remedy = "Check the credentials; the broker's own log says why."
+        remedy = f"Check the credentials; the {settings.asked}'s own log says why."
     else:
         when = " at re-authentication, after it had accepted them" if again else ""
         message = f"{where} refused the {mechanism} credentials{when}"
@@ -254,7 +260,10 @@ def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings, 
             remedy = f"Check user name and password, and that the user has a {mechanism} credential."
         elif mechanism == "GSSAPI":
             message += f"; {cause.shown}" if isinstance(cause, SaslRefused) else ""
-            remedy = "Check that the broker's keytab has the service's present keys, and the clocks of both hosts."
+            remedy = (
+                f"Check that the {settings.asked}'s keytab has the service's present keys, and the clocks of both "
+                "hosts."
+            )
         elif settings.sasl is not None and "aws" in settings.sasl.options:
             message += f"; {cause.shown}" if isinstance(cause, SaslRefused) else ""
             remedy = "Check that this identity may kafka-cluster:Connect, its session's end, the region and the clock."
@@ -262,7 +271,7 @@ def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings, 
             message += f"; {cause.shown}" if isinstance(cause, SaslRefused) and cause.shown else ""
             remedy = (
                 "Compare these with the listener's sasl.oauthbearer.expected.audience, expected.issuer and JWKS, and "
-                "the clocks; the broker's own log says which of them it is."
+                f"the clocks; the {settings.asked}'s own log says which of them it is."
             )
         if again:
             remedy = f"They were changed or revoked meanwhile. {remedy} Then start again with the new ones."

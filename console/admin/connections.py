@@ -91,7 +91,7 @@ class Connections:
             if meant is not None and connection.node not in (None, meant):
                 from console.admin.link_errors import another_node
 
-                raise WrongNode(another_node(address, meant))
+                raise WrongNode(another_node(address, meant, asked=self._settings.asked))
             return connection
         self._make_room()
         opening = self._opening.get(address)

@@ -102,14 +102,15 @@ class BrokerError(AdminError):
     """A broker refused the request as a whole (missing right, no authorizer…). The connection stays usable."""
 
 
-def names_no_broker(api: str) -> BrokerError:
+def names_no_broker(api: str, *, asked: str = "broker") -> BrokerError:
     """Return the error for an answer that names no broker, not even the one that gave it: no state, whatever code is in
-    it. Metadata before v13 has no code for the whole."""
+    it. Metadata before v13 has no code for the whole. asked: a broker, or a controller."""
     return BrokerError(
         Failure(
             "NO_BROKERS",
-            f"the answer to {api} names no broker, not even the one that gave it: it failed inside",
-            "Producers and consumers get the same answer: see that broker's server.log at this time.",
+            f"the answer to {api} names no {asked}, not even the one that gave it: it failed inside",
+            ("Producers and consumers get the same answer: " if asked == "broker" else "")
+            + f"see that {asked}'s server.log at this time.",
         )
     )
 
@@ -164,7 +165,8 @@ class Unsupported(BrokerError):
             )
             return
         if newer is not None:
-            message = f"this broker's {api} ({newer[0]} to {newer[1]}) is newer than this kac"
+            whose = "controller" if controllers else "broker"
+            message = f"this {whose}'s {api} ({newer[0]} to {newer[1]}) is newer than this kac"
             super().__init__(Failure("UNSUPPORTED", message, "Update kac to use it; everything else works."))
             return
         from console.model.releases import proven_release, release_number

@@ -175,10 +175,10 @@ class Sender:
         except TimeoutError as error:
             for connections in self._pools:
                 connections.retire(connection)
-            problem = timed_out(api, connection, change)
+            problem = timed_out(api, connection, change, asked=self._settings.asked)
             raise (OutcomeUnknown(problem) if change else RequestTimedOut(problem)) from error
         except Exception as error:
-            too_long = flood(api, connection, error)
+            too_long = flood(api, connection, error, asked=self._settings.asked)
             if change and encoded.sent:
                 raise OutcomeUnknown(lost(api, connection, change)) from error
             if too_long is not None:
@@ -272,7 +272,7 @@ class Routes:
     async def _read_nodes(self) -> Nodes:
         response = await self._read()
         if not response.brokers:
-            raise names_no_broker(names_nodes(self._settings).api)
+            raise names_no_broker(names_nodes(self._settings).api, asked=self._settings.asked)
         if self._settings.controllers:
             found = {each.broker_id: (each.host, each.port) for each in response.brokers}
         else:
@@ -355,7 +355,7 @@ class Routes:
             for connections in (self.connections, self.forwarding):
                 connections.mean_no_node()
             return address
-        another = wrong_broker(broker_id, described.error_message)
+        another = wrong_broker(broker_id, described.error_message, asked=self._settings.asked)
         raise refusal if another is None else WrongNode(another)
 
     @asynccontextmanager
@@ -506,7 +506,8 @@ class Link:
             async with asyncio.timeout(within), self.routes.apart(address) as ask:
                 return await ask(api, build)
         except TimeoutError:
-            raise self.sender.not_connected(address, no_answer([address], within), within) from None
+            problem = no_answer([address], within, asked=self.settings.asked)
+            raise self.sender.not_connected(address, problem, within) from None
 
     async def version(self, api: str, to: Route = ANY) -> int | None:
         """Return the version that `call` would use with this destination; None if either side lacks the API."""
@@ -546,9 +547,11 @@ class Link:
         except TimeoutError:
             if reached := self.routes.connections.reached():
                 self.reconnect()  # what was asked there may never be answered
-                raise not_told(reached, within) from None
-            raise no_answer(self.settings.bootstrap, within) from None
-        silent = await silent_nodes(nodes, self.routes.connections.try_anew, self.sender.not_connected, within)
+                raise not_told(reached, within, names_nodes(self.settings).api) from None
+            raise no_answer(self.settings.bootstrap, within, asked=self.settings.asked) from None
+        silent = await silent_nodes(
+            nodes, self.routes.connections.try_anew, self.sender.not_connected, within, asked=self.settings.asked
+        )
         self.routes.retire(nodes[id_] for id_ in silent)
         if nodes and len(silent) == len(nodes):
             # An error that says more than a time-out comes first.
@@ -616,12 +619,12 @@ class Link:
             async with asyncio.timeout_at(deadline):
                 await held.enter_async_context(self.routes.connections.concurrency)
         except TimeoutError as error:
-            brokers = len(self.routes.known.brokers)
+            asked, nodes = self.settings.asked, len(self.routes.known.brokers)
             problem = Failure(
                 "TIMED_OUT",
-                f"broker {to.broker_id} was not asked for {api}: it is one of {brokers:,} brokers, of "
+                f"{asked} {to.broker_id} was not asked for {api}: it is one of {nodes:,} {asked}s, of "
                 f"which {CONCURRENCY} are asked at once, and those before it took all the time",
-                "Check that the cluster has so many brokers, and whether they answer.",
+                f"Check that the cluster has so many {asked}s, and whether they answer.",
             )
             raise RequestTimedOut(problem) from error
 
@@ -635,9 +638,8 @@ class Link:
             async with asyncio.timeout_at(request.deadline):
                 connection = await self.routes.connection(to, api)
         except TimeoutError as error:
-            where = (
-                f"broker {to.broker_id}" if to.where is Destination.BROKER else show_address(self.settings.bootstrap[0])
-            )
+            named = f"{self.settings.asked} {to.broker_id}"
+            where = named if to.where is Destination.BROKER else show_address(self.settings.bootstrap[0])
             problem = Failure(
                 "TIMED_OUT", f"no connection to {where} in time for {api}", "Try again; check the network."
             )
@@ -665,7 +667,8 @@ class Link:
                 answer = await self.sender.ask(connection, api, build)
         except TimeoutError as error:
             self.routes.connections.retire(connection)
-            raise RequestTimedOut(timed_out(api, connection, change=False)) from error
+            problem = timed_out(api, connection, change=False, asked=self.settings.asked)
+            raise RequestTimedOut(problem) from error
         found = getattr(answer, "cluster_id", None)
         if not same_cluster(found, self.routes.cluster_id):
             address = (connection.host, connection.port)
@@ -757,10 +760,13 @@ async def silent_nodes(
     ask: Callable[[Address], Awaitable[None]],
     failed: Callable[[Address, AdminError, float], AdminError],
     within: float,
+    *,
+    asked: str,
 ) -> dict[int, AdminError]:
     """Return the errors of those that do not answer within so many seconds, or far sooner where another has.
 
     ask: asks one, and raises AdminError. failed: gets what was not answered in time, and gives the error of it.
+    asked: what they are, in a word.
     """
     loop = asyncio.get_running_loop()
     began, limit = loop.time(), within
@@ -772,7 +778,7 @@ async def silent_nodes(
             async with asyncio.timeout_at(began + limit) as limits[id_]:
                 await ask(address)
         except TimeoutError:
-            return failed(address, no_answer([address], limit), limit)
+            return failed(address, no_answer([address], limit, asked=asked), limit)
         except AdminError as error:
             return error
         finally:

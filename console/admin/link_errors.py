@@ -21,15 +21,15 @@ class TurnedAway(Disconnected):
     """The connection was closed at its first request, as listeners do that require SASL."""
 
 
-def timed_out(api: str, connection: Connection, change: bool) -> Failure:
-    """Return a request was sent and not answered in time."""
-    remedy = _LOOK_FIRST if change else "Look at that broker's load, and try again."
+def timed_out(api: str, connection: Connection, change: bool, *, asked: str) -> Failure:
+    """Return a request was sent and not answered in time. asked: what it was sent to, in a word."""
+    remedy = _LOOK_FIRST if change else f"Look at that {asked}'s load, and try again."
     return Failure(
         "TIMED_OUT", f"{show_address((connection.host, connection.port))} did not answer {api} in time", remedy
     )
 
 
-def flood(api: str, connection: Connection, error: Exception) -> Failure | None:
+def flood(api: str, connection: Connection, error: Exception, *, asked: str) -> Failure | None:
     """Return the failure of an answer that was too long, None if the connection was lost for another reason."""
     from console.wire.connection import MAX_FRAME, too_long
 
@@ -40,25 +40,27 @@ def flood(api: str, connection: Connection, error: Exception) -> Failure | None:
         "ANSWER_TOO_LONG",
         f"{show_address((connection.host, connection.port))} answers {api} with {frame.size:,} bytes; "
         f"at most {MAX_FRAME:,} are read",
-        "No broker answers so much: check what listens there; if it is the broker, read less at a time.",
+        f"No {asked} answers so much: check what listens there; if it is the {asked}, read less at a time.",
     )
 
 
-def no_answer(addresses: Sequence[Address], within: float) -> RequestTimedOut:
-    """Return the error that none of these addresses answered within so many seconds."""
+def no_answer(addresses: Sequence[Address], within: float, *, asked: str) -> RequestTimedOut:
+    """Return the error that none of these addresses answered within so many seconds. asked: what they are of, in a
+    word."""
     where = ", ".join(map(show_address, addresses[:3])) + (
         f" and {len(addresses) - 3} more" if len(addresses) > 3 else ""
     )
-    remedy = "The brokers hang, or the network drops what is sent to them: look at their logs and load."
+    remedy = f"The {asked}s hang, or the network drops what is sent to them: look at their logs and load."
     return RequestTimedOut(Failure("TIMED_OUT", f"no answer from {where} within {within:g} s", remedy))
 
 
-def not_told(reached: Sequence[Address], within: float) -> RequestTimedOut:
-    """Return which brokers there are was not answered within so many seconds, on connections that are open."""
+def not_told(reached: Sequence[Address], within: float, api: str) -> RequestTimedOut:
+    """Return which nodes there are was not answered within so many seconds, on connections that are open. api: what was
+    asked."""
     where = ", ".join(map(show_address, reached[:3])) + (f" and {len(reached) - 3} more" if len(reached) > 3 else "")
     remedy = "It may be busy with a request before: it is asked again on a new connection."
     return RequestTimedOut(
-        Failure("TIMED_OUT", f"{where} is connected, and did not answer Metadata within {within:g} s", remedy)
+        Failure("TIMED_OUT", f"{where} is connected, and did not answer {api} within {within:g} s", remedy)
     )
 
 
@@ -112,25 +114,27 @@ def no_such_broker(broker_id: int, alive: Iterable[int], *, controllers: bool = 
 _UNEXPECTED = re.compile(r"Unexpected (?:broker|node) id[,.] [Ee]xpected (\d{1,10})\b")
 
 
-def wrong_broker(broker_id: int, message: str | None) -> Failure | None:
-    """Return the failure where another broker answers than the one that was meant; None for another failure."""
+def wrong_broker(broker_id: int, message: str | None, *, asked: str) -> Failure | None:
+    """Return the failure where another broker answers than the one that was meant, or another controller where these
+    are asked; None for another failure."""
     found = _UNEXPECTED.match(message or "")
     if found is None or int(found[1]) == broker_id:
         return None
     return Failure(
         WRONG_BROKER,
-        f"broker {found[1]} answers at the address that is advertised by broker {broker_id}; the bootstrap answered",
-        f"Correct advertised.listeners of broker {broker_id}, or what its name leads to from here.",
+        f"{asked} {found[1]} answers at the address that is advertised by {asked} {broker_id}; the bootstrap answered",
+        f"Correct advertised.listeners of {asked} {broker_id}, or what its name leads to from here.",
     )
 
 
-def another_node(address: Address, meant: Node) -> Failure:
-    """Return the failure of a connection at whose end is not the node that was meant, by its own words."""
+def another_node(address: Address, meant: Node, *, asked: str) -> Failure:
+    """Return the failure of a connection at whose end is not the node that was meant, by its own words. asked: a broker
+    or a controller."""
     return Failure(
         WRONG_BROKER,
-        f"{show_address(address)} says that it is not broker {meant.id} of cluster {meant.cluster_id}, which "
+        f"{show_address(address)} says that it is not {asked} {meant.id} of cluster {meant.cluster_id}, which "
         "advertises this address",
-        f"Correct advertised.listeners of broker {meant.id}, or what its name leads to from here.",
+        f"Correct advertised.listeners of {asked} {meant.id}, or what its name leads to from here.",
     )
 
 

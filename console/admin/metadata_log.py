@@ -120,7 +120,7 @@ class ControllerLog:
                 async with asyncio.timeout(within):
                     answer = await (await self._connected())(api, build)
             except TimeoutError:
-                refused = no_answer([self._at or self._addresses[0]], within)
+                refused = no_answer([self._at or self._addresses[0]], within, asked="controller")
                 await self._go_to(None)
                 continue
             except AdminError as error:

@@ -140,13 +140,18 @@ class ConnectionSettings(Struct, frozen=True):
     controllers: bool = False
 
     @property
+    def asked(self) -> str:
+        """What the addresses are of, in a word for messages: brokers or controllers."""
+        return "controller" if self.controllers else "broker"
+
+    @property
     def exposures(self) -> tuple[str, ...]:
         """Risks to the credentials and the data, a line each, with what to do instead."""
         found = []
         if self.sasl is not None and self.security_protocol == "SASL_PLAINTEXT":
             found += _in_the_clear(self.sasl)
         if self.tls is not None and self.security_protocol.endswith("SSL") and _host_unchecked(self.tls):
-            found.append(f"the brokers' {_UNCHECKED}")
+            found.append(f"the {self.asked}s' {_UNCHECKED}")
         if self.sasl is not None and self.sasl.endpoint_tls is not None and _host_unchecked(self.sasl.endpoint_tls):
             found.append(f"the token endpoint's {_UNCHECKED}")
         return tuple(found)

@@ -437,7 +437,7 @@ def not_forwarded(host: SshHost, address: tuple[str, int], why: str) -> Unreacha
     why = why.removeprefix("connect failed: ")
     if "refused" in why:
         message = f"{where}: nothing listens there (connection refused {through})"
-        return NothingListens(Failure("UNREACHABLE", message, "Check the port, and that the broker is up."))
+        return NothingListens(Failure("UNREACHABLE", message, "Check the port, and that its process is up."))
     message = f"{where}: not reached {through}" + (f": {why}" if why else "")
     return Unreachable(Failure("UNREACHABLE", message, f"Names are those of {host.host}: check the address there."))
 

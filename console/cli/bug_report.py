@@ -83,11 +83,10 @@ def _record(options: argparse.Namespace, file: Path) -> str:
     from console.cli.record import EVERY_SECONDS, run_record
 
     asked = vars(options) | {"file": file, "every": EVERY_SECONDS, "append": False, "anonymous": True}
-    return (
-        ""
-        if run_record(argparse.Namespace(**asked), quiet=True) == DONE
-        else "no broker answered; the checks say how far the way went"
-    )
+    if run_record(argparse.Namespace(**asked), quiet=True) == DONE:
+        return ""
+    of = "controller" if getattr(options, "bootstrap_controller", None) else "broker"
+    return f"no {of} answered; the checks say how far the way went"
 
 
 def _checks(found: list[Check]) -> bytes:

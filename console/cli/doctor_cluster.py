@@ -96,7 +96,7 @@ async def _bootstrap(address: Address, settings: ConnectionSettings, *, ask: boo
     """
     where = show_address(address)
     looked = await _reach(address, settings.via)
-    checks = _reached(f"name {address[0]}", f"TCP {where}", looked)
+    checks = _reached(f"name {address[0]}", f"TCP {where}", looked, settings.asked)
     if not any(each.seconds is not None for each in looked.tried):
         return _Step(checks, works=False)
     if settings.security_protocol.endswith("SSL"):
@@ -177,7 +177,7 @@ async def _tcp(ip: str, port: int) -> _Try:
     return _Try(ip, time.monotonic() - begun)
 
 
-def _reached(name: str, tcp: str, looked: _Looked) -> list[Check]:
+def _reached(name: str, tcp: str, looked: _Looked, asked: str) -> list[Check]:
     if looked.problem:
         return [
             Check(name, Health.BAD, looked.problem, "check its spelling, DNS and /etc/hosts, and whether a VPN is up")
@@ -189,7 +189,7 @@ def _reached(name: str, tcp: str, looked: _Looked) -> list[Check]:
         if each.seconds is not None:
             checks.append(Check(tcp, Health.OK, f"{each.ip}: {_ms(each.seconds)}"))
         else:
-            remedy = "a wrong port, a broker that is down, or a firewall between"
+            remedy = f"a wrong port, a {asked} that is down, or a firewall between"
             if some:
                 remedy = "clients that take this address first wait for it; remove it from DNS, or open the way"
             checks.append(Check(tcp, Health.NOTE if some else Health.BAD, f"{each.ip}: {each.problem}", remedy))
@@ -225,13 +225,13 @@ async def _tls(address: Address, settings: ConnectionSettings) -> list[Check]:
         checks.append(Check(f"TLS {where}", Health.BAD, str(getattr(error, "reason", None) or error), remedy))
     link = Link(settings)
     try:
-        checks += await _certificate(link, address)
+        checks += await _certificate(link, address, settings.asked)
     finally:
         await link.close()
     return checks
 
 
-async def _certificate(link: Link, address: Address) -> list[Check]:
+async def _certificate(link: Link, address: Address, asked: str) -> list[Check]:
     from console.admin.certificates import shown_certificates
     from console.model.certificates import Listener
 
@@ -245,9 +245,9 @@ async def _certificate(link: Link, address: Address) -> list[Check]:
             found = f"{shown.subject}, by {shown.issuer}, not before {shown.begins:%Y-%m-%d %H:%M} UTC"
             checks.append(Check(name, Health.BAD, found, "compare this host's clock, or wait"))
         elif shown.ends <= now:
-            checks.append(Check(name, Health.BAD, found, "it has ended: renew it on the broker"))
+            checks.append(Check(name, Health.BAD, found, f"it has ended: renew it on the {asked}"))
         elif shown.ends_soon(now):
-            checks.append(Check(name, Health.NOTE, found, "renew it on the broker before it ends"))
+            checks.append(Check(name, Health.NOTE, found, f"renew it on the {asked} before it ends"))
         else:
             checks.append(Check(name, Health.OK, found))
     return checks

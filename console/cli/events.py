@@ -67,7 +67,7 @@ async def _watch(session: Session, options: argparse.Namespace) -> int:
         while True:
             missing = tuple(gaps(session.snapshot, datetime.now(UTC)))
             now = _State(reads.problems.get("cluster", ""), feed.problem, missing)
-            told = _report(told, now, time.monotonic() - began, options.seconds)
+            told = _report(told, now, time.monotonic() - began, options.seconds, session.context.settings.asked)
             await asyncio.sleep(STEP)
 
     await run_for(options.seconds, (feed.run(), reads.run(), report()))
@@ -93,13 +93,14 @@ class _State(NamedTuple):
     missing: tuple[str, ...] | None = None
 
 
-def _report(reported: _State, now: _State, passed: float, seconds: float | None) -> _State:
+def _report(reported: _State, now: _State, passed: float, seconds: float | None, asked: str) -> _State:
     """Report once everything is watched, what is not, and when brokers stop or begin to answer.
 
     Args:
         reported: what was reported so far.
         passed: seconds since it began.
         seconds: for how long it watches, None for no end.
+        asked: brokers or controllers, in a word.
 
     Returns:
         What is reported now.
@@ -108,7 +109,7 @@ def _report(reported: _State, now: _State, passed: float, seconds: float | None)
     from console.present.text import clean
 
     if now.lost != reported.lost:
-        complain(f"no broker answers: {clean(now.lost, 300)}" if now.lost else "brokers answer again")
+        complain(f"no {asked} answers: {clean(now.lost, 300)}" if now.lost else f"{asked}s answer again")
     if now.problem and now.problem != reported.problem:
         complain(f"who made a change is not known: {clean(now.problem, 300)}")
     if now.missing == reported.missing or (now.missing and passed < SAID_AFTER):

@@ -140,7 +140,7 @@ async def _record(session: Session, options: argparse.Namespace, recorder: Recor
                         await looker.look()
                         looks, lost = looks + 1, ""
                     except AdminError as error:
-                        lost = f"  no broker answers: {error.failure.name}"
+                        lost = f"  no {looker.asked} answers: {error.failure.name}"
             finally:
                 await asyncio.to_thread(recorder.close)
     if recorder.problem is not None:

@@ -212,13 +212,13 @@ async def watch_verdicts(looker: Looker, options: argparse.Namespace) -> Verdict
                 if not options.watch and time.monotonic() - began >= options.seconds:
                     raise
                 if options.watch and not lost:
-                    _say_of_brokers(f"no broker answers: {error.failure}", options.output)
+                    _say_of_brokers(f"no {looker.asked} answers: {error.failure}", options.output)
                     _write_metrics(options.prometheus, None, None)
                 lost = True
                 continue
             break
         if options.watch and lost:
-            _say_of_brokers("brokers answer again", options.output)
+            _say_of_brokers(f"{looker.asked}s answer again", options.output)
         lost = False
 
 

@@ -74,6 +74,8 @@ class Looker:
         """Poll a session's cluster. request_logs: those of brokers, as files on this host. slow: what is read beside
         the snapshot; for a record another one."""
         self._session = session
+        self.asked = session.context.settings.asked
+        """What is polled, in a word: brokers or controllers."""
         self._next_group = ""
         self._silence = Silence()
         self._limit = FIRST_ANSWER_SECONDS
@@ -218,7 +220,7 @@ class Looker:
                 await part.read()
         except TimeoutError:
             text = f"{part.name} was not answered within {SHORT_SECONDS:g} s"
-            self._unread[part.name] = Failure("TIMED_OUT", text, "Look at the brokers' load.")
+            self._unread[part.name] = Failure("TIMED_OUT", text, f"Look at the {self.asked}s' load.")
             if part.name == "cluster":
                 if part.name not in self._read:
                     self._lost = RequestTimedOut(self._no_brokers())
@@ -252,8 +254,8 @@ class Looker:
         from console.admin.settings import show_address
 
         asked = ", ".join(map(show_address, self._session.context.settings.bootstrap[:3]))
-        text = f"which brokers there are was not answered within {SHORT_SECONDS:g} s, asked at {asked}"
-        return Failure("TIMED_OUT", text, "Name more of the brokers, or look at those: they may hang.")
+        text = f"which {self.asked}s there are was not answered within {SHORT_SECONDS:g} s, asked at {asked}"
+        return Failure("TIMED_OUT", text, f"Name more of the {self.asked}s, or look at those: they may hang.")
 
     async def _ask_brokers(self) -> None:
         """Find out which brokers do not answer. What was asked of one that fell silent may never be answered: it is

@@ -278,6 +278,17 @@ def test_a_majority_that_is_lost(release: str, away: tuple[int, int], capsys: py
         assert leader(capsys, cluster)[0] in {101, 103}
 
 
+def test_a_controller_that_is_down_is_called_one(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    gone = cluster.call(lambda one: one.address_of(102))
+    cluster.run(lambda one: one.controller_down(102))
+    checks = json.loads(kac(capsys, "doctor", *at(cluster), "--output", "json", code=1))["checks"]
+    bad = {each["name"]: f"{each['found']} {each['remedy']}" for each in checks if each["health"] == "bad"}
+    assert bad.keys() == {f"TCP {gone[0]}:{gone[1]}", "controller 102"}
+    assert all("controller" in each and "broker" not in each for each in bad.values()), bad
+    said = kac(capsys, "run", "--bootstrap-controller", f"{gone[0]}:{gone[1]}", "-e", "list quorum", code=1)
+    assert "Check the port, and that the controller is up." in said
+
+
 async def test_brokers_wait_for_a_controller() -> None:
     clock = ManualClock()
     async with EmbeddedCluster(ClusterSpec(controllers=3), clock) as cluster, RawClient(cluster) as client:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import ssl
+
 import pytest
+from kio.schema.errors import ErrorCode
+from msgspec.structs import replace
 
 from console.admin.connect_errors import connect_error, none_reached
 from console.admin.errors import AdminError, AuthenticationFailed, NotKafkaBroker, TlsFailed, Unreachable
-from console.admin.settings import ConnectionSettings, show_address
+from console.admin.settings import ConnectionSettings, SaslSettings, show_address
 from console.model.failure import Failure
-from console.wire.connection import ConnectFailed, Stage
-from console.wire.sasl import KerberosFailed
+from console.model.identity import Node
+from console.model.secret import Secret
+from console.wire.connection import AnotherNode, ConnectFailed, Stage
+from console.wire.sasl import KerberosFailed, NotTheBroker, SaslRefused
 
 
 def error(kind: type[AdminError], message: str, remedy: str = "Do it.") -> AdminError:
@@ -54,6 +60,41 @@ def test_words_in_paths_are_no_reasons() -> None:
     failed = ConnectFailed(Stage.SASL, 0.0)
     failed.__cause__ = KerberosFailed(text)
     assert connect_error(failed, ("h", 1), settings).failure.remedy.startswith("Get a ticket: kinit")
+
+
+def _certificate(code: int) -> ssl.SSLCertVerificationError:
+    refused = ssl.SSLCertVerificationError("not accepted")
+    refused.verify_code, refused.verify_message = code, "not accepted"
+    return refused
+
+
+@pytest.mark.parametrize(
+    ("stage", "cause"),
+    [
+        (Stage.OPENING, ConnectionRefusedError()),
+        (Stage.OPENING, TimeoutError()),
+        (Stage.VERSIONS, TimeoutError()),
+        (Stage.VERSIONS, AnotherNode(Node("c", 101))),
+        (Stage.TLS, _certificate(10)),
+        (Stage.TLS, _certificate(62)),
+        (Stage.TLS, _certificate(18)),
+        (Stage.SASL, TimeoutError()),
+        (Stage.SASL, EOFError()),
+        (Stage.SASL, NotTheBroker("its signature is wrong")),
+        (Stage.SASL, SaslRefused("no", int(ErrorCode.sasl_authentication_failed))),
+    ],
+    ids=lambda value: value.name if isinstance(value, Stage) else type(value).__name__,
+)
+@pytest.mark.parametrize("mechanism", ["PLAIN", "GSSAPI", "OAUTHBEARER"])
+def test_a_controller_is_called_one(stage: Stage, cause: Exception, mechanism: str) -> None:
+    failed = ConnectFailed(stage, 0.0)
+    failed.__cause__ = cause
+    settings = ConnectionSettings((("h", 1),), "SASL_SSL", SaslSettings(mechanism, "a", Secret("b")))
+    of_brokers, of_controllers = (
+        connect_error(failed, ("h", 1), each).failure for each in (settings, replace(settings, controllers=True))
+    )
+    assert "broker" not in str(of_controllers)
+    assert str(of_controllers).replace("controller", "broker") == str(of_brokers)
 
 
 def test_addresses() -> None:
