@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import given, settings
@@ -56,7 +58,7 @@ from console.model.config import (
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot, share, with_failures
-from console.session.reads_in_turn import gaps
+from console.session.reads_in_turn import AT_A_TIME, gaps, longest_ago
 from console.triage.cause import Severity
 from console.triage.config_changes import HIDDEN
 from console.triage.events import (
@@ -427,3 +429,28 @@ def test_a_quorum_that_becomes_dynamic_keeps_its_voters() -> None:
         (VoterTarget(2, "c"), None, VOTES),
         (VoterTarget(3, "d"), None, VOTES),
     ]
+
+
+async def test_a_hundred_thousand_configs_are_looked_at_in_pieces() -> None:
+    """What is read next is found among them while keys have their turn."""
+    looked, turns = 0, [0]
+
+    def resources() -> Iterator[ConfigResource]:
+        nonlocal looked
+        for number in range(100_000):
+            looked += 1
+            yield topic_resource(f"t{number:06}")
+
+    async def other_work() -> None:
+        while True:
+            turns.append(looked)
+            await asyncio.sleep(0)
+
+    read_at = {topic_resource(f"t{number:06}"): NOW for number in range(100_000) if number % 1_000}
+    read_at |= {topic_resource(f"t{number:06}"): THEN - timedelta(seconds=number) for number in (7, 9_007, 80_007)}
+    others = asyncio.create_task(other_work())
+    found = await longest_ago(resources(), read_at, NOW, 102)
+    others.cancel()
+    assert [each.name for each in found] == [f"t{each * 1_000:06}" for each in range(100)] + ["t080007", "t009007"]
+    assert looked == 100_000
+    assert max(after - before for before, after in pairwise(turns)) <= AT_A_TIME
