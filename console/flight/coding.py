@@ -80,15 +80,17 @@ class _Body:
 
 
 class _Kept:
-    """The last answers to one question. answer: the last one; its body is `last`, the last body. first: a body that is
+    """The last answers to one question. answer: the last one, with its request compressed if `is_packed`; its body is
+    `last`, the last body. first: a body that is
     based on no other, its data compressed; None where it is the last one. problem: why there was no answer the last
     time, None if there was one."""
 
-    __slots__ = ("answer", "first", "last", "number", "problem")
+    __slots__ = ("answer", "first", "is_packed", "last", "number", "problem")
 
     def __init__(self, number: int, answer: Answer) -> None:
         self.number = number
-        self.answer = answer
+        self.is_packed = len(answer.request) >= PACKED_FROM
+        self.answer = answer._replace(request=squeezed(answer.request)) if self.is_packed else answer
         self.first: _Body | None = None
         self.last: _Body | None = None
         self.problem: Problem | None = None
@@ -136,11 +138,12 @@ class Encoder:
             made = self.flush()
         if not self._given:
             self._since = answer.at_ms
-        asked = answer.asked
+        asked = _key(answer.asked)
         kept = self._kept.pop(asked, None) or self._ask(asked, answer)
         self._kept[asked] = kept  # the last one asked comes last
         given = self._what_was_given(asked, kept, answer)
-        kept.answer = answer if kept.last is None or answer.problem else answer._replace(body=b"")
+        body = answer.body if kept.last is None or answer.problem else b""
+        kept.answer = answer._replace(request=kept.answer.request, body=body)
         for column, number in zip(
             self._columns, (kept.number, answer.at_ms - self._time, max(0, answer.took_ms)), strict=True
         ):
@@ -172,11 +175,14 @@ class Encoder:
         return b"".join(frames)
 
     def _ask(self, asked: Asked, answer: Answer) -> _Kept:
-        """Add a new question. Its request is written unless it equals the last one of the same API and version."""
+        """Add a new question, `asked` its key. Its request is written unless it equals the last one of the same API and
+        version."""
         key = asked.api_key, asked.version
         request = self._requests.get(key)
-        if request is None or not request.holds(asked.request):
-            request = self._requests[key] = self._put(asked.request, request)
+        if request is None or not request.holds(answer.request):
+            request = self._requests[key] = self._put(answer.request, request)
+            if request.size >= PACKED_FROM:
+                request.pack()
         kept = _Kept(self._questions, answer)
         self._questions += 1
         host = _text(asked.host)
@@ -278,13 +284,19 @@ class Encoder:
         self._alike.pop((*asked[3:5], asked.request), None)
 
 
+def _key(asked: Asked) -> Asked:
+    """Return what a question is known by: of a long request, as for the offsets of 4,000 partitions, its digest."""
+    return asked._replace(request=_digest(asked.request)) if len(asked.request) >= PACKED_FROM else asked
+
+
 def _digest(data: bytes) -> bytes:
     return blake2b(data, digest_size=16).digest()
 
 
 def _whole(kept: _Kept) -> Answer:
-    """Return the last answer to a question with its body."""
-    return kept.answer if kept.last is None or kept.answer.problem else kept.answer._replace(body=kept.last.raw())
+    """Return the last answer to a question with its request and its body."""
+    answer = kept.answer._replace(request=unsqueezed(kept.answer.request)) if kept.is_packed else kept.answer
+    return answer if kept.last is None or answer.problem else answer._replace(body=kept.last.raw())
 
 
 def _is_of_size(base: _Body, data: bytes) -> bool:

@@ -323,3 +323,22 @@ def test_an_answer_that_is_the_first_or_came_again_is_held_compressed(tmp_path: 
     assert held[3] > len(body) > 5 * held[4]  # what changed is held as it came, as it may change again
     path.write_bytes(b"".join([*frames, encoder.flush()]))
     assert list(FlightReader(path).answers()) == given
+
+
+def test_a_long_request_is_held_compressed(tmp_path: Path) -> None:
+    """As those for the offsets of all partitions: each is a question, asked again and again."""
+    path, encoder = tmp_path / "record", Encoder(HEAD)
+    names = b"".join(b"team-%03d.events" % number for number in range(5_000))
+    questions = [b"%d" % number + names for number in range(4)]
+    given = [
+        Answer(BEGAN + at, 0, 1, "a", 9092, 2, 9, question, b"%d" % at) for at, question in enumerate(questions * 3)
+    ]
+    given[6] = given[6]._replace(body=b"", problem=Problem("RequestTimedOut", "TIMEOUT", "", ""))
+    frames = [MAGIC, encoder.begin(), *map(encoder.add, given)]
+    held = [each.answer.request for each in encoder._kept.values()]
+    held += [each.data for each in encoder._requests.values()]
+    held += [key.request for key in encoder._kept]
+    assert sum(map(len, held)) < len(names) // 4
+    assert encoder.last_answers() == given[-4:]
+    path.write_bytes(b"".join([*frames, encoder.flush()]))
+    assert list(FlightReader(path).answers()) == given
