@@ -28,12 +28,12 @@ class CommandHistory:
 
     def read(self) -> list[str]:
         """Return the commands, the oldest first."""
-        from console.language.secret_values import redact
-
         try:
             lines = read_regular(self._path, LARGEST).decode("utf-8", "replace").splitlines()
         except (OSError, ValueError):
             return []
+        from console.language.secret_values import redact
+
         # An older version may have kept what counts as a secret now.
         return [redact(line) for line in lines if line.strip()][-KEPT:]
 

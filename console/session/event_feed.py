@@ -15,7 +15,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from console.answers.history_results import who_text
 from console.journal.history import Change, State
 from console.model.acl import Acl
 from console.model.broker_keys import UpdateMode, update_mode
@@ -203,6 +202,8 @@ def authors(
             as_wanted = wanted(edit, current_state(edit, seen))
             # Edits that leave no state can't be compared; for these a confirmed outcome has to do.
             if as_wanted or (as_wanted is None and change.state(number) is State.APPLIED):
+                from console.answers.history_results import who_text  # with all that is said of plans: 1 MiB
+
                 by_place.update(dict.fromkeys(mine, Author(who_text(change), change.number, change.last_sent)))
     return by_place
 
