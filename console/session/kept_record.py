@@ -43,10 +43,12 @@ def return_large_blocks() -> None:
     import ctypes
 
     with suppress(OSError, AttributeError):  # another C library has no mallopt
-        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _MMAP_THRESHOLD)
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_M_MMAP_THRESHOLD, _MMAP_THRESHOLD)
+        mallopt(_M_ARENA_MAX, 1)
 
 
-_M_MMAP_THRESHOLD = -3
+_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
 """Of malloc.h."""
 _MMAP_THRESHOLD = 64 << 10
 """Bytes; glibc's own value is twice this, and changes as long as it is not set."""
