@@ -240,9 +240,9 @@ def look_again(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: b
         throttled: whether a quota may delay what its members read.
 
     Returns:
-        Partitions have a rate once two polls are `SHORTEST` seconds apart.
+        Partitions have a rate once two polls are `SHORTEST` seconds apart. What is equal in two polls is one object.
     """
-    look = Look(at, lag)
+    look = Look(at, lag if known is None else _shared(known.last.lag, lag))
     if known is None or at < known.last.at:
         standing = {place(p): _stands(p, at, None) for p in lag.partitions}
         seen = _ends_seen(None, look)
@@ -273,6 +273,15 @@ def look_again(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: b
         written,
         _behind(look, seen, written),
     )
+
+
+def _shared(known: GroupLag, lag: GroupLag) -> GroupLag:
+    """Return a lag in which what is as it was before are the same objects: most groups of a cluster rest, and three
+    polls of each are kept."""
+    if lag == known:
+        return known
+    before = {each: each for each in known.partitions}
+    return replace(lag, partitions=tuple(before.get(each, each) for each in lag.partitions))
 
 
 def place(partition: PartitionLag) -> Place:

@@ -544,12 +544,14 @@ def with_group_looks(snapshot: Snapshot, looks: GroupLooks, trends: Mapping[str,
     failures += tuple(ReadFailure(f"lag of {name}", "", why) for name, why in looks.lag_failures.items())
     ends = {(each.topic, each.partition): each.end for lag in looks.lags.values() for each in lag.partitions}
     ends = {place: end for place, end in ends.items() if end >= 0}
+    # A trend shares what is as it was with the polls before.
+    lags = {name: trends[name].last.lag if name in trends else lag for name, lag in looks.lags.items()}
     return replace(
         snapshot,
         rates=with_ends(snapshot.rates, (), ends, at) if ends else snapshot.rates,
         groups={**snapshot.groups, **looks.groups},
         had_members=_who_had_members(snapshot.had_members, looks.groups.values()),
-        lags={**snapshot.lags, **looks.lags},
+        lags={**snapshot.lags, **lags},
         lag_trends={**snapshot.lag_trends, **trends},
         failures=snapshot.failures if failures == snapshot.failures else failures,
     )

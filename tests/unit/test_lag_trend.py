@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.model.cluster import Group, GroupLag, GroupMember, PartitionLag
+from console.model.cluster import Group, GroupLag, GroupLooks, GroupMember, PartitionLag
 from console.model.lag_trend import (
     LONGEST_THROTTLE,
     SHORTEST,
@@ -22,7 +23,7 @@ from console.model.lag_trend import (
     time_left,
 )
 from console.model.quota import QuotaEntity
-from console.model.snapshot import throttled_groups
+from console.model.snapshot import Snapshot, throttled_groups, with_group_looks
 
 Offsets = tuple[int, int, str]
 """Committed, end, member."""
@@ -222,3 +223,22 @@ def test_time_left() -> None:
     shrinks = seen((0.0, lag((0, 1000, "m"))), (10.0, lag((500, 1000, "m"))), (20.0, lag((600, 1000, "m"))))
     assert shrinks.rate == pytest.approx(-30)
     assert shrinks.catch_up == pytest.approx(400 / 30)
+
+
+def test_what_did_not_change_between_polls_is_kept_once() -> None:
+    """Three polls of each group are kept, and most groups rest."""
+
+    def poll(end: int) -> GroupLag:
+        return GroupLag(
+            (PartitionLag("".join(("or", "ders")), 0, 7, 9, 2, "m"), PartitionLag("orders", 1, 7, end, end - 7, "m"))
+        )
+
+    resting = seen((0, poll(8)), (20, poll(8)), (40, poll(8)))
+    assert resting.base is not resting.last
+    assert resting.base.lag is resting.next_base.lag is resting.last.lag
+    moving = seen((0, poll(8)), (20, poll(8)), (40, poll(9)))
+    assert moving.last.lag == poll(9)
+    assert moving.base.lag.partitions[0] is moving.last.lag.partitions[0]
+    asked = GroupLooks({}, {"readers": poll(9)})
+    known = with_group_looks(Snapshot(), asked, {"readers": moving}, datetime.fromtimestamp(40, UTC))
+    assert known.lags["readers"] is moving.last.lag
