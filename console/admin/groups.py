@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType, ModuleType
@@ -557,7 +558,8 @@ async def _offsets_of_one(
 def _committed(positions: Iterable[_Position], topics: Mapping[UUID, str]) -> _Committed:
     found = _Committed({}, {}, [])
     for at in positions:
-        name = topics.get(at.topic, "") if isinstance(at.topic, UUID) else at.topic
+        # Thousands of groups read the same topics.
+        name = topics.get(at.topic, "") if isinstance(at.topic, UUID) else sys.intern(at.topic)
         if at.code:
             found.problems.append(failure(at.code, at.message or f"{name or 'a deleted topic'}-{at.partition}"))
         elif at.offset is not None and name:
