@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from console.plan.edit_kind import Json
 from console.plan.edits import Edit
-from console.plan.kinds.registry import kind_of, kind_of_json
 from console.plan.staged import UNREAD, Was
+
+Json = dict[str, Any]
 
 _UNREAD = "unread"
 
@@ -21,6 +21,8 @@ def edit_json(edit: Edit, hide: bool = False) -> Json:
     Args:
         hide: leave its value out though it is no Secret.
     """
+    from console.plan.kinds.registry import kind_of
+
     kind = kind_of(edit)
     return {"op": kind.op, **kind.to_json(edit, hide)}
 
@@ -31,12 +33,16 @@ def edit_of(data: Json) -> Edit:
     Raises:
         KeyError, TypeError, ValueError: it is no edit's form.
     """
+    from console.plan.kinds.registry import kind_of_json
+
     found: Edit = kind_of_json(data).from_json(data)
     return found
 
 
 def was_json(edit: Edit, was: Was) -> Any:
     """Return the JSON form of a former state: None for nothing, ``"unread"`` for what was not read."""
+    from console.plan.kinds.registry import kind_of
+
     if was is None:
         return None
     # Unread and absent have to stay apart in files: a revert deletes what was absent, and leaves what was unread.
@@ -49,6 +55,8 @@ def was_of(edit: Edit, data: Any) -> Was:
     Raises:
         KeyError, TypeError, ValueError: it is not the form of a state of this kind of edit.
     """
+    from console.plan.kinds.registry import kind_of
+
     if data is None:
         return None
     return UNREAD if data == _UNREAD else kind_of(edit).state_of(data)
@@ -56,4 +64,6 @@ def was_of(edit: Edit, data: Any) -> Was:
 
 def holds_secret(edit: Edit) -> bool:
     """Return whether an edit holds a value that must not be written to a file."""
+    from console.plan.kinds.registry import kind_of
+
     return kind_of(edit).holds_secret(edit)

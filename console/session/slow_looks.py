@@ -131,8 +131,6 @@ class SlowLooks:
 
     async def _read_authors(self) -> None:
         """Search the journal for who changed the settings and ACLs that were read again."""
-        from console.session.event_feed import authors
-        from console.session.journal_changes import read_latest
         from console.triage.events import setting_differences
 
         # Taken before the first await: what changes meanwhile belongs to the next comparison.
@@ -143,6 +141,9 @@ class SlowLooks:
         differing = list(setting_differences(old, new))
         if not differing:
             return
+        from console.session.event_authors import authors
+        from console.session.journal_changes import read_latest
+
         at = datetime.now(UTC)
         known = await read_latest(
             await self._session.journal(), lambda latest: authors(differing, latest, old, new, at, {})

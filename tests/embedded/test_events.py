@@ -27,7 +27,8 @@ from console.model.config import CLUSTER_DEFAULT, topic_resource
 from console.model.quota import QuotaEntity
 from console.plan.kinds.voters import LeaveQuorum
 from console.present.events import line, what_text
-from console.session.event_feed import EventFeed, way_back
+from console.session.event_feed import EventFeed
+from console.session.event_reversal import way_back
 from console.session.reads_in_turn import Paces, ReadsInTurn, gaps
 from console.session.session import Session
 from console.triage.events import Event, Kind

@@ -23,7 +23,7 @@ from console.present.lake_rows import change_lines
 from console.present.names import plural
 from console.present.text import Cell, Line, clean
 from console.present.timeline import PastRow, as_event, change_row
-from console.session.event_feed import event_lines, way_back
+from console.session.event_reversal import event_lines, way_back
 from console.session.lake_staging import NoEdit, edit_text
 from console.triage.events import Event
 from console.triage.symptoms import Subject

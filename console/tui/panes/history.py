@@ -20,7 +20,7 @@ from console.present.failures import failure_text, how_to_settle
 from console.present.lake_rows import change_lines
 from console.present.text import Line, clean
 from console.present.timeline import PAST, PastRow, change_row, event_row, journal_row
-from console.session.event_feed import event_lines, way_back
+from console.session.event_reversal import event_lines, way_back
 from console.session.lake_staging import UNKNOWN, NoEdit, Wish, edit_text, undo
 from console.triage.events import Kind
 from console.tui import keymap

@@ -1,0 +1,94 @@
+"""The way back of an event: what stages the values from before it, or why that can't be. Pure."""
+
+from __future__ import annotations
+
+from console.model.acl import Acl
+from console.model.broker_keys import UpdateMode, update_mode
+from console.model.changes import ScramUser, VoterTarget
+from console.model.config import ConfigResource
+from console.model.quota import QuotaEntity
+from console.plan.edits import (
+    AddAcl,
+    DeleteScram,
+    Edit,
+    RemoveAcl,
+    SetConfig,
+    SetQuota,
+    UnsetConfig,
+    UnsetQuota,
+)
+from console.plan.kinds.voters import LeaveQuorum
+from console.present.columns import clock
+from console.present.events import details
+from console.present.text import Line, clean
+from console.session.lake_staging import UNKNOWN, NoEdit, Wish, edit_text
+from console.triage.config_changes import HIDDEN as UNTOLD
+from console.triage.events import ID, Event, Kind, Place
+
+
+def way_back(event: Event) -> list[Wish]:
+    """Return what stages the values from before an event, or why that can't be: a wish for each place."""
+    if event.count > len(event.places):
+        many = f"{event.count:,} places changed; {len(event.places):,} are known here: take it back by a pattern"
+        return [Wish(NoEdit(many))]
+    return [_wish(event, place) for place in event.places]
+
+
+def event_lines(event: Event) -> list[Line]:
+    """Return the lines that describe an event, and the command that stages its way back."""
+    wishes = way_back(event)
+    first = wishes[0].edit
+    if isinstance(first, NoEdit):
+        return [*details(event), [(f"no way back: {edit_text(first)}", "muted")]]
+    more = f"  (+{len(wishes) - 1:,})" if len(wishes) > 1 else ""
+    return [*details(event), [("⏎ ", "strong"), (edit_text(first) + more, "muted")]]
+
+
+def _wish(event: Event, place: Place) -> Wish:
+    value = UNKNOWN if event.became in (UNTOLD, "") and place.kind is not Kind.CONFIG else event.became
+    return Wish(_edit_back(event, place), value, source=f"at {clock(event.until)}")
+
+
+def _edit_back(event: Event, place: Place) -> Edit | NoEdit:
+    about, was = place.about, event.was
+    match place.kind:
+        case Kind.CONFIG if isinstance(about, ConfigResource):
+            if UNTOLD in (was, event.became):
+                return NoEdit("brokers do not tell the value: set it again with KEY=? or KEY=@FILE")
+            if update_mode(about.type, place.key) is UpdateMode.RESTART:
+                return NoEdit(f"{clean(place.key, 100)} is in the broker's server.properties: change it there")
+            return UnsetConfig(about, place.key) if was is None else SetConfig(about, place.key, was)
+        case Kind.QUOTA if isinstance(about, QuotaEntity):
+            return UnsetQuota(about, place.key) if was is None else SetQuota(about, place.key, float(was))
+        case Kind.ACL if isinstance(about, Acl):
+            return RemoveAcl(about) if was is None else AddAcl(about)
+        case Kind.SCRAM if isinstance(about, ScramUser) and was is None:
+            return DeleteScram(about)
+        case Kind.VOTER if isinstance(about, VoterTarget) and was is None:
+            return LeaveQuorum(about.id, about.directory_id)
+        case _:
+            return NoEdit(_no_way_back(event))
+
+
+def _no_way_back(event: Event) -> str:
+    match event.kind:
+        case Kind.SCRAM:
+            return "the old password is unknown: `scram set` sets a new one"
+        case Kind.TOKEN if event.became is None:
+            return "a token that is gone is gone: `token create` makes another one"
+        case Kind.TOKEN:
+            return "`token expire` ends it, `token renew` has it expire later"
+        case Kind.TOPIC if event.became is None or event.place.key == ID:
+            return "a deleted topic's records are gone: `create topic` makes an empty one"
+        case Kind.TOPIC if event.was is None:
+            return "`delete topic` deletes it, with all its records"
+        case Kind.TOPIC:
+            return "partitions can't be taken away again"
+        case Kind.VOTER:
+            return "`add voter` lets it vote again, while it runs"
+        case Kind.LEADER:
+            return "leaders are elected: `elect preferred` in Topics"
+        case Kind.REPLICAS:
+            return "`move` puts replicas on other brokers"
+        case _:
+            return "no request of a client made this change"
