@@ -179,6 +179,13 @@ async def silence(link: Link, within: float) -> Silence:
     return Silence(frozenset(found), frozenset(id_ for id_, why in found.items() if isinstance(why, NothingListens)))
 
 
+async def count_throttled(link: Link) -> int:
+    """Return the answers by which brokers throttled kac, since they were counted last."""
+    sender = link.sender
+    found, sender.throttled = sender.throttled, 0
+    return found
+
+
 async def reconnect(link: Link) -> None:
     """Use new connections from here on: an open one may wait forever, as after a frame with a wrong length."""
     link.reconnect()

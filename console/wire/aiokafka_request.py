@@ -16,12 +16,31 @@ Build = Callable[[ModuleType], Any]
 """Makes the request payload from kio's module of one version."""
 
 
+THROTTLE_FIRST = {
+    **dict.fromkeys(("consumer_group_describe", "create_partitions", "describe_client_quotas", "describe_cluster"), 0),
+    **dict.fromkeys(("describe_topic_partitions", "incremental_alter_configs", "list_partition_reassignments"), 0),
+    **dict.fromkeys(("delete_topics", "describe_acls", "describe_configs", "describe_groups", "describe_log_dirs"), 1),
+    **dict.fromkeys(("find_coordinator", "list_groups"), 1),
+    **dict.fromkeys(("create_topics", "list_offsets"), 2),
+    **dict.fromkeys(("metadata", "offset_fetch"), 3),
+    "fetch": 4,
+}
+"""APIs of which much is asked -> the first version whose answers begin with the time for which they are throttled."""
+
+
 class RawResponse(NamedTuple):
     """A response that is not decoded yet. body: the bytes after the response header."""
 
     api: str
     version: int
     body: bytes
+
+    @property
+    def is_throttled(self) -> bool:
+        """Whether it says that the client has to wait, since it is above its quota; False also where it is not
+        known."""
+        first = THROTTLE_FIRST.get(self.api)
+        return first is not None and self.version >= first and int.from_bytes(self.body[:4], signed=True) > 0
 
 
 class Exchange(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import struct
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from kio.schema.describe_acls.v1.request import DescribeAclsRequest as OldAclsRequest
 from kio.schema.describe_configs.v4.request import DescribeConfigsRequest, DescribeConfigsResource
 
+from console.wire.aiokafka_request import THROTTLE_FIRST, RawResponse
 from console.wire.bounds_check import MalformedFrame
 from console.wire.frames import (
     Unencodable,
@@ -131,3 +133,21 @@ def test_the_response_header_follows_from_the_request_for_every_message_of_kafka
                 continue
             flexible = has_flexible_response_header(api, request)
             assert flexible is response.__header_schema__.__flexible__, (api, version)
+
+
+# -- who is throttled --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("api", sorted(THROTTLE_FIRST))
+def test_an_answer_says_first_for_how_long_its_client_is_throttled(api: str) -> None:
+    """As Kafka's own schemas have it, in every version; before, or in another place, it is not known."""
+    lowest, highest = version_range(api)
+    for version in range(lowest, highest + 1):
+        fields = [each.name for each in dataclasses.fields(response_type(api, version))]
+        assert (fields[0] == "throttle_time") is (version >= THROTTLE_FIRST[api]), version
+    assert RawResponse(api, highest, b"\0\0\0\1").is_throttled
+    assert not RawResponse(api, highest, b"\0\0\0\0\1").is_throttled
+    assert not RawResponse(api, highest, b"\xff\xff\xff\xff").is_throttled
+    assert not RawResponse(api, highest, b"").is_throttled
+    assert not RawResponse(api, THROTTLE_FIRST[api] - 1, b"\0\0\0\1").is_throttled
+    assert not RawResponse("api_versions", 3, b"\0\0\0\1").is_throttled
