@@ -24,7 +24,7 @@ from console.contexts.console_settings import PANES as PANE_NAMES
 from console.contexts.console_settings import ConsoleSettings
 from console.log_file import INTERNAL
 from console.present.changed import Changed, changes
-from console.session.snapshot_reader import PlanChanged, Progress, SnapshotChanged
+from console.session.snapshot_reader import PlanChanged, Progress, SessionEvent, SnapshotChanged
 from console.terminal import for_clipboard
 from console.tui import frame as chrome
 from console.tui import keymap
@@ -155,10 +155,10 @@ class Console(KeysInOrder["Context"]):
     def on_mount(self) -> None:
         """Begin to read."""
         self.set_keymap({action: ",".join(remap.keys) for action, remap in self._remaps.items()})
-        self.session.subscribe(lambda event: self.post_message(SessionChanged(event)))
+        self.session.subscribe(self._listen)
         with suppress(ValueError, RuntimeError, NotImplementedError):  # not the main thread, which alone hears signals
             for number in (signal.SIGTERM, signal.SIGHUP):
-                asyncio.get_running_loop().add_signal_handler(number, lambda n=number: self.applying.ended(int(n)))
+                asyncio.get_running_loop().add_signal_handler(number, self._ended, int(number))
         self.frame.put_color()
         self.navigator.show()
         if exposures := self.session.context.settings.exposures:
@@ -171,6 +171,12 @@ class Console(KeysInOrder["Context"]):
         await self.operating.leave()
         await self.session.work.wait()
         self.lake.close()
+
+    def _ended(self, number: int) -> None:
+        self.applying.ended(number)
+
+    def _listen(self, event: SessionEvent) -> None:
+        self.post_message(SessionChanged(event))
 
     @property
     def view(self) -> View:
