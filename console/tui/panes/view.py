@@ -327,7 +327,11 @@ class NewestOnTop:
     """
 
     def __init__(self, table: RowTable, newest_first: bool) -> None:
-        """Create it; where new rows come in elsewhere, too, it only shows them."""
+        """Create it.
+
+        Args:
+            newest_first: False where new rows come in anywhere: then rows are shown, and nothing is followed.
+        """
         self._table, self._newest_first = table, newest_first
         self.seen: Hashable | None = None
         self.has_followed = False
@@ -414,7 +418,8 @@ class TableView(View, Generic[Row]):
         """Return the function that makes the noun's row of one of `rows`, from what is known beside all of them.
 
         Returns:
-            A function that is called for each row of a large table; where the rows are the noun's own, it returns them.
+            A function that is called for each row of a large table. Where the rows are the noun's own, it returns its
+            argument.
         """
         return _itself
 
