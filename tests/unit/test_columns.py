@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from importlib import import_module
 from pkgutil import iter_modules
@@ -174,6 +174,13 @@ SCREEN: dict[str, Callable[[Snapshot], Iterable[Any]]] = {
 """The rows that the panes make of a snapshot."""
 
 
+def of_screen(snapshot: Snapshot) -> Iterator[tuple[str, Columns[Any], list[Any]]]:
+    """Each noun's columns and rows, without what the screen alone has: the cluster default among brokers."""
+    for kind, rows in SCREEN.items():
+        kept = [row for row in rows(snapshot) if kind != "brokers" or row.broker is not None]
+        yield kind, ACLS["resource"] if kind == "acls" else KINDS[kind], kept
+
+
 def listed(text: str, snapshot: Snapshot, name: str) -> list[dict[str, Any]]:
     """The objects that ``--output json`` has."""
     (statement,) = parse(text)
@@ -201,17 +208,12 @@ def agree(columns: Columns[Any], rows: Iterable[Any], found: list[dict[str, Any]
     assert len(words) == len(texts) == len(meant)
 
 
-@pytest.mark.parametrize("kind", SCREEN)
 @given(snapshots())
-def test_the_screen_says_what_json_says(kind: str, snapshot: Snapshot) -> None:
-    found = listed(f"list {kind}", snapshot, kind)
-    columns = ACLS["resource"] if kind == "acls" else KINDS[kind]
-    rows = SCREEN[kind](snapshot)
-    if kind == "brokers":  # the screen has the cluster default too
-        rows = [row for row in rows if row.broker is not None]
-    if kind == "quotas":  # and users and defaults that have no quota of their own
-        rows = [row for row in rows if row.values]
-    agree(columns, rows, found)
+def test_the_screen_says_what_json_says(snapshot: Snapshot) -> None:
+    for kind, columns, rows in of_screen(snapshot):
+        # The screen has users and defaults that have no quota of their own, too.
+        shown = [row for row in rows if row.values] if kind == "quotas" else rows
+        agree(columns, shown, listed(f"list {kind}", snapshot, kind))
 
 
 @given(snapshots())
@@ -268,24 +270,20 @@ def test_every_column_is_whole(columns: Columns[Any]) -> None:
     assert len(set(letters)) == len(letters)
 
 
-@pytest.mark.parametrize("kind", SCREEN)
 @given(snapshots())
-def test_each_column_sorts_by_what_it_shows(kind: str, snapshot: Snapshot) -> None:
+def test_each_column_sorts_by_what_it_shows(snapshot: Snapshot) -> None:
     """The largest number first, the first text first; what is not known comes last."""
-    columns = ACLS["resource"] if kind == "acls" else KINDS[kind]
-    rows = [*SCREEN[kind](snapshot)]
-    if kind == "brokers":
-        rows = [row for row in rows if row.broker is not None]
-    for column in columns.of("screen"):
-        assert column.layout is not None
-        ordered = [column.value(row) for row in sorted(rows, key=columns.sort_key(column.layout.id))]
-        if column.type == "number" and not column.order:
-            known = [value for value in ordered if isinstance(value, int | float)]
-            assert known == sorted(known, reverse=True)
-            assert ordered[: len(known)] == known
-        elif column.type in ("text", "word") and not column.order:
-            texts = [value if isinstance(value, str) else "" for value in ordered]
-            assert texts == sorted(texts)
+    for kind, columns, rows in of_screen(snapshot):
+        for column in columns.of("screen"):
+            assert column.layout is not None
+            ordered = [column.value(row) for row in sorted(rows, key=columns.sort_key(column.layout.id))]
+            if column.type == "number" and not column.order:
+                known = [value for value in ordered if isinstance(value, int | float)]
+                assert known == sorted(known, reverse=True), (kind, column.name)
+                assert ordered[: len(known)] == known, (kind, column.name)
+            elif column.type in ("text", "word") and not column.order:
+                texts = [value if isinstance(value, str) else "" for value in ordered]
+                assert texts == sorted(texts), (kind, column.name)
 
 
 def test_what_leads_stays_on_top_and_equal_rows_are_put_in_order_by_the_tie() -> None:

@@ -189,22 +189,25 @@ def test_any_bytes_end_in_records_or_in_a_reason(data: bytes) -> None:
 
 # -- bombs -------------------------------------------------------------------------------------------------------------
 
-HUGE = 1 << 30
+HUGE = 8 * MOST_UNPACKED
+"""Bytes, 256 MiB: twice what a test lets them take."""
+GIGABYTE = b"\x80\x80\x80\x80\x04"
+"""As snappy has the length of what was packed."""
 
 
 def bomb(codec: Any) -> bytes:
-    """A small body that claims, or decompresses to, a gigabyte."""
+    """A small body that claims a gigabyte, or decompresses to `HUGE`."""
     if codec == 1:
         member = gzip.compress(bytes(1 << 24), 9)
-        return member * 64  # members one after the other
+        return member * (HUGE >> 24)  # members one after the other
     if codec == "raw snappy":
-        return b"\x80\x80\x80\x80\x04" + b"\x00a" * 10  # the length of a gigabyte before a few bytes
+        return GIGABYTE + b"\x00a" * 10
     if codec == 2:
-        block = b"\x80\x80\x80\x80\x04" + b"\x00a" * 10
+        block = GIGABYTE + b"\x00a" * 10
         return b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1) + struct.pack(">i", len(block)) + block
     if codec == "blocks of snappy":
         part = bytes(cramjam.snappy.compress_raw(bytes(1 << 22)))
-        return b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1) + (struct.pack(">i", len(part)) + part) * 256
+        return b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1) + (struct.pack(">i", len(part)) + part) * (HUGE >> 22)
     zeros = bytes(HUGE)
     return bytes((cramjam.lz4 if codec == 3 else cramjam.zstd).compress(zeros))
 
