@@ -33,7 +33,7 @@ from console.pipeline.files import PACKAGE, Filesystem, LakeError, LeaseLost, Lo
 from console.pipeline.gold import Known, Renewal, compare, judge, make_usage, new_keys, news_of
 from console.pipeline.inputs import Inputs, UnreadableInput, owned
 from console.pipeline.lake import Lake
-from console.pipeline.plans import MAX_BAD_RATIO, SOURCES, RequestLogs, Settings, sources_of
+from console.pipeline.plans import MAX_BAD_RATIO, SOURCES, Offset, RequestLogs, Settings, sources_of
 from console.pipeline.runs import (
     GOLD,
     Listener,
@@ -58,6 +58,7 @@ from console.pipeline.runs import (
     versions,
 )
 from console.pipeline.schema import (
+    BRONZE,
     CLUSTER_PART,
     DRIFT,
     HISTORY,
@@ -220,10 +221,9 @@ class Application:
     def _put(self, name: str, rows: DataFrame, batch: Batch) -> None:
         """Write a batch of a source into its bronze table."""
         table = TABLES[SOURCES[name].table] if name in SOURCES else REQUEST
-        # How many rows it has is known once they are read.
-        for_many_rows(self.tables.spark)
         counts = _COUNTS[table]
         (at,) = offsets(self._lake, name, batch.number)
+        (for_few_rows if self._is_small(name, at, batch.number) else for_many_rows)(self.tables.spark)
         lost = self._lost(name, at, batch.number)
         if lost:
             rows = rows.unionByName(lost_rows(self.tables.spark, self._topics[name], lost))
@@ -255,6 +255,20 @@ class Application:
             place = f"{self._topics[name].cluster_id} {self._topics[name].topic}-{each.partition}"
             self._report.lost[place] = self._report.lost.get(place, 0) + each.offsets
             self._told(f"{name}: {place} from offset {each.at:,} on: {each.reason}")
+
+    def _is_small(self, name: str, end: Offset, number: int) -> bool:
+        """Return whether a batch of a source has few rows by its offsets: how many it has is known once they are
+        read.
+        """
+        start = offsets(self._lake, name, number - 1)[0] if number else {}
+        most: int | None
+        if name in self._topics:
+            before, after = (each.get(self._topics[name].topic, {}) for each in (start, end))
+            most = sum(upto - before.get(partition, 0) for partition, upto in after.items())
+        else:
+            source = SOURCES[name](self._settings)
+            most = source.most_rows(start or source.initial(), end)
+        return most is not None and most <= MANY
 
     def _lost(self, name: str, end: Mapping[str, Any], number: int) -> list[Skipped]:
         """Return what a topic deleted of what a batch is to read: from the end of the batch before, or, where its
@@ -295,7 +309,8 @@ class Application:
         if batch.number == self._again:
             # Some of it may be there: what was before it is not known any more.
             news = news._replace(whole=news.clusters)
-        many = bool(news.whole) or len(news.entities) > MANY or not self.tables.exists(HISTORY)
+        is_whole = bool(news.whole) or not self.tables.exists(HISTORY)
+        many = len(news.entities) > MANY or (is_whole and sum(self._lake.table(each).rows for each in BRONZE) > MANY)
         (for_many_rows if many else for_few_rows)(self.tables.spark)
         touched = Renewal(self.tables, self._known, batch).renew(news)
         quotas = touched.whole | {each[0] for each in touched.entities if each[1] == "quota"}

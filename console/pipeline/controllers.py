@@ -84,6 +84,10 @@ class ControllerLogs(RecordSource):
         """Return from where to where each log is read."""
         return [(of, int(start.get(of, 0)), upto) for of, upto in end.items() if start.get(of) != upto]
 
+    def most_rows(self, start: Offset, end: Offset) -> int:
+        """Return the offsets between, as of a log that is read from files."""
+        return sum(upto - since for _, since, upto in self.parts(start, end))
+
     def read(self, part: tuple[str, int, int]) -> Iterator[pa.RecordBatch]:
         """Yield the records of a log between two offsets."""
         of, start, end = part

@@ -8,6 +8,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cached_property
 from glob import glob
@@ -50,6 +51,10 @@ Offset = dict[str, Any]
 """How far a source was read, as JSON."""
 MAX_BAD_RATIO = 0.01
 """How much of a part may be unreadable by default."""
+LEAST_LINE = 100
+"""Bytes of a line of a request log, or of a change in a journal: they have more. Where not, it costs time alone."""
+LEAST_PACKED_ROW = 2
+"""Bytes that a row of a landed file takes where it is packed, likewise: most take 5 to 20."""
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -129,6 +134,11 @@ class Source(ABC):
             TooMuchIsBad: more of the part is unreadable than `Settings.max_bad_ratio` allows.
             OSError: it can't be read.
         """
+
+    @abstractmethod
+    def most_rows(self, start: Offset, end: Offset) -> int | None:
+        """Return about how many rows there are at most between two offsets, without reading them; None: it is not
+        known."""
 
     def committed(self, offset: Offset) -> None:  # noqa: B027 - of most nothing is left behind
         """Release what is before this offset: it is in the lake."""
@@ -220,6 +230,10 @@ class MetadataLogs(RecordSource):
                 found.append((None, troubles))
         return found
 
+    def most_rows(self, start: Offset, end: Offset) -> int:
+        """Return the offsets between; a snapshot has no more records than the log that it stands for."""
+        return sum(int(upto["next"]) - start.get(cluster_id, {}).get("next", 0) for cluster_id, upto in end.items())
+
     def read(self, part: tuple[Split | None, tuple[Trouble, ...] | None]) -> Iterator[pa.RecordBatch]:
         """Yield the records, with what each is about."""
         split, known = part
@@ -280,6 +294,10 @@ class RequestLogs(Source):
         zones = {(log.cluster_id, log.broker_id): log.time_zone for log in owned(self._settings.inputs)}
         parts = [] if start == end else msgspec.convert(end["parts"], list[Part])
         return [with_zone(part, zones.get((part.cluster_id, part.broker_id), part.zone)) for part in parts]
+
+    def most_rows(self, start: Offset, end: Offset) -> int:
+        """Return the lines that there would be if all were short."""
+        return sum(part.end - part.start for part in self.parts(start, end)) // LEAST_LINE
 
     def read(self, part: Part) -> Iterator[pa.RecordBatch]:
         """Yield the part's requests by the second, its changes, and what is damaged. A part whose file is gone is one
@@ -443,6 +461,15 @@ class Polls(Source):
         """Return the files, and how they are reached."""
         return [] if start == end else [(name, self._lent) for name in end["files"]]
 
+    def most_rows(self, start: Offset, end: Offset) -> int | None:
+        """Return the rows that there would be if the files of this machine were packed better than any is."""
+        paths = [Path(self._folder, Path(name).name) for name, lent in self.parts(start, end) if not lent]
+        if len(paths) < len(end["files"]):
+            return None
+        with suppress(OSError):
+            return sum(path.stat().st_size for path in paths) // LEAST_PACKED_ROW
+        return None
+
     def read(self, part: tuple[str, bytes]) -> Iterator[pa.RecordBatch]:
         """Yield the polls of a file."""
         name, lent = part
@@ -479,6 +506,11 @@ class Journals(Source):
         """Return the journals that changed, when that was seen, and how they are reached."""
         changed = [path for path, stats in end["seen"].items() if start["seen"].get(path) != stats]
         return [(path, end["at"], self._lent) for path in changed]
+
+    def most_rows(self, start: Offset, end: Offset) -> int:
+        """Return the changes that there would be if all were short."""
+        changed = (end["seen"][path] for path, _, _ in self.parts(start, end))
+        return sum(int(size) for segments in changed for size, _ in segments) // LEAST_LINE
 
     def read(self, part: tuple[str, int, bytes]) -> Iterator[pa.RecordBatch]:
         """Yield the changes in a journal, and its unreadable lines."""

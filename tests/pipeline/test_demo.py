@@ -172,11 +172,16 @@ def test_its_sources_name_all_of_it_and_nothing_is_unreadable(demo: Demo) -> Non
         start = source.initial()
         end = source.newest(start)
         assert end != start
+        rows = 0
         for part in source.parts(start, end):
             for batch in source.read(part):
+                rows += len(batch)
                 assert batch["quarantined"].null_count == len(batch) if name != "polls" else len(batch)
                 if name == "request_log":
                     requests += sum(batch["lines"].to_pylist())
+        most = source.most_rows(start, end)
+        assert most is not None
+        assert rows <= most < 100 * rows, name
     assert requests > 12_000
 
 
@@ -207,11 +212,13 @@ def rows_that_hold(lake: Lake, table: Table) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("hours", [2, pytest.param(24, marks=pytest.mark.long)])
 @pytest.mark.takes(40)
 def test_everything_is_built_and_everybody_is_named(
-    demo: Demo, spark: SparkSession, tmp_path: Path, hours: int
+    demo: Demo, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
 ) -> None:
+    """By plans that are compiled, as for many rows."""
     from console.pipeline.app import update
     from console.pipeline.runs import Plan
 
+    monkeypatch.setattr("console.pipeline.app.MANY", -1)
     lake = with_traffic(demo, tmp_path, hours)
     file = Path(lake.where) / FILE
     sources = read_sources(file.read_text(encoding="utf-8"), str(file), Path(lake.where))

@@ -12,7 +12,6 @@ from console.pipeline.app import Application
 from console.pipeline.lake import Lake
 from console.pipeline.runs import GOLD
 from console.pipeline.schema import REQUEST, TABLES
-from console.pipeline.spark import for_few_rows
 from console.pipeline.tables import MANY_FILES, maintain
 from tests.pipeline import golden
 from tests.pipeline.golden import worlds
@@ -50,9 +49,9 @@ def cut(app: Application) -> None:
 def test_a_history_makes_the_gold_that_was_kept(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_short: bool
 ) -> None:
-    """Gold is made after each step; in the short form after each second one, by plans that are not compiled."""
-    if is_short:
-        monkeypatch.setattr("console.pipeline.app.for_many_rows", for_few_rows)
+    """Gold is made after each step, by plans that are compiled; in the short form after each second one, by others."""
+    if not is_short:
+        monkeypatch.setattr("console.pipeline.app.MANY", -1)
     app = application(spark, tmp_path / "lake", WORLDS[name].files)
     steps, at_once = WORLDS[name].steps, 2 if is_short else 1
     for number in range(at_once, len(steps) + 1, at_once):

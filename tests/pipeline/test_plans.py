@@ -43,6 +43,9 @@ class Reading:
         first, second = (self._read(end) for _ in range(2))
         assert first == second
         assert bool(first) <= (end != self.at)
+        most = self.source.most_rows(self.at, end)
+        assert most is not None
+        assert sum(row["quarantined"] is None for row in first) <= most
         self.rows += first
         self.at = end
         return len(first)
