@@ -24,6 +24,7 @@ from console.embedded.context import CONTROLLER_LISTENER, Cluster, RequestContex
 from console.embedded.java import whole_number
 from console.embedded.own_resources import own_resource
 from console.embedded.topics import is_legal, name_refusal
+from console.embedded.voters import is_dynamic, voters
 from console.model.codes import (
     BROKER,
     BROKER_LOGGER,
@@ -56,9 +57,12 @@ def node_file(cluster: Cluster, node: int) -> dict[str, str]:
     spec, controller = cluster.spec, cluster.state.controllers.get(node)
     file = _broker_part(cluster, cluster.state.brokers[node]) if controller is None else _controller_part(controller)
     file |= {"broker.id": str(node), "node.id": str(node), "controller.listener.names": CONTROLLER_LISTENER}
-    if cluster.state.controllers:
+    if cluster.state.controllers and is_dynamic(cluster.state):
         asked = (f"{each.host}:{each.port}" for each in cluster.state.controllers.values())
         file["controller.quorum.bootstrap.servers"] = ",".join(asked)
+    elif cluster.state.controllers:
+        there = (cluster.state.controllers[each] for each in voters(cluster.state))
+        file["controller.quorum.voters"] = ",".join(f"{each.id}@{each.host}:{each.port}" for each in there)
     if spec.authorizer:
         file["authorizer.class.name"] = _AUTHORIZER
         file["super.users"] = ";".join(sorted(spec.super_users))
@@ -77,11 +81,11 @@ def _broker_part(cluster: Cluster, broker: BrokerNode) -> dict[str, str]:
         file["broker.rack"] = broker.rack
     if cluster.state.controllers:
         return file | {"process.roles": "broker"}
-    voters = (f"{each.id}@{each.host}:{_controller_port(each.port)}" for each in cluster.state.brokers.values())
+    asked = (f"{each.id}@{each.host}:{_controller_port(each.port)}" for each in cluster.state.brokers.values())
     return file | {
         "listeners": f"{own},{CONTROLLER_LISTENER}://{broker.host}:{_controller_port(broker.port)}",
         "process.roles": "broker,controller",
-        "controller.quorum.voters": ",".join(voters),
+        "controller.quorum.voters": ",".join(asked),
     }
 
 

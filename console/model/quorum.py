@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from datetime import datetime
+from typing import NamedTuple
 
 from console.model.cluster import ClusterInfo, Quorum, QuorumReplica
 from console.model.config import broker_resource
+from console.model.numbers import long_number, time_of_day
 from console.model.snapshot import Snapshot
 
 FOLLOWS_MS = 10_000
@@ -36,6 +39,67 @@ def follows(quorum: Quorum, replica: QuorumReplica) -> bool:
     if replica.id == quorum.leader_id or now is None:
         return replica.id == quorum.leader_id or replica.lag == 0
     return replica.last_caught_up_ms >= now - FOLLOWS_MS
+
+
+class KnownVoters(NamedTuple):
+    """Who votes, as far as that is known while no leader says it. source: what says so. at: when a leader did, UTC;
+    None where it is what the nodes are configured with."""
+
+    ids: tuple[int, ...]
+    source: str
+    at: datetime | None = None
+
+
+_STATIC, _SERVERS = "controller.quorum.voters", "controller.quorum.bootstrap.servers"
+
+
+def known_voters(snapshot: Snapshot) -> KnownVoters | None:
+    """Return the voters by the last answer of a leader, else by the configs of a node in a static quorum; None where
+    neither was read. Voters of a dynamic quorum stand in the metadata log alone."""
+    if snapshot.quorum is not None:
+        return KnownVoters(
+            tuple(sorted(each.id for each in snapshot.quorum.voters)), "DescribeQuorum", snapshot.read_at.get("quorum")
+        )
+    word = "controller" if snapshot.cluster.controllers else "broker"
+    for node in snapshot.cluster.controllers or snapshot.cluster.brokers:
+        ids = [long_number(each.partition("@")[0]) for each in _configured(snapshot, node.id, _STATIC)]
+        if found := sorted({each for each in ids if each is not None}):
+            return KnownVoters(tuple(found), f"{_STATIC} of {word} {node.id}")
+    return None
+
+
+def controllers_addresses(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return where brokers find the controllers, as ``host:port``, by the configs of the first that has them; none
+    where a broker is a controller as well, which is asked itself."""
+    for node in snapshot.cluster.brokers:
+        roles = _configured(snapshot, node.id, "process.roles")
+        found = _configured(snapshot, node.id, _STATIC) or _configured(snapshot, node.id, _SERVERS)
+        if found and "controller" not in roles:
+            return tuple(each.rpartition("@")[2] for each in found)
+    return ()
+
+
+def _configured(snapshot: Snapshot, node: int, key: str) -> tuple[str, ...]:
+    """Return the items of a node's list of configs; none where it was not read."""
+    configs = snapshot.configs.get(broker_resource(node))
+    entry = configs.get(key) if configs is not None else None
+    items = (each.strip() for each in (entry.value or "").split(",")) if entry is not None else ()
+    return tuple(filter(None, items))
+
+
+def is_unanswered(snapshot: Snapshot) -> bool:
+    """Return whether controllers were asked who leads, and what is known is from before."""
+    return bool(snapshot.cluster.controllers) and any(each.part == "quorum" for each in snapshot.failures)
+
+
+def voters_text(known: KnownVoters | None) -> str:
+    """Return who votes, as a text, where no leader answers."""
+    if known is None:
+        return "who votes is not known: only a leader says it"
+    ids = ", ".join(map(str, known.ids))
+    if known.at is None:
+        return f"voters are {ids} by {known.source}"
+    return f"voters were {ids} when a leader said so last, at {time_of_day(known.at)}"
 
 
 def majority(voters: int) -> int:

@@ -11,6 +11,7 @@ from console.model.cluster import Broker, LogDir
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.numbers import Data
 from console.model.observers import not_in_sync
+from console.model.quorum import is_unanswered, known_voters, voters_text
 from console.model.rates import UNKNOWN, Rate
 from console.model.snapshot import Snapshot
 from console.plan.amounts import Unit, size
@@ -366,6 +367,8 @@ def quorum_line(snapshot: Snapshot) -> Line:
         why = next((failed.failure for failed in snapshot.failures if failed.part == "quorum"), None)
         return [] if why is None else [("controller unknown: ", "failed"), (clean(str(why), 120), "")]
 
+    if is_unanswered(snapshot):
+        return [("no leader answers  ", "failed"), (voters_text(known_voters(snapshot)), "")]
     voters = ", ".join(f"{v.id}" + (f" (−{v.lag:,})" if v.lag else "") for v in quorum.voters)
     observers = ", ".join(f"{o.id}" + (f" (−{o.lag:,})" if o.lag else "") for o in quorum.observers)
     line: Line = [

@@ -6,7 +6,14 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from console.model.cluster import Quorum, QuorumReplica
-from console.model.quorum import fetches, formatted_again, observing_controllers
+from console.model.quorum import (
+    KnownVoters,
+    fetches,
+    formatted_again,
+    is_unanswered,
+    known_voters,
+    observing_controllers,
+)
 from console.model.snapshot import Snapshot
 from console.present.columns import DETAIL, EVERYWHERE, LISTED, SCREEN, Column, Columns, clock
 from console.present.text import Cell, clean
@@ -29,12 +36,13 @@ def quorum_rows(snapshot: Snapshot) -> list[QuorumRow]:
     """Return the leader, then the other voters, then the observers; none where the quorum is unknown."""
     quorum = snapshot.quorum
     if quorum is None:
-        return []
+        return [] if (known := known_voters(snapshot)) is None else [_configured(each, known) for each in known.ids]
     voters = sorted(quorum.voters, key=lambda voter: (voter.id != quorum.leader_id, voter.id))
     may_vote = observing_controllers(snapshot)
+    leads = -1 if is_unanswered(snapshot) else quorum.leader_id
     return [
         *(
-            _row(quorum, each, "leader" if each.id == quorum.leader_id else "voter", _of_voter(quorum, each))
+            _row(quorum, each, "leader" if each.id == leads else "voter", _of_voter(quorum, each, leads))
             for each in voters
         ),
         *(
@@ -44,7 +52,14 @@ def quorum_rows(snapshot: Snapshot) -> list[QuorumRow]:
     ]
 
 
-def _of_voter(quorum: Quorum, voter: QuorumReplica) -> str:
+def _configured(voter: int, known: KnownVoters) -> QuorumRow:
+    """Return the row of a voter of which no leader says more."""
+    return QuorumRow(QuorumReplica(voter, -1, -1), "voter", "", f"by {known.source}")
+
+
+def _of_voter(quorum: Quorum, voter: QuorumReplica, leads: int) -> str:
+    if voter.id == quorum.leader_id != leads:
+        return "led when it was last said"
     if again := formatted_again(quorum, voter):
         return f"formatted again: it runs with directory {again.directory_id}"
     return "" if fetches(quorum, voter) else "does not fetch"

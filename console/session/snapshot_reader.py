@@ -10,6 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -19,11 +20,12 @@ from msgspec.structs import replace
 from console.model import snapshot as refresh
 from console.model.acl import AclFilter
 from console.model.cluster import ClusterInfo, LogRange
-from console.model.config import ConfigListing, ConfigResource, is_tiered, topic_resource
+from console.model.config import ConfigListing, ConfigResource, broker_resource, is_tiered, topic_resource
 from console.model.coordinators import unlisted
 from console.model.failure import Failure
 from console.model.identity import not_expected, not_the_one_before
 from console.model.observers import placements_to_read
+from console.model.quorum import known_voters, voters_text
 from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaFilter, QuotaMatch
 from console.model.rates import with_dirs
 from console.model.snapshot import Snapshot, TopicPartition
@@ -193,7 +195,7 @@ class SnapshotReader:
         try:
             quorum = await self.client.run(cluster.describe_quorum)
         except AdminError as error:
-            self._fail("quorum", [("quorum", error.failure)])
+            self._fail("quorum", [("quorum", await self._with_voters(error.failure))])
             if isinstance(error, Unsupported):
                 if "versions" not in self.snapshot.read_at:
                     await self.read_versions()  # they say whether ZooKeeper is in its place
@@ -204,6 +206,19 @@ class SnapshotReader:
         else:
             self._fail("quorum", [])
             self._learn(refresh.with_quorum(self.snapshot, quorum, self.clock.now()), "quorum")
+
+    async def _with_voters(self, failure: Failure) -> Failure:
+        """Return why the quorum was not described, with who votes as far as controllers know that without a leader."""
+        from console.admin.errors import AdminError
+
+        nodes = [broker_resource(each.id) for each in self.snapshot.cluster.controllers]
+        if not nodes:
+            return failure
+        if self.snapshot.quorum is None and self.snapshot.configs.keys().isdisjoint(nodes):
+            with suppress(AdminError):
+                await self.read_configs(nodes, at_once=True)
+        text = voters_text(known_voters(self.snapshot))
+        return Failure(failure.name, f"{failure.message}; {text}", failure.remedy)
 
     async def read_versions(self) -> None:
         """Read the API versions of each broker; one that does not answer is missing."""

@@ -16,12 +16,17 @@ from console.admin import link
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.cli.main import run
-from console.contexts.context import parse_bootstrap
+from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.clock import ManualClock
 from console.embedded.controllers import FORWARDING_SECONDS
 from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec, clusters_of
+from console.model.numbers import time_of_day
+from console.model.quorum import KRAFT_VERSION
+from console.present.brokers import quorum_line
+from console.present.quorum import quorum_rows
+from console.session.session import Session
 from console.triage import symptoms
 from tests.contract import controllers as contract
 from tests.embedded.raw_client import RawClient
@@ -269,13 +274,50 @@ def test_a_majority_that_is_lost(release: str, away: tuple[int, int], capsys: py
         for script in (f"remove voter {away[0]}; apply --yes", "add voter 104; apply --yes"):
             said = kac(capsys, "run", *at(cluster), "-e", script, code=1)
             assert "no leader of the quorum answers, which alone can change it" in said
+        if release == "3.9":  # a static quorum: each node is configured with its voters
+            cluster.call(lambda one: one.state.set_feature(KRAFT_VERSION, 0))
         found = json.loads(kac(capsys, "triage", *at(cluster), "--for", "2s", "--output", "json", code=4))
         lost = next(each for each in found["causes"] if each["cause"] == "quorum-lost")
-        # Without a leader nobody says which controllers vote: all that are registered may.
+        facts = "; ".join(each["fact"] for each in lost["evidence"])
+        listed = json.loads(kac(capsys, "run", *at(cluster), "-e", "list quorum", "--output", "json", code=1))
+        if release == "3.9":
+            alive = min({101, 102, 103} - {*away})
+            by = f"controller.quorum.voters of controller {alive}"
+            assert f"voters are 101, 102, 103 by {by}" in facts
+            assert [(row["node"], row["role"], row["note"]) for row in listed["quorum"]] == [
+                (voter, "voter", f"by {by}") for voter in (101, 102, 103)
+            ]
+            assert lost["next"][0]["text"].endswith("2 of 3 voters are needed")
+        else:
+            assert "who votes is not known: only a leader says it" in facts
+            assert listed["quorum"] == []
+            assert "controllers are needed, if all of them vote" in lost["next"][0]["text"]
         assert f"start 1 of controllers {away[0]} (" in lost["next"][0]["text"]
         assert "before any broker" in lost["next"][0]["text"]
         cluster.run(lambda one: one.controller_up(away[0]))
         assert leader(capsys, cluster)[0] in {101, 103}
+
+
+@pytest.mark.usefixtures("_impatient")
+async def test_who_voted_last_is_said_as_such(cluster: ThreadedCluster) -> None:
+    settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap_controllers), controllers=True)
+    with AdminClient(settings) as client:
+        session = Session(client, Context("test", "tests", settings), "test")
+        await session.read_cluster()
+        await session.read_quorum()
+        at = time_of_day(session.snapshot.read_at["quorum"])
+        assert [each.role for each in quorum_rows(session.snapshot)][:3] == ["leader", "voter", "voter"]
+        for node in (101, 102):
+            await asyncio.to_thread(cluster.run, lambda one, node=node: one.controller_down(node))
+        await session.read_quorum()
+    said = f"voters were 101, 102, 103 when a leader said so last, at {at}"
+    assert [(each.replica.id, each.role, each.note) for each in quorum_rows(session.snapshot)][:2] == [
+        (101, "voter", "led when it was last said"),
+        (102, "voter", ""),
+    ]
+    assert "".join(text for text, _ in quorum_line(session.snapshot)) == f"no leader answers  {said}"
+    (failure,) = (each.failure for each in session.snapshot.failures if each.part == "quorum")
+    assert failure.message.endswith(said)
 
 
 def test_a_controller_that_is_down_is_called_one(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,8 @@ from console.model.cluster import LogDir
 from console.model.disk_trend import SOON, DirSample, foreseen, growth, seconds_left
 from console.model.nodes import controller_at
 from console.model.numbers import time_of_day
-from console.model.quorum import majority
+from console.model.quorum import controllers_addresses, known_voters, majority, voters_text
+from console.model.snapshot import Snapshot
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, predict
 from console.triage.observations import Observations
 from console.triage.odd_configs import odd_keys
@@ -283,17 +284,35 @@ def _lost(observations: Observations) -> Iterator[Claim]:
         evidence=(
             Evidence(_without_leader(observations.last), "DescribeQuorum"),
             *((Evidence(str(failure.failure), "DescribeQuorum"),) if failure is not None else ()),
+            *_who_votes(observations.last, str(failure.failure) if failure is not None else ""),
         ),
         predicted=predict(NO_QUORUM_LEADER, VOTER_BEHIND, EPOCH_JUMPS),
-        next=(Next(_majority_back(observations.last)),),
+        next=(Next(_majority_back(observations.last)), *_ask_controllers(observations.last.snapshot)),
     )
+
+
+def _ask_controllers(snapshot: Snapshot) -> Iterator[Next]:
+    """Yield where to look on, where brokers were asked: they do not say which controllers are down."""
+    addresses = () if snapshot.cluster.controllers else controllers_addresses(snapshot)
+    if addresses:
+        yield Next(f"look which of them are down: kac triage --bootstrap-controller {','.join(addresses[:3])}")
+
+
+def _who_votes(look: Look, told: str) -> Iterator[Evidence]:
+    """Yield who votes, as was said last or is configured; that it is not known, where controllers are asked. told: what
+    is said beside it."""
+    known = known_voters(look.snapshot)
+    if (text := voters_text(known)) in told or (known is None and not look.snapshot.cluster.controllers):
+        return
+    yield Evidence(text, "DescribeConfigs" if known is not None and known.at is None else "DescribeQuorum")
 
 
 def _majority_back(look: Look) -> str:
     """Return what to start so that there is a leader again: by name where controllers are asked."""
     text = "bring back a majority of the controllers: nothing can be changed until then"
     controllers = {each.id for each in look.snapshot.cluster.controllers}
-    voters = {each.id for each in look.snapshot.quorum.voters} if look.snapshot.quorum is not None else controllers
+    known = known_voters(look.snapshot)
+    voters = set(known.ids) if known is not None else controllers
     away = sorted(voters & look.silent)
     missing = majority(len(voters)) - len(voters - look.silent)
     if not controllers or missing < 1 or len(away) < missing:
@@ -301,7 +320,7 @@ def _majority_back(look: Look) -> str:
     named = ", ".join(controller_at(look.snapshot, each) for each in away)
     which = f"controller {named}" if len(away) == 1 else f"{missing} of controllers {named}"
     needed = f"{majority(len(voters))} of {len(voters)}"
-    if look.snapshot.quorum is None:  # only a leader says who votes
+    if known is None:  # only a leader says who votes
         return f"start {which} before any broker: {needed} controllers are needed, if all of them vote"
     return f"start {which} before any broker: {needed} voters are needed"
 
