@@ -70,6 +70,8 @@ async def describe_quotas(
 
 
 def _import_decoder(_api: str, _version: int) -> None:
+    import concurrent.futures.thread  # noqa: F401 a long answer is decoded in another one
+
     import console.wire.quota_decoder  # noqa: F401
 
 
