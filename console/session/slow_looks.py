@@ -220,7 +220,9 @@ class SlowLooks:
 
     async def _read_leaderless(self) -> None:
         """Read the replicas of partitions without a leader: which may lead, and what they hold."""
-        places = [(name, each.number) for name, each in out_of_sync(self._session.snapshot.topics) if each.leader < 0]
+        # Looking through a million partitions for the first time would block the screen.
+        out = await asyncio.to_thread(out_of_sync, self._session.snapshot.topics)
+        places = [(name, each.number) for name, each in out if each.leader < 0]
         if places:
             some, session = places[:LEADERLESS_AT_ONCE], self._session
             await session.keep(read_replica_logs(session.client, session.snapshot, some))
