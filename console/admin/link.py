@@ -491,13 +491,14 @@ class Link:
         build: Build,
         *,
         to: Route = ANY,
+        timeout: float | None = None,  # noqa: ASYNC109
         prepare: Prepare | None = None,
     ) -> RawResponse:
         """Do as `call`, but not decoded: the version and the bytes after the response header, for own decoders.
 
         NOT_CONTROLLER is not retried. prepare: called once the request is written, while the broker works on it.
         """
-        return await self._send(_Request(api, build, to, self._deadline(None), False, None, prepare))
+        return await self._send(_Request(api, build, to, self._deadline(timeout), False, None, prepare))
 
     async def call_apart(self, address: Address, api: str, build: Build, within: float) -> Any:
         """Return the decoded response of a node that Metadata does not name, as a controller, over a connection of its

@@ -24,7 +24,7 @@ from console.admin.errors import (
     names_no_broker,
 )
 from console.admin.gc_pause import gc_paused
-from console.admin.link import ANY, CONTROLLER, Link, Route, delays
+from console.admin.link import ANY, CONTROLLER, Link, Route, aside, decode, delays
 from console.model.changes import CreatePartitions, CreateTopics, DeleteTopics, NewTopic, Outcome, Status, TopicTarget
 from console.model.cluster import Partition, Topic, TopicListing
 from console.model.failure import Failure
@@ -82,13 +82,24 @@ async def _listed(link: Link, names: Sequence[str] | None, to: Route, within: fl
         )
 
     with gc_paused():
-        response = await link.call("metadata", build, to=to, timeout=within)
+        raw = await link.call_raw("metadata", build, to=to, timeout=within, prepare=_import_decoder)
+        from console.wire.metadata_decoder import decode_topics
+
+        size = len(raw.body)
+        topics = await aside(size, lambda: decode_topics(raw.version, raw.body, error_name))
+        if topics is not None:
+            return TopicListing(topics, {})
+        response = await aside(size, lambda: decode(raw))
         code = getattr(response, "error_code", 0)
         if code:
             raise BrokerError(failure(code))
         if not response.brokers:
             raise names_no_broker("metadata")
         return topic_listing(response)
+
+
+def _import_decoder(_api: str, _version: int) -> None:
+    import console.wire.metadata_decoder  # noqa: F401
 
 
 async def topics_by_id(link: Link, topic_ids: Iterable[UUID]) -> dict[UUID, Topic]:
