@@ -1,34 +1,39 @@
-"""Textual's app, imported without its command palette: a tenth of what Textual costs at the start, for a screen that
-has none.
+"""Textual's app, imported without its command palette and what finds the folder for downloads: more than a tenth of
+what Textual costs at the start, for a screen that has neither.
 """
 
 from __future__ import annotations
 
 import sys
+from functools import partial
 from types import ModuleType
 
 PALETTE = "textual.command"
 """It imports the input, the lists, the trees and the selects of `textual.widgets`."""
+FOLDERS = "platformdirs"
+"""It imports what makes temporary files and archives, with the libraries for these."""
 
 
 def import_app() -> None:
-    """Import `textual.app` without the command palette, unless either was imported before.
+    """Import `textual.app` without the command palette and the folders, unless it or the palette was imported before.
 
     The palette's names stay empty classes in it and in `textual.theme`, so an app must not set
-    `ENABLE_COMMAND_PALETTE`. A later import of the palette gets the real one.
+    `ENABLE_COMMAND_PALETTE`; nor may it deliver a file without a folder. A later import gets the real ones.
     """
     if "textual.app" in sys.modules or PALETTE in sys.modules:
         return
-    stand_in = ModuleType(PALETTE)
-    vars(stand_in)["__getattr__"] = _empty_class
-    sys.modules[PALETTE] = stand_in
+    left_out = [name for name in (PALETTE, FOLDERS) if name not in sys.modules]
+    for name in left_out:
+        stand_in = sys.modules[name] = ModuleType(name)
+        vars(stand_in)["__getattr__"] = partial(_empty_class, name)
     try:
         import textual.app  # noqa: F401
     finally:
-        del sys.modules[PALETTE]
+        for name in left_out:
+            del sys.modules[name]
 
 
-def _empty_class(name: str) -> type:
+def _empty_class(module: str, name: str) -> type:
     if name.startswith("__"):
         raise AttributeError(name)
-    return type(name, (), {"__module__": PALETTE})
+    return type(name, (), {"__module__": module})

@@ -14,23 +14,26 @@ import textual.theme
 
 from console.tui.app import Console
 from tests.support.patience import PATIENCE
-from widgets.lean_textual import PALETTE
+from widgets.lean_textual import FOLDERS, PALETTE
 
 _IMPORTED = """
 import json, sys
 from widgets.lean_textual import PALETTE, import_app
 import_app()
 early = sorted(sys.modules)
+from platformdirs import user_downloads_path
 from textual.command import CommandPalette, Provider
 from textual.widget import Widget
-print(json.dumps([early, issubclass(CommandPalette, Widget), Provider.__module__]))
+print(json.dumps([early, issubclass(CommandPalette, Widget), Provider.__module__, str(user_downloads_path())]))
 """
 
 
 def test_an_app_is_imported_without_the_palette_and_the_palette_is_there_later() -> None:
     done = subprocess.run([sys.executable, "-c", _IMPORTED], capture_output=True, check=True, timeout=PATIENCE)
-    early, is_widget, module = json.loads(done.stdout)
+    early, is_widget, module, downloads = json.loads(done.stdout)
     assert "textual.app" in early
+    assert not {FOLDERS, "tempfile", "shutil"} & set(early)
+    assert downloads
     assert not {PALETTE, "textual.types", "textual.widgets._input", "textual.widgets._option_list"} & set(early)
     assert is_widget
     assert module == PALETTE
@@ -40,13 +43,13 @@ def test_the_console_has_no_palette_of_textuals() -> None:
     assert not Console.ENABLE_COMMAND_PALETTE
 
 
-def _where_used(module: ModuleType) -> set[str]:
-    """The functions, and classes' bases, of a module in which a name of the palette is evaluated."""
+def _where_used(module: ModuleType, left_out: str = PALETTE) -> set[str]:
+    """The functions, and classes' bases, of a module in which a name of what is left out is evaluated."""
     tree = ast.parse(inspect.getsource(module))
     names = {
         alias.asname or alias.name
         for node in tree.body
-        if isinstance(node, ast.ImportFrom) and node.module == PALETTE
+        if isinstance(node, ast.ImportFrom) and node.module == left_out
         for alias in node.names
     }
     assert names
@@ -76,3 +79,8 @@ def test_textual_uses_the_palette_only_where_the_palette_is() -> None:
     # All of them show it, or are asked by it; the last looks at ENABLE_COMMAND_PALETTE first.
     assert _where_used(textual.app) == {"search_commands", "search_themes", "action_command_palette"}
     assert _where_used(textual.theme) == {"ThemeProvider", "discover", "search"}
+
+
+def test_textual_uses_the_folders_only_where_a_file_is_delivered() -> None:
+    # The console delivers none: it writes its files itself.
+    assert _where_used(textual.app, FOLDERS) == {"_deliver_binary"}
