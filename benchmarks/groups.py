@@ -33,6 +33,10 @@ SCREEN = 36
 """Groups on a screen of 40 lines."""
 USABLE, ALL = 2.0, 10.0
 """Seconds of the processor."""
+SEEN, LATER = 20.0, 60.0
+"""Seconds until the memory is looked at, and until once more: by then the groups were polled in turn."""
+GROWTH = 15
+"""MiB that the memory may grow by between the two."""
 LARGEST = 4 << 20
 """Bytes of a request or an answer. An answer that is longer than 100 MiB would not be read."""
 
@@ -148,6 +152,19 @@ def pane(command: Sequence[str]) -> tuple[float, float]:
         return time.perf_counter() - at, processor_seconds(screen.pid) - busy
 
 
+def memory(command: Sequence[str]) -> tuple[float, float]:
+    """MiB of the console, SEEN seconds after the first rows of the pane, and LATER after that."""
+    with terminal(command) as screen:
+        screen.until(TOPICS, PATIENCE)
+        began = len(screen.written)
+        screen.press(b"6")
+        screen.until(b"group-000030", PATIENCE, since=began)
+        screen.listen(SEEN)
+        first = screen.memory() / 2**20
+        screen.listen(LATER)
+        return first, screen.memory() / 2**20
+
+
 def main() -> None:
     """Take the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -166,6 +183,9 @@ def main() -> None:
     taken = [pane([*program, "demo", "--scenario", "large"]) for _ in range(options.rounds)]
     report("the pane, from its key to the lag of its rows", wall=[round(wall, 2) for wall, _ in taken])
     report_ratio("the pane: processor, s", statistics.median(busy for _, busy in taken), USABLE)
+    first, later = memory([*program, "demo", "--scenario", "large"])
+    report("the pane: memory, MiB", first=round(first, 1), later=round(later, 1))
+    report_ratio("the pane: MiB that a minute adds", later - first, GROWTH)
 
 
 if __name__ == "__main__":
