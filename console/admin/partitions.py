@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
+from functools import cache
 from types import MappingProxyType, ModuleType
 from typing import Any, TypeVar
 
@@ -674,14 +675,14 @@ async def _timed_answer(
 
         from console.wire.schemas import for_version
 
-        topics = (
-            kio.ListOffsetsTopic(
-                name=name,
-                partitions=tuple(
-                    for_version(kio.ListOffsetsPartition, partition_index=number, timestamp=timestamp)
-                    for number in numbers
-                ),
+        @cache  # most topics have the same numbers of partitions
+        def partitions(numbers: tuple[int, ...]) -> tuple[Any, ...]:
+            return tuple(
+                for_version(kio.ListOffsetsPartition, partition_index=number, timestamp=timestamp) for number in numbers
             )
+
+        topics = (
+            kio.ListOffsetsTopic(name=name, partitions=partitions(tuple(numbers)))
             for name, numbers in by_topic(places).items()
         )
         return for_version(
