@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import cache
@@ -695,7 +696,7 @@ async def _timed_answer(
 
     response = await link.call("list_offsets", build, to=broker(leader), timeout=LEADER_SECONDS)
     return {
-        (topic.name, part.partition_index): (part.timestamp, part.offset)
+        (sys.intern(topic.name), part.partition_index): (part.timestamp, part.offset)
         if not part.error_code
         else failure(part.error_code)
         if part.error_code == ErrorCode.unknown_server_error

@@ -11,6 +11,7 @@ from __future__ import annotations
 from binascii import b2a_base64
 from collections.abc import Callable
 from struct import Struct, error
+from sys import intern
 
 from console.model.cluster import Partition, Topic
 from console.wire.tagged_fields import read_varint, skip_tags
@@ -74,6 +75,7 @@ def _topics(version: int, body: bytes, partitions: _Partitions) -> dict[str, Top
         if internal > 1 or body[at + 4]:  # behind the authorized operations: tagged fields
             raise _Seldom
         at += 5
+        name = intern(name)  # other answers have it again
         topics[name] = Topic(name, mine, bool(internal), topic_id)
     if version in _WITH_OPERATIONS:
         at += 4

@@ -110,6 +110,8 @@ def test_equal_parts_are_one_object() -> None:
     assert len({id(each.partitions) for each in found}) == 1
     first, second = found[0].partitions
     assert first.replicas is first.isr is second.replicas
+    again = list((decode_topics(13, body, error_name) or {}).values())
+    assert all(one.name is other.name for one, other in zip(found, again, strict=True))
 
 
 def test_what_is_seldom_is_left_to_kio() -> None:
