@@ -9,8 +9,10 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, Protocol
 
 from textual import events
+from textual.app import ScreenError
 from textual.keys import REPLACED_KEYS, _character_to_key, _get_unicode_name_from_key
-from textual.pilot import Pilot, WaitForScreenTimeout
+from textual.message_pump import MessagePump
+from textual.pilot import Pilot
 
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
@@ -26,6 +28,10 @@ from tests.tui.model_client import ModelClient, lag
 
 PASSING = ("goto", "command", "check", "apply", "palette")
 """The workers that end by themselves."""
+SPELL = 0.005
+"""Seconds between two looks at what takes time."""
+ROUNDS, MANY = 4, 60
+"""Rounds of the loop: until what a driver sends has arrived, and after which something takes time."""
 
 
 def cluster() -> ModelCluster:
@@ -59,6 +65,13 @@ def _character(key: str) -> str | None:
         return unicodedata.lookup(_get_unicode_name_from_key(REPLACED_KEYS.get(key, key)))
     except KeyError:
         return key if len(key) == 1 else None
+
+
+def _waits(pump: MessagePump) -> bool:
+    """Whether a widget has handled all messages and waits for the next one, or will handle none any more."""
+    ready = pump._message_queue.ready_event
+    waits = not ready.is_set() and pump._pending_message is None and any(not each.done() for each in ready._waiters)
+    return waits or pump._closing or pump._closed
 
 
 class Driven:
@@ -107,6 +120,7 @@ class Driven:
         await self.painted()
         async with self._patiently(f"the end of the keys {keys}"):
             while self.app.keys_under_way:
+                await asyncio.sleep(SPELL)
                 await self.painted()
         await self.settle()
 
@@ -121,15 +135,34 @@ class Driven:
         await self.press("enter")
 
     async def painted(self) -> None:
-        """Wait until all widgets have handled what was sent to them, and what that sent in turn."""
+        """Wait until all widgets have handled what was sent to them and what that sent in turn, and are laid out."""
         async with self._patiently("a painted screen"):
-            rounds = 2
-            while rounds:
-                try:
-                    await self.pilot._wait_for_screen(timeout=2.0)
-                    rounds -= 1
-                except WaitForScreenTimeout:
-                    pass  # a widget that was removed meanwhile never answers
+            await self._rest()
+            self._lay_out()
+            await self._rest()
+
+    async def _rest(self) -> None:
+        """Wait until every widget waits for a message, twice in succession, as one may be on its way between two.
+
+        A pilot sends each widget a message, and Textual takes longer to dispatch those than all else that a test does.
+        """
+        checks, rested = 0, 0
+        while rested < 2 and not self.app._exception_event.is_set():
+            await asyncio.sleep(0 if checks < MANY else SPELL)
+            checks += 1
+            # What a driver sends arrives after some rounds of the loop.
+            rested = rested + 1 if checks > ROUNDS and all(map(_waits, self._pumps())) else 0
+
+    def _pumps(self) -> list[MessagePump]:
+        """Return all that handle messages of the screen, as long as there is one."""
+        with suppress(ScreenError):
+            return [self.app, *self.app.screen.walk_children(with_self=True)]
+        return []
+
+    def _lay_out(self) -> None:
+        """Do at once what the screen does in its next sixtieth of a second."""
+        with suppress(ScreenError):
+            self.app.screen._on_timer_update()
 
     async def settle(self) -> None:
         """Wait until everything that is under way has been shown."""
@@ -138,7 +171,7 @@ class Driven:
             under_way = any(worker.name in PASSING and not worker.is_finished for worker in self.app.workers)
             # Not for the end of a worker: it may ask, once it has read, and then waits for an answer itself.
             if (under_way and not self.app.bar.line.is_open) or self.app.applying.busy:
-                await self.pilot.pause(0.01)
+                await asyncio.sleep(2 * SPELL)
             else:
                 return
 
@@ -151,11 +184,12 @@ class Driven:
             return False
 
         # A look draws the whole screen: the longer it takes, the more seldom.
-        pause = 0.01
+        pause = 2 * SPELL
         async with self._patiently(what or "what is waited for"):
             while not is_so():
-                await self.pilot.pause(pause)
-                pause = min(1.5 * pause, 0.06)
+                await asyncio.sleep(pause)
+                self._lay_out()
+                pause = min(1.5 * pause, 10 * SPELL)
         assert holds(), what or self.text
         # What came along with it, as the row's mark with the message, is painted too before a test looks on.
         await self.painted()
