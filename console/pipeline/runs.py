@@ -227,8 +227,10 @@ def begins(lake: Lake) -> dict[str, Offset]:
 
 
 def begin_of(lake: Lake, stream: str, table: str) -> Offset | None:
-    """Return the offset at which a source goes on that has lost its checkpoint: the end in bronze's commits."""
-    if has_checkpoint(lake, stream):
+    """Return the offset at which a source goes on that has lost its checkpoint: the end in bronze's commits. None:
+    it has one, with a batch that was ended; Spark asks where the first batch begins as long as that was not.
+    """
+    if batches(lake, stream)[1] is not None:
         return None
     notes = lake.notes(TABLES[table])
     found: Offset | None = next((note["end"] for note in notes if note.get("stream") == stream and "end" in note), None)

@@ -142,6 +142,11 @@ def test_a_source_that_lost_its_checkpoint_goes_on_where_bronze_ends(lake: Lake,
         assert settings.begin == {"request_log": {**end, "parts": []}}
         source = SOURCES["request_log"](settings)
         assert source.newest(source.initial()) == source.initial()
+    # Spark asks again where the first batch begins, until it was ended.
+    for is_ended in (False, True):
+        plan_batch(lake, "request_log", 0, dict(end), is_ended=is_ended)
+        with settings_of(Plan(lake, inputs)) as settings:
+            assert ("request_log" in settings.begin) is not is_ended
     landed = deliver(lake, [Landed("c", 7, [])], "a")
     commit(lake, SNAPSHOT, 0, stream="polls", end={"files": [Path(landed).name]})
     with settings_of(Plan(lake, inputs)) as settings:

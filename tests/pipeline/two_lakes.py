@@ -47,7 +47,7 @@ class TwoLakes:
         """Take in what is new in both; they have to be equal, and have all of it once."""
         for lake in (self.calm, self.disturbed):
             self.update(lake)
-            assert self.site.problems(lake) == []
+            assert not (wrong := self.site.problems(lake)), (lake.where, wrong)
         assert unequal(gold_of(self.calm), gold_of(self.disturbed)) == ""
 
 
