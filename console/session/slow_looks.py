@@ -22,7 +22,7 @@ from console.model.coordinators import TRANSACTIONS as TRANSACTIONS_TOPIC
 from console.model.elections import partition_in
 from console.model.metadata_views import look_at_view, views_of
 from console.model.observed_logs import LogOffsets, Newest, Place, look_at_logs, without_logs
-from console.model.snapshot import with_acls
+from console.model.snapshot import with_acls, with_tokens
 from console.session.request_log_tail import RequestLogTails
 from console.session.snapshot_reader import read_replica_logs
 from console.triage.facts import AclKey, Author, ConfigKey, Facts, opened
@@ -53,6 +53,7 @@ LEADERLESS_EVERY, LEADERLESS_AT_ONCE = 2.0, 200
 QUOTAS_EVERY, ACLS_EVERY = 30.0, 10.0
 JUMPED_AT_ONCE = 50
 """Topics of which the beginning moved, and leaders of them, whose configs are read at once."""
+TOKENS_EVERY = 60.0
 REQUEST_LOGS_EVERY = 2.0
 AUTHORS_EVERY, AUTHORS = 1.0, 500
 """Seconds between two searches for settings and ACLs that changed, and the changes whose authors are kept, of each."""
@@ -92,6 +93,7 @@ class SlowLooks:
         self._stood_at = 0.0
         self._newest_at: dict[Place, float] = {}
         self._next_broker = 0
+        self._without_tokens = False
         self._next_topic = ""
         self._known: Mapping[str, Topic] = {}
         self._changed_at: dict[str, float] = {}
@@ -105,6 +107,7 @@ class SlowLooks:
             SlowPart("replicas without a leader", LEADERLESS_EVERY, self._read_leaderless),
             SlowPart("quotas", QUOTAS_EVERY, self._session.look_at_quotas),
             SlowPart("acls", ACLS_EVERY, self._read_acls),
+            *((SlowPart("tokens", TOKENS_EVERY, self._read_tokens),) if self._may_ask_for_tokens() else ()),
             SlowPart(VIEWS, VIEWS_EVERY, self._read_views),
             SlowPart("journal", AUTHORS_EVERY, self._read_authors),
             *((SlowPart("request logs", REQUEST_LOGS_EVERY, self._read_request_logs),) if request_logs else ()),
@@ -128,6 +131,30 @@ class SlowLooks:
         if "acls" not in before.read_at:  # what changes from here on has an author
             self._settings = with_acls(before, known.acls, at)
         self._session.learn(lambda snapshot: with_acls(snapshot, known.acls, at), "acls")
+
+    def _may_ask_for_tokens(self) -> bool:
+        """Return whether this connection has a login of its own, without which brokers say nothing of tokens."""
+        settings = self._session.context.settings
+        if settings.sasl is not None:
+            return "tokenauth" not in settings.sasl.options
+        return settings.tls is not None and settings.tls.key_store is not None
+
+    async def _read_tokens(self) -> None:
+        """Read the delegation tokens that may be seen. A refusal ends that: most clusters have none, and it is shown
+        where they are asked for."""
+        from console.admin import tokens
+        from console.admin.errors import AdminError, BrokerError
+
+        if self._without_tokens:
+            return
+        try:
+            found = await self._session.client.run(tokens.describe_tokens)
+        except AdminError as error:
+            log.info("delegation tokens: %s", error.failure)
+            self._without_tokens = isinstance(error, BrokerError)
+        else:
+            at = self._session.clock.now()
+            self._session.learn(lambda snapshot: with_tokens(snapshot, found, at), "tokens")
 
     async def _read_authors(self) -> None:
         """Search the journal for who changed the settings and ACLs that were read again."""

@@ -26,6 +26,7 @@ from console.triage.causes import (
     settings,
     storage,
     throttled,
+    tokens,
 )
 from console.triage.folding import folded, one_of
 from console.triage.observations import Observations, without_restarts
@@ -47,6 +48,7 @@ RULES: tuple[CauseRule, ...] = (
     *load.CAUSES,
     *settings.CAUSES,
     *access.CAUSES,
+    *tokens.CAUSES,
 )
 """All causes. Where two claims explain equally much, the one of the earlier rule is named."""
 

@@ -7,8 +7,10 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
+from kio.schema.errors import ErrorCode
 
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings, SaslSettings
@@ -16,17 +18,21 @@ from console.answers.plan_results import report_tables
 from console.answers.results import to_data
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.faults import Cut, Fault, Moment
+from console.embedded.faults import Cut, Fail, Fault, Moment
 from console.embedded.spec import ClusterSpec, SaslSpec
-from console.embedded.tokens import Token
+from console.embedded.tokens import PERIOD_MS, Token
 from console.model.changes import Outcome, Status, TokenTarget
 from console.model.secret import Secret
 from console.plan.reconcile import ApplyOptions, ApplyReport
 from console.session.reads_in_turn import Paces, ReadsInTurn
 from console.session.session import Session
+from console.session.slow_looks import SlowLooks
 from console.session.snapshot_reader import read_tokens
 from console.session.terminal_front import TerminalFront
+from console.session.triage_looks import Looker
+from console.triage.diagnosis import diagnose
 from console.triage.events import Kind, differences
+from console.triage.observations import begin
 from tests.support.applied import apply_plan
 from tests.support.patience import PATIENCE
 from tests.support.staging import staged
@@ -197,3 +203,31 @@ async def told(session: Session, holds: Callable[[], bool]) -> None:
         while not holds():
             await come.wait()
             come.clear()
+
+
+async def test_triage_names_one_that_ends_where_it_may_see_it(cluster: EmbeddedCluster) -> None:
+    async with session_of(cluster) as alice, session_of(cluster, "bob") as bob:
+        (made,) = (await applied(alice, "token create")).made_tokens
+        token = cluster.state.tokens[made.id]
+        half_an_hour = 1_800_000
+        cluster.state.tokens[made.id] = replace(
+            token, issued=token.issued - PERIOD_MS + half_an_hour, expires=token.issued + half_an_hour
+        )
+        for session, seen in ((alice, [("token-expiring", "User:alice")]), (bob, [])):
+            async with Looker(session) as looker:
+                look = await looker.look(whole=True)
+            found = (each.claim for each in diagnose(begin(look)).causes)
+            assert [(each.cause, each.subject.entity) for each in found if each.cause == "token-expiring"] == seen
+
+
+async def test_triage_is_quiet_where_tokens_are_off(cluster: EmbeddedCluster) -> None:
+    """Most clusters have none: that is no failure of a part, and is asked once."""
+    cluster.faults.add(Fault(Fail(ErrorCode.delegation_token_auth_disabled), "describe_delegation_token"))
+    async with session_of(cluster) as session, Looker(session) as looker:
+        look = await looker.look(whole=True)
+        assert [each for each in look.snapshot.failures if each.part == "tokens"] == []
+        assert "tokens" not in look.unread
+        (part,) = (each for each in SlowLooks(session).parts if each.name == "tokens")
+        await part.read()
+        await part.read()
+    assert cluster.counters.total("describe_delegation_token").requests == 2

@@ -1,0 +1,100 @@
+"""Delegation tokens that end soon, because they are not renewed or because they can't be renewed any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from console.model.cluster import DelegationToken
+from console.model.config import broker_resource
+from console.model.numbers import long_number, plural
+from console.model.snapshot import Snapshot
+from console.model.transactions import minutes
+from console.plan.amounts import utc_time
+from console.plan.kinds.tokens import BROKERS_OWN, MakeToken, Renew
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity
+from console.triage.observations import Observations
+from console.triage.symptoms import Subject, cluster_time
+
+_MINUTE, _HOUR, _DAY = 60_000, 3_600_000, 86_400_000
+PERIOD_KEY, PERIOD_MS = "delegation.token.expiry.time.ms", _DAY
+"""How long a token lasts from its making or its renewal, and its default in milliseconds."""
+UNATTENDED, LATE = 4, 20
+"""The last part of its time in which a token should have been renewed: a quarter, or a twentieth where a renewer is
+named or it was renewed before: programs renew after three quarters of the time, or after nine tenths."""
+MOST = 3
+"""Tokens of an owner that are named each by itself."""
+
+
+def _ending(observations: Observations) -> Iterator[Claim]:
+    look = observations.last
+    now, period = round(cluster_time(look).timestamp() * 1000), _period_ms(look.snapshot)
+    by_owner: dict[str, list[DelegationToken]] = {}
+    for token in look.snapshot.tokens.values():
+        if _ends_soon(token, now, period) and not _is_replaced(token, look.snapshot.tokens.values()):
+            by_owner.setdefault(token.owner, []).append(token)
+    for owner, tokens in sorted(by_owner.items()):
+        yield _claim(owner, sorted(tokens, key=lambda each: (each.expires, each.id)), now)
+
+
+def _period_ms(snapshot: Snapshot) -> int:
+    for broker in snapshot.cluster.brokers:
+        configs = snapshot.configs.get(broker_resource(broker.id))
+        entry = configs.get(PERIOD_KEY) if configs is not None else None
+        if entry is not None and (found := long_number(entry.value)):
+            return found
+    return PERIOD_MS
+
+
+def _ends_soon(token: DelegationToken, now: int, period: int) -> bool:
+    """Return whether a token ends within a day, and so late in its time that it would have been renewed by now."""
+    left = token.expires - now
+    if token.expires >= token.max_time:  # it can't be renewed beyond
+        return 0 < left < min(_DAY, (token.max_time - token.issued) // UNATTENDED)
+    was_renewed = token.expires - token.issued > period + _MINUTE
+    share = LATE if was_renewed or token.renewers else UNATTENDED
+    return 0 < left < min(_DAY, period // share)
+
+
+def _is_replaced(token: DelegationToken, tokens: Iterable[DelegationToken]) -> bool:
+    """Return whether its owner has a newer one that lasts longer: some programs make another instead of renewing."""
+    return any(
+        each.owner == token.owner and each.issued > token.issued and each.expires > token.expires for each in tokens
+    )
+
+
+def _claim(owner: str, tokens: list[DelegationToken], now: int) -> Claim:
+    first = tokens[0]
+    left = first.expires - now
+    which = f"token {first.id} of {owner} ends" if len(tokens) == 1 else f"{len(tokens):,} tokens of {owner} end"
+    renewable = [each for each in tokens if each.expires < each.max_time]
+    return Claim(
+        cause="token-expiring",
+        subject=Subject(entity=owner),
+        severity=Severity.HIGH if left < _HOUR else Severity.WARNING,
+        certainty=Certainty.LIKELY,
+        title=f"{which} in {minutes(left)}"
+        + (", and is not renewed" if renewable == tokens[:1] else ", and are not renewed" if renewable else ""),
+        evidence=tuple(Evidence(_fact(each), "DescribeDelegationToken") for each in tokens[:MOST]),
+        predicted=(),
+        next=tuple(_steps(owner, renewable, len(tokens) - len(renewable))),
+    )
+
+
+def _fact(token: DelegationToken) -> str:
+    ends = f"{token.id} was made at {utc_time(token.issued)} and ends at {utc_time(token.expires)}"
+    if token.expires >= token.max_time:
+        return f"{ends}, which is the end of its lifetime: it can't be renewed beyond"
+    renewers = f", or by {', '.join(token.renewers)}" if token.renewers else ""
+    return f"{ends}; up to {utc_time(token.max_time)} it may be renewed by its owner{renewers}"
+
+
+def _steps(owner: str, renewable: list[DelegationToken], over: int) -> Iterator[Next]:
+    if renewable:
+        text = f"renew {'it' if len(renewable) == 1 else 'them'}: clients are refused from its end on"
+        yield Next(text, edits=tuple(Renew(each.id, BROKERS_OWN) for each in renewable))
+    if over:
+        text = f"make another one for its clients before then: {plural(over, 'token')} can't be renewed"
+        yield Next(text, edits=(MakeToken(owner),))
+
+
+CAUSES = (CauseRule("token-expiring", _ending),)

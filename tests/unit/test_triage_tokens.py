@@ -1,0 +1,104 @@
+"""A delegation token that ends soon is a cause where nobody renews it, and is none where somebody does, or may yet."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from console.model.cluster import Broker, ClusterInfo, DelegationToken
+from console.model.codes import ConfigSource
+from console.model.config import ConfigEntry, ConfigSet, broker_resource
+from console.model.snapshot import Snapshot
+from console.triage.causes.tokens import PERIOD_KEY
+from console.triage.diagnosis import diagnose
+from console.triage.observations import begin
+from console.triage.symptoms import Look, Subject
+
+AT = datetime(2027, 3, 1, 3, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+DAY, WEEK = 24 * HOUR, 7 * 24 * HOUR
+
+
+def token(made: timedelta, ends: timedelta, lives: timedelta = WEEK, **more: object) -> DelegationToken:
+    """Return a token that was made so long ago, ends after a time and lives at most so long."""
+    issued = round((AT - made).timestamp() * 1000)
+    expires = round((AT + ends).timestamp() * 1000)
+    fields: dict[str, object] = {"id": "t", "owner": "User:alice", "requester": "User:alice"}
+    last = issued + round(lives.total_seconds() * 1000)
+    return DelegationToken(**{**fields, "issued": issued, "expires": expires, "max_time": last, **more})  # type: ignore[arg-type]
+
+
+def named(*tokens: DelegationToken, period: timedelta | None = None) -> list[tuple[str, str, str]]:
+    """Return cause, severity and title of what is named."""
+    snapshot = Snapshot(cluster=ClusterInfo("c", 1, (Broker(1, "h", 1),)), tokens={each.id: each for each in tokens})
+    if period is not None:
+        value = str(round(period.total_seconds() * 1000))
+        entry = ConfigEntry(PERIOD_KEY, value, ConfigSource(4))
+        snapshot = Snapshot(
+            cluster=snapshot.cluster, tokens=snapshot.tokens, configs={broker_resource(1): ConfigSet((entry,))}
+        )
+    found = diagnose(begin(Look(AT, snapshot))).causes
+    return [(each.claim.cause, each.claim.severity, each.claim.title) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("found", "severity", "title"),
+    [
+        # Made for a day, renewed by nobody.
+        (token(19 * HOUR, 5 * HOUR), "warning", "ends in 5 h, and is not renewed"),
+        (token(23.5 * HOUR, 0.5 * HOUR), "high", "ends in 30 min, and is not renewed"),
+        # Renewed until yesterday: whoever did it renews no more.
+        (token(70 * HOUR, 1.1 * HOUR), "warning", "ends in 66 min, and is not renewed"),
+        # A renewer is named, and is late.
+        (token(23 * HOUR, HOUR - timedelta(minutes=1), renewers=("User:yarn",)), "high", "is not renewed"),
+        # The last day of its life: renewing does not help.
+        (token(6.5 * DAY, 12 * HOUR), "warning", "ends in 12 h"),
+    ],
+)
+def test_one_that_ends_is_named(found: DelegationToken, severity: str, title: str) -> None:
+    (told,) = named(found)
+    assert told[:2] == ("token-expiring", severity)
+    assert told[2].startswith("token t of User:alice ends in ")
+    assert told[2].endswith(title)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        token(HOUR, 23 * HOUR),  # made a moment ago
+        token(HOUR, 6.9 * DAY, 7.9 * DAY),  # long-lived
+        token(70 * HOUR, 3 * HOUR),  # renewed before, and a renewer at nine tenths of the time is not late
+        token(21 * HOUR, 3 * HOUR, renewers=("User:yarn",)),  # never renewed yet, by one who may do it late
+        token(0.5 * HOUR, 0.5 * HOUR, HOUR),  # for one hour on purpose
+        token(25 * HOUR, -HOUR),  # over: brokers are about to forget it
+    ],
+)
+def test_a_neighbour_is_quiet(found: DelegationToken) -> None:
+    assert named(found) == []
+
+
+def test_a_newer_one_of_its_owner_takes_its_place() -> None:
+    ending = token(23 * HOUR, HOUR / 2)
+    assert named(ending, token(5 * HOUR, 19 * HOUR, id="u")) == []
+    assert len(named(ending, token(5 * HOUR, 19 * HOUR, id="u", owner="User:bob"))) == 1
+
+
+def test_the_brokers_own_period_counts() -> None:
+    assert named(token(3 * DAY, 2 * HOUR), period=2 * DAY) != []
+    assert named(token(3 * DAY, 2 * HOUR)) == []
+    assert named(token(21 * HOUR, 3 * HOUR), period=21 * HOUR) == []
+
+
+def test_what_to_do_about_it() -> None:
+    tokens = [token(23 * HOUR, HOUR / 2, id=f"t{number}") for number in range(3)]
+    over = token(6.9 * DAY, 2.4 * HOUR, id="u")
+    snapshot = Snapshot(cluster=ClusterInfo("c", 1, ()), tokens={each.id: each for each in (*tokens, over)})
+    (found,) = diagnose(begin(Look(AT, snapshot))).causes
+    claim = found.claim
+    assert claim.subject == Subject(entity="User:alice")
+    assert claim.title == "4 tokens of User:alice end in 30 min, and are not renewed"
+    renew, make = claim.next
+    assert [getattr(each, "id", "") for each in renew.edits] == ["t0", "t1", "t2"]
+    assert [getattr(each, "owner", "") for each in make.edits] == ["User:alice"]
+    assert "up to 2027-03-07T04:00:00+00:00 it may be renewed by its owner" in claim.evidence[0].fact
