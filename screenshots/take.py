@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
@@ -31,9 +31,9 @@ from console.embedded.replicas import start_move
 from console.embedded.spec import ClusterSpec, clusters_of
 from console.model import rates, time_lag
 from console.model.config import topic_resource
+from console.present import overview
 from console.session import triage_looks
 from console.session.session import Session
-from console.triage import observations
 from console.tui import polling
 from console.tui.app import Console
 from tests.support.patience import PATIENCE
@@ -308,8 +308,8 @@ def _context(scenario: str, cluster: ThreadedCluster) -> Context:
 class OnceLooker(triage_looks.Looker):
     """Reads once what has rates from the second time on; again only who is there, and what moves."""
 
-    def __init__(self, session: Session) -> None:
-        super().__init__(session)
+    def __init__(self, session: Session, request_logs: Sequence[Path] = ()) -> None:
+        super().__init__(session, request_logs)
         again = {"cluster", "silent", "quorum", "topics", "reassignments"}
         self._parts = tuple(each if each.name in again else each._replace(every=NO_TICKS) for each in self._parts)
 
@@ -321,7 +321,7 @@ def be_patient() -> None:
     triage_looks.LOOK_SECONDS = triage_looks.SHORT_SECONDS = PATIENCE
     triage_looks.ANSWER_SECONDS = triage_looks.FIRST_ANSWER_SECONDS = PATIENCE
     link.OTHERS_SECONDS = polling.PATIENCE = PATIENCE
-    observations.with_own_sample = lambda *_: ()  # type: ignore[attr-defined]  # never twice alike
+    overview.own_values = lambda *_: {}  # type: ignore[attr-defined]  # never twice alike
     time_lag.LEAST = 0.0  # a wait is always worth saying, however soon the second look comes
     rates.SHORTEST = NO_TICKS
 

@@ -181,9 +181,7 @@ async def silence(link: Link, within: float) -> Silence:
 
 async def count_throttled(link: Link) -> int:
     """Return the answers by which brokers throttled kac, since they were counted last."""
-    sender = link.sender
-    found, sender.throttled = sender.throttled, 0
-    return found
+    return link.sender.count_throttled()
 
 
 async def reconnect(link: Link) -> None:

@@ -135,8 +135,7 @@ class _NamesNodes(NamedTuple):
 class Sender:
     """Sends a request over one connection, once, and notes in a flight record what came of it.
 
-    was_answered: whether any broker has answered yet. throttled: answers by which a broker throttles kac, since they
-    were counted last.
+    was_answered: whether any broker has answered yet.
     """
 
     def __init__(self, settings: ConnectionSettings, tap: Tap | None, pools: Sequence[Connections]) -> None:
@@ -148,7 +147,7 @@ class Sender:
         """
         self._settings, self._tap, self._pools = settings, tap, pools
         self.was_answered = False
-        self.throttled = 0
+        self._throttled = 0
 
     async def send(self, request: _Request, connection: Connection, encoded: AiokafkaRequest) -> RawResponse:
         """Return the answer to a request. Raises AdminError."""
@@ -189,8 +188,13 @@ class Sender:
                 raise TurnedAway(turned_away(connection)) from error
             raise Disconnected(lost(api, connection, change)) from error
         self.was_answered = True
-        self.throttled += answer.is_throttled
+        self._throttled += answer.is_throttled
         return answer
+
+    def count_throttled(self) -> int:
+        """Return the answers by which brokers throttled kac, since they were counted last."""
+        count, self._throttled = self._throttled, 0
+        return count
 
     async def ask(self, connection: Connection, api: str, build: Build) -> Any:
         """Return the decoded response to one request, without a limit of time. Raises AdminError and TimeoutError."""

@@ -224,6 +224,15 @@ def parser() -> argparse.ArgumentParser:
         default=argparse.SUPPRESS,
         help="the screen's colours (default: KAC_THEME, the settings, by the terminal's background)",
     )
+    top.add_argument(
+        "--request-log",
+        metavar="FILE",
+        action="append",
+        default=argparse.SUPPRESS,
+        type=_path,
+        dest="request_logs",
+        help="a broker's request log on this host, which says whom brokers throttle; can be given again",
+    )
     top.add_argument("-V", "--version", action="store_true", help="print the version")
     top.add_argument("--licenses", action="store_true", help="print the licences of kac and all its parts")
     top.add_argument("command", nargs="?", help=argparse.SUPPRESS)

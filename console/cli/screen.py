@@ -88,7 +88,7 @@ def show(options: argparse.Namespace, context: Context, contexts: Choice, tour: 
 
     Args:
         options: `lake`, the path of the cluster's history, and `theme`; both go before the environment and the
-            settings.
+            settings; `request_logs`, those of brokers on this host.
         contexts: those that it can switch to.
         tour: the file whose existence says that the tour was seen, None for no tour.
     """
@@ -115,6 +115,7 @@ def show(options: argparse.Namespace, context: Context, contexts: Choice, tour: 
         while True:
             history = command_history(os.environ)
             app = Console(session, settings, history, contexts, lake, sessions)
+            app.triage.request_logs = getattr(options, "request_logs", ())
             if tour is not None and not tour.exists():
                 from console.tui.tour import Tour
 

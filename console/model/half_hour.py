@@ -1,28 +1,43 @@
-"""The cluster over the last half hour in a few numbers, one sample each ten seconds: what is drawn over time. Pure."""
+"""The last half hour in numbers, what is drawn over time: the cluster every ten seconds, each topic, group and broker
+every forty, packed. Pure.
+"""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import nlargest
+from itertools import islice
+from math import isnan, nan
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from console.model.rates import NOT_LOOKED, RateTotals
+from console.model.cluster import LogDir
+from console.model.rates import NOT_LOOKED, Rate, RateTotals
 from console.model.snapshot import Snapshot
+from console.model.throttling import Client, Throttled
 
-EVERY = 10
-"""Seconds for which one sample stands."""
-SLOTS = 180
+EVERY, OWN_EVERY = 10, 40
+"""Seconds for which one sample stands: of the cluster, and of each topic, group and broker."""
+SLOTS, OWN_SLOTS = 180, 45
 """Samples that are kept, half an hour of them."""
 MOST_GROUPS = 8
 """Groups of a sample, those that are furthest behind."""
+MOST_OWN = 10_000
+"""Values of a column that are kept where they are not the usual one: of many topics those that are written to most."""
 
-What = Literal["under-replicated", "offline", "written", "read", "behind", "disk"]
+MOST_THROTTLED = 4
+"""Clients that are drawn of a request log, and of a lake: those that are throttled most."""
+
+What = Literal["under-replicated", "offline", "written", "read", "behind", "throttled", "disk"]
 
 
 class Measure(NamedTuple):
-    """What is measured. about: the broker's id, the group, or the broker and its directory; ``""`` for the cluster."""
+    """What is measured. about: the broker's id, the group, who is throttled and who says so, or the broker and its
+    directory; ``""`` for the cluster."""
 
     what: What
     about: str = ""
@@ -30,9 +45,9 @@ class Measure(NamedTuple):
 
 class Sample(NamedTuple):
     """The cluster at one time. slot: Unix seconds divided by `EVERY`. values: partitions; bytes a second that are
-    written to the partitions that a broker leads, and that groups read of them; seconds behind; the share of a disk
-    that is used. What is not known is missing. least: measures whose value may be larger, as of a lag that is older
-    than the watching."""
+    written to the partitions that a broker leads, and that groups read of them; seconds behind; requests that are
+    throttled a minute; the share of a disk that is used. What is not known is missing. least: measures whose value may
+    be larger, as of a lag that is older than the watching."""
 
     slot: int
     values: Mapping[Measure, float]
@@ -53,42 +68,171 @@ def first_kept(slots: Sequence[int], slot: int, most: int) -> int | None:
     return bisect_right(slots, slot - most)
 
 
-def with_sample(known: tuple[Sample, ...], snapshot: Snapshot, at: datetime) -> tuple[Sample, ...]:
-    """Return the samples after a look at the cluster: the same object while the time for the next one has not come.
+Kind = Literal["topic", "group", "broker"]
+OWN: Mapping[Kind, tuple[str, ...]] = {
+    "topic": ("bytes in", "records in"),
+    "group": ("lag", "behind", "members"),
+    "broker": ("leaders", "out of sync", "written", "read ≈", "disk"),
+}
+"""What is kept of each: bytes and records a second that are written; records, seconds behind, and a number; numbers of
+partitions that it leads, and of replicas of it that are not in sync, bytes a second that are written to the partitions
+that it leads and that groups read of them, and the used share of its fullest disk."""
 
-    Args:
-        known: the earliest first.
-        at: when it was looked, an aware time. Where the clock went back, the samples begin again.
+
+class Values(NamedTuple):
+    """One value for each of many names, 4 bytes for each that is not the usual one.
+
+    usual: what most have; NaN for what is not known. places: 32-bit numbers, ascending, of the names that have another
+    value; None where each has its own. values: 32-bit floats of these.
     """
-    slot = int(at.timestamp() // EVERY)
-    first = first_kept([each.slot for each in known], slot, SLOTS)
-    if first is None:
-        return known
-    kept = known[first:]
-    values = dict(_values(snapshot))
-    bounded = (Measure("behind", name) for name, trend in snapshot.lag_trends.items() if trend.longest_behind.least)
-    return (*kept, Sample(slot, values, frozenset(bounded) & values.keys()))
+
+    usual: float
+    places: bytes | None
+    values: bytes
+
+    def at(self, place: int) -> float:
+        """Return the value of the name at a place."""
+        values = memoryview(self.values).cast("f")
+        if self.places is None:
+            return values[place]
+        places = memoryview(self.places).cast("I")
+        found = bisect_left(places, place)
+        return values[found] if found < len(places) and places[found] == place else self.usual
 
 
-def _values(snapshot: Snapshot) -> Iterator[tuple[Measure, float]]:
+class Packed(NamedTuple):
+    """What was measured of all of a kind. names: sorted, topics' and groups' names or brokers' ids. columns: the values
+    of each of `OWN`."""
+
+    names: tuple[str, ...]
+    columns: tuple[Values, ...]
+
+    def of(self, name: str) -> Sequence[float] | None:
+        """Return what was measured of one, in the order of `OWN`; None where it was not there."""
+        at = bisect_left(self.names, name)
+        if at == len(self.names) or self.names[at] != name:
+            return None
+        return [each.at(at) for each in self.columns]
+
+
+class OwnSample(NamedTuple):
+    """All topics, groups and brokers at one time. slot: Unix seconds divided by `OWN_EVERY`."""
+
+    slot: int
+    kinds: Mapping[Kind, Packed]
+
+
+class _Moved(NamedTuple):
+    """Bytes a second at one time: topics, and what is written to and about read of the partitions that brokers lead."""
+
+    topics: Mapping[str, Rate]
+    written: Mapping[int, float]
+    read: Mapping[int, float]
+
+
+class HalfHour(NamedTuple):
+    """The last half hour: samples of the cluster, and of each topic, group and broker; the earliest first."""
+
+    samples: tuple[Sample, ...] = ()
+    own: tuple[OwnSample, ...] = ()
+
+    def is_due(self, at: datetime) -> bool:
+        """Return whether a look at this time, an aware one, adds a sample."""
+        return not self.samples or self.samples[-1].slot != int(at.timestamp() // EVERY)
+
+    def after(
+        self, snapshot: Snapshot, at: datetime, throttled: Mapping[Measure, float] = MappingProxyType({})
+    ) -> HalfHour:
+        """Return it after a look at the cluster: the same object while the time for the next sample has not come.
+
+        Args:
+            at: when it was looked, an aware time. Where the clock went back, the samples begin again.
+            throttled: see `throttled_kac` and `throttled_by_log`.
+        """
+        slot, own_slot = int(at.timestamp() // EVERY), int(at.timestamp() // OWN_EVERY)
+        first = first_kept([each.slot for each in self.samples], slot, SLOTS)
+        own_first = first_kept([each.slot for each in self.own], own_slot, OWN_SLOTS)
+        if first is None and own_first is None:
+            return self
+        moved = _moved(snapshot)
+        samples, own = self.samples, self.own
+        if first is not None:
+            values = {**dict(_values(snapshot, moved)), **throttled}
+            bounded = (
+                Measure("behind", name) for name, each in snapshot.lag_trends.items() if each.longest_behind.least
+            )
+            samples = (*samples[first:], Sample(slot, values, frozenset(bounded) & values.keys()))
+        if own_first is not None:
+            own = own[own_first:]
+            own = (*own, OwnSample(own_slot, _kinds(snapshot, moved, own[-1].kinds if own else {})))
+        return HalfHour(samples, own)
+
+    def as_of(self, snapshot: Snapshot, at: datetime) -> HalfHour:
+        """Return it with a look in the place of the newest sample, which was taken when its time began."""
+        if not self.samples:
+            return self
+        throttled = {each: value for each, value in self.samples[-1].values.items() if each.what == "throttled"}
+        return HalfHour(self.samples[:-1], self.own[:-1]).after(snapshot, at, throttled)
+
+
+def throttled_kac(answers: int) -> Mapping[Measure, float]:
+    """Return how much kac itself is throttled. answers: that said so since the sample before."""
+    return {Measure("throttled", "kac by answers"): answers * 60.0 / EVERY}
+
+
+def throttled_by_log(clients: Mapping[Client, Throttled]) -> Mapping[Measure, float]:
+    """Return how much clients are throttled. clients: of brokers' request logs, within a minute, the most throttled
+    first."""
+    return {
+        Measure("throttled", f"{client.client_id or client.principal} {client.api} by log"): float(each.throttled)
+        for client, each in islice(clients.items(), MOST_THROTTLED)
+    }
+
+
+def own_values(samples: Iterable[OwnSample], kind: Kind, name: str) -> Mapping[str, Mapping[int, float]]:
+    """Return slot -> value for each of `OWN` that is known of a topic, a group or a broker."""
+    found: dict[str, dict[int, float]] = {what: {} for what in OWN[kind]}
+    for sample in samples:
+        for what, value in zip(OWN[kind], sample.kinds[kind].of(name) or (), strict=False):
+            if not isnan(value):
+                found[what][sample.slot] = value
+    return {what: values for what, values in found.items() if values}
+
+
+# -- the cluster -------------------------------------------------------------------------------------------------------
+
+
+def _values(snapshot: Snapshot, moved: _Moved) -> Iterator[tuple[Measure, float]]:
     if "topics" in snapshot.read_at:
         topics = snapshot.topics.values()
         yield Measure("under-replicated"), sum(each.under_replicated for each in topics)
         yield Measure("offline"), sum(each.offline for each in topics)
-    if snapshot.rates is not NOT_LOOKED:
-        for broker, rate in RateTotals().after(snapshot.rates, snapshot.topics).leaders().items():
-            if rate.bytes is not None:
-                yield Measure("written", str(broker)), rate.bytes
-        for broker, read in _read_by_groups(snapshot).items():
-            yield Measure("read", str(broker)), read
+    for broker, rate in moved.written.items():
+        yield Measure("written", str(broker)), rate
+    for broker, rate in moved.read.items():
+        yield Measure("read", str(broker)), rate
     behind = ((trend.longest_behind.seconds, name) for name, trend in snapshot.lag_trends.items())
     known = ((seconds, name) for seconds, name in behind if seconds is not None)
     for seconds, name in nlargest(MOST_GROUPS, known):
         yield Measure("behind", name), seconds
     for broker, dirs in snapshot.log_dirs.items():
-        for each in dirs:
-            if each.total_bytes > 0 and each.usable_bytes >= 0:
-                yield Measure("disk", f"{broker} {each.path}"), 1 - each.usable_bytes / each.total_bytes
+        for path, used in _used(dirs):
+            yield Measure("disk", f"{broker} {path}"), used
+
+
+def _used(dirs: Iterable[LogDir]) -> Iterator[tuple[str, float]]:
+    """Yield path and used share of the directories whose disk's size is known."""
+    for each in dirs:
+        if each.total_bytes > 0 and each.usable_bytes >= 0:
+            yield each.path, 1 - each.usable_bytes / each.total_bytes
+
+
+def _moved(snapshot: Snapshot) -> _Moved:
+    if snapshot.rates is NOT_LOOKED:
+        return _Moved({}, {}, {})
+    totals = RateTotals().after(snapshot.rates, snapshot.topics)
+    written = {broker: rate.bytes for broker, rate in totals.leaders().items() if rate.bytes is not None}
+    return _Moved(totals.topics, written, _read_by_groups(snapshot))
 
 
 def _read_by_groups(snapshot: Snapshot) -> Mapping[int, float]:
@@ -116,3 +260,78 @@ def _read_by_groups(snapshot: Snapshot) -> Mapping[int, float]:
             if (leader := leaders[now.topic].get(now.partition, -1)) >= 0:
                 found[leader] = found.get(leader, 0.0) + (rate * read / written if read else 0.0)
     return found
+
+
+# -- each topic, group and broker --------------------------------------------------------------------------------------
+
+
+def _kinds(snapshot: Snapshot, moved: _Moved, before: Mapping[Kind, Packed]) -> Mapping[Kind, Packed]:
+    found: dict[Kind, Mapping[str, Sequence[float | None]]] = {
+        "topic": {name: moved.topics.get(name, Rate()) for name in snapshot.topics},
+        "group": _groups(snapshot),
+        "broker": _brokers(snapshot, moved),
+    }
+    return {kind: _packed(values, before.get(kind), len(OWN[kind])) for kind, values in found.items()}
+
+
+def _packed(values: Mapping[str, Sequence[float | None]], before: Packed | None, columns: int) -> Packed:
+    """Return what was measured. What equals the sample before is the same object: names would take more than values,
+    and most values of groups stay."""
+    names = tuple(sorted(values))
+    if before is not None and before.names == names:
+        names = before.names
+    found = (
+        _column([nan if (value := values[name][at]) is None else value for name in names]) for at in range(columns)
+    )
+    known = before.columns if before is not None else ()
+    return Packed(names, tuple(_same(each, known[at : at + 1]) for at, each in enumerate(found)))
+
+
+def _same(found: Values, before: Sequence[Values]) -> Values:
+    # By their bytes, since an unknown value equals no other.
+    is_same = before and repr(before[0].usual) == repr(found.usual) and before[0][1:] == found[1:]
+    return before[0] if is_same else found
+
+
+def _column(values: Sequence[float]) -> Values:
+    """Return the values packed; of more than `MOST_OWN` the largest, and the others as if they were not known."""
+    usual = Counter(values).most_common(1)[0][0] if values else nan
+    places = [place for place, value in enumerate(values) if value is not usual and value != usual]
+    if len(places) > MOST_OWN:
+        usual, places = (
+            nan,
+            sorted(nlargest(MOST_OWN, places, key=lambda place: -1.0 if isnan(values[place]) else values[place])),
+        )
+    elif 2 * len(places) >= len(values):
+        return Values(nan, None, array("f", values).tobytes())
+    return Values(usual, array("I", places).tobytes(), array("f", (values[place] for place in places)).tobytes())
+
+
+def _groups(snapshot: Snapshot) -> Mapping[str, Sequence[float | None]]:
+    found = {}
+    for name, group in snapshot.groups.items():
+        lag, trend = snapshot.lags.get(name), snapshot.lag_trends.get(name)
+        total = lag.known_total if lag is not None else None
+        seconds = trend.longest_behind.seconds if trend is not None else None
+        found[name] = (total, seconds, len(group.members) if group.members is not None else None)
+    return found
+
+
+def _brokers(snapshot: Snapshot, moved: _Moved) -> Mapping[str, Sequence[float | None]]:
+    leaders: Counter[int] = Counter()
+    out: Counter[int] = Counter()
+    for topic in snapshot.topics.values():
+        for each in topic.partitions:
+            leaders[each.leader] += 1
+            out.update(replica for replica in each.replicas if replica not in each.isr)
+    known = "topics" in snapshot.read_at
+    return {
+        str(broker): (
+            leaders[broker] if known else None,
+            out[broker] if known else None,
+            moved.written.get(broker),
+            moved.read.get(broker),
+            max((used for _, used in _used(snapshot.log_dirs.get(broker, ()))), default=None),
+        )
+        for broker in {each.id for each in snapshot.cluster.brokers} | {each for each in leaders | out if each >= 0}
+    }

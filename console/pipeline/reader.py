@@ -509,6 +509,17 @@ class Minute(NamedTuple):
     throttle_ms: int
 
 
+class ThrottledMinute(NamedTuple):
+    """A minute in which requests of a user and a client id were throttled. requests: at least so many, on all brokers;
+    utilisation: of the quota that is used most, None without one."""
+
+    scope_user: str | None
+    scope_client: str | None
+    minute: datetime
+    requests: int
+    utilisation: float | None
+
+
 class Violation(NamedTuple):
     """A violation of a policy, now or before: a row of `policy_violation`, see there."""
 
@@ -857,6 +868,15 @@ def minutes(tables: Tables, window: Window, pair: Pair) -> list[Minute]:
     columns = "epoch_us(minute), broker_id, quota_value, level, rate_avg, rate_max_10s, throttle_ms"
     found = tables.select(columns, QUOTA_USAGE, _of_window(whole), where, "ORDER BY minute, broker_id")
     return [Minute(known_time(row[0]), *row[1:]) for row in found]
+
+
+def throttled_minutes(tables: Tables, cluster_id: str, since: datetime) -> list[ThrottledMinute]:
+    """Return the minutes since a time (UTC) in which requests were throttled, by time. Raises LakeError."""
+    where = Where().between("minute", since, None).add("throttled_requests > 0")
+    columns = "scope_user, scope_client, epoch_us(minute) AS stamp, sum(throttled_requests), max(utilisation)"
+    part = replace(Part.of(cluster_id), since=since)
+    found = tables.select(columns, QUOTA_USAGE, part, where, "GROUP BY ALL ORDER BY stamp")
+    return [ThrottledMinute(user, client, known_time(at), int(count), use) for user, client, at, count, use in found]
 
 
 def _of_window(window: Window) -> Part:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
 
+from console.model.half_hour import EVERY, MOST_THROTTLED
 from console.pipeline import entities
 from console.plan.amounts import duration, measured_rate, quota
 from console.present.text import clean
 from console.present.values import config_value
 
 if TYPE_CHECKING:
-    from console.pipeline.reader import Change, Drifted, FleetFreshness, Freshness, Gap, Pair, Usage
+    from console.pipeline.reader import Change, Drifted, FleetFreshness, Freshness, Gap, Pair, ThrottledMinute, Usage
 
 DEFAULT = "<default>"
 NOTHING = "–"
@@ -151,11 +153,28 @@ def level_text(level: int | None) -> str:
     return LEVELS[level - 1] if level is not None and 1 <= level <= len(LEVELS) else "no quota"
 
 
-def pair_text(pair: Pair) -> str:
+def pair_text(pair: Pair | ThrottledMinute) -> str:
     """Return a user and client as ``alice / checkout``; ``*`` for all."""
     user = "*" if pair.scope_user is None else _pair_name(pair.scope_user)
     client = "*" if pair.scope_client is None else _pair_name(pair.scope_client)
     return f"{user} / {client}"
+
+
+def usage_by_minute(minutes: Iterable[ThrottledMinute]) -> Mapping[str, Mapping[int, float]]:
+    """Return who was throttled most, and how near to the quota -> slot of the half hour -> requests a minute."""
+    found: dict[str, dict[int, float]] = {}
+    highest: dict[str, float] = {}
+    slots = 60 // EVERY
+    for each in minutes:
+        name = pair_text(each)
+        first = int(each.minute.timestamp()) // EVERY
+        found.setdefault(name, {}).update(dict.fromkeys(range(first, first + slots), float(each.requests)))
+        highest[name] = max(highest.get(name, 0.0), each.utilisation or 0.0)
+    most = nlargest(MOST_THROTTLED, found, key=lambda name: max(found[name].values()))
+    return {
+        f"{name}{f' {100 * highest[name]:.0f} % of quota' if highest[name] else ''} by lake": found[name]
+        for name in most
+    }
 
 
 def _pair_name(name: str) -> str:

@@ -11,10 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from console.model.half_hour import EVERY, SLOTS, Measure, Sample
-from console.model.own_half_hour import EVERY as OWN_EVERY
-from console.model.own_half_hour import SLOTS as OWN_SLOTS
-from console.model.own_half_hour import Kind, OwnSample, own_values
+from console.model.half_hour import EVERY, OWN_EVERY, OWN_SLOTS, SLOTS, Kind, Measure, OwnSample, Sample, own_values
 from console.plan.amounts import size
 from console.present.columns import SCREEN, Column, Columns, clock, time_text
 from console.present.names import NOTHING
@@ -28,13 +25,27 @@ MARK_EVERY = 600
 """Seconds from one time on the axis to the next."""
 WIDTHS = ((220, 180), (125, 90), (0, 45))
 """Cells of a screen from which on the drawing has so many columns; each divides the half hour."""
-LEAST_BEHIND = 5.0
-"""Seconds behind below which a group is not drawn: one that reads well is as far behind as its commits are apart."""
+LEAST: Mapping[str, float] = {"behind": 5.0, "throttled": 1.0}
+"""Measure -> the value that it has to reach to be drawn: a group that reads well is as many seconds behind as its
+commits are apart, and most clients are not throttled."""
+ALMOST_FULL = 0.9
+"""Share of a disk that is used, from which on it is in danger."""
 TITLE = "Last 30 min"
 LEAST_TITLE, NOW_WIDTH, GAPS = 16, 9, 5
 """Cells of a line beside its graph: its title at least, its newest value, and the blanks before and between them."""
-_ORDER = ("under-replicated", "offline", "written", "read", "behind", "disk")
+_ORDER = ("under-replicated", "offline", "written", "read", "behind", "throttled", "disk")
 _SCALES = (1, 2, 5)
+
+
+class Shown(NamedTuple):
+    """What is drawn of a cluster. samples: the earliest first; without one there are no lines. events: when something
+    changed. full_in: broker -> seconds until its first disk is full, of those that fill. usage: who was throttled, as a
+    lake has it -> slot -> requests a minute."""
+
+    samples: Sequence[Sample]
+    events: Sequence[datetime] = ()
+    full_in: Mapping[int, float] = {}
+    usage: Mapping[str, Mapping[int, float]] = {}
 
 
 class OverviewRow(NamedTuple):
@@ -75,7 +86,11 @@ OVERVIEW: Columns[OverviewRow] = Columns(
 
 
 def own_rows(
-    samples: Sequence[OwnSample], kind: Kind, name: str, readers: Collection[str] = ()
+    samples: Sequence[OwnSample],
+    kind: Kind,
+    name: str,
+    readers: Collection[str] = (),
+    full_in: Mapping[int, float] = {},
 ) -> tuple[OverviewRow, ...]:
     """Return the lines of one topic, group or broker, a column for each sample; none before two samples of it.
 
@@ -83,6 +98,7 @@ def own_rows(
         samples: the earliest first.
         name: of the topic or the group, or the broker's id.
         readers: the groups that read the topic; the one that is furthest behind has a line.
+        full_in: broker -> seconds until its first disk is full.
     """
     found = dict(own_values(samples, kind, name))
     behind: dict[int, float] = {}
@@ -95,13 +111,14 @@ def own_rows(
         return ()
     last = samples[-1].slot
     axis = OverviewRow("axis", "", clock(_time(last * OWN_EVERY // EVERY)), _axis(last + 1, OWN_SLOTS))
+    left = full_in.get(int(name)) if kind == "broker" else None
     lines = (
         OverviewRow(
             what,
-            what,
+            f"disk full in {time_text(left)}" if what == "disk" and left is not None else what,
             _own_now(what, values.get(last)),
-            _graph(values, _scale(max(values.values())), last + 1, OWN_SLOTS),
-            "failed" if what == "out of sync" and values.get(last) else "",
+            _graph(values, 1.0 if what == "disk" else _scale(max(values.values())), last + 1, OWN_SLOTS),
+            _own_meaning(what, values.get(last, 0.0)),
         )
         for what, values in found.items()
     )
@@ -111,11 +128,19 @@ def own_rows(
 def _own_now(what: str, value: float | None) -> str:
     if value is None:
         return NOTHING
-    if what == "bytes in":
+    if what in ("bytes in", "written", "read ≈"):
         return f"{size(round(value))}/s"
     if what == "records in":
         return f"{value:,.0f}/s"
+    if what == "disk":
+        return f"{100 * value:.0f} %"
     return time_text(value) if "behind" in what else f"{value:,.0f}"
+
+
+def _own_meaning(what: str, value: float) -> str:
+    if what == "disk":
+        return "danger" if value > ALMOST_FULL else ""
+    return "failed" if what == "out of sync" and value else ""
 
 
 def columns_for(width: int) -> int:
@@ -150,41 +175,38 @@ def columns_beside(width: int) -> int:
     return next((columns for _, columns in WIDTHS if room >= columns), 0)
 
 
-def overview_rows(
-    samples: Sequence[Sample], events: Iterable[datetime], full_in: Mapping[int, float], columns: int
-) -> tuple[OverviewRow, ...]:
+def overview_rows(shown: Shown, columns: int) -> tuple[OverviewRow, ...]:
     """Return the lines of the drawing, those of the cluster first.
 
     Args:
-        samples: the earliest first; without one there are no lines.
-        events: when something changed.
-        full_in: broker -> seconds until its first disk is full, of those that fill.
         columns: of the drawing, a divisor of `SLOTS`.
     """
+    samples = shown.samples
     if not samples:
         return ()
     newest, each_has = samples[-1].slot, SLOTS // columns
     last = newest // each_has
-    measures = _measures(samples)
+    known_of = _known(shown)
+    measures = _in_order(known_of)
     several = _with_several_disks(measures)
     axis = OverviewRow("axis", "", clock(_time(last * each_has)), _axis(last, columns))
-    found = [axis, _event_row(events, last, columns)]
+    found = [axis, _event_row(shown.events, last, columns)]
     for measure in measures:
-        known = {each.slot: each.values[measure] for each in samples if measure in each.values}
+        known = known_of[measure]
         highest = max(known.values())
-        if measure.what == "behind" and highest < LEAST_BEHIND:
+        if highest < LEAST.get(measure.what, 0.0):
             continue
         top = 1.0 if measure.what == "disk" else _scale(highest)
         by_column: dict[int, float] = {}
         for slot, value in known.items():
             by_column[slot // each_has] = max(value, by_column.get(slot // each_has, 0.0))
-        now = samples[-1].values.get(measure)
+        now = known.get(newest)
         meaning = _meaning(measure, now)
         graph = _graph(by_column, top, last, columns)
         found.append(
             OverviewRow(
                 " ".join(measure),
-                _title(measure, full_in, several),
+                _title(measure, shown.full_in, several),
                 _now(measure, now, measure in samples[-1].least),
                 graph,
                 meaning,
@@ -194,19 +216,28 @@ def overview_rows(
     return tuple(found)
 
 
-def _measures(samples: Sequence[Sample]) -> list[Measure]:
-    """Return what was measured, in the order of the lines; of groups the one that was furthest behind first."""
-    highest: dict[Measure, float] = {}
-    for each in samples:
+def _known(shown: Shown) -> Mapping[Measure, Mapping[int, float]]:
+    """Return slot -> value for each measure, of the half hour that the samples have."""
+    found: dict[Measure, dict[int, float]] = {}
+    for each in shown.samples:
         for measure, value in each.values.items():
-            highest[measure] = max(value, highest.get(measure, value))
+            found.setdefault(measure, {})[each.slot] = value
+    newest = shown.samples[-1].slot
+    for about, by_slot in shown.usage.items():
+        if values := {slot: value for slot, value in by_slot.items() if newest - SLOTS < slot <= newest}:
+            found[Measure("throttled", about)] = values
+    return found
+
+
+def _in_order(known: Mapping[Measure, Mapping[int, float]]) -> list[Measure]:
+    """Return what was measured, in the order of the lines; of groups, and of who is throttled, the worst first."""
 
     def place(measure: Measure) -> tuple[int, float, tuple[int, str]]:
         number, _, rest = measure.about.partition(" ")
-        by_value = -highest[measure] if measure.what == "behind" else 0.0
+        by_value = -max(known[measure].values()) if measure.what in LEAST else 0.0
         return _ORDER.index(measure.what), by_value, (int(number), rest) if number.isdecimal() else (0, measure.about)
 
-    return sorted(highest, key=place)
+    return sorted(known, key=place)
 
 
 def _graph(values: Mapping[int, float], top: float, last: int, columns: int) -> str:
@@ -284,6 +315,8 @@ def _title(measure: Measure, full_in: Mapping[int, float], several: Collection[i
             return f"read from {measure.about} ≈"
         case "behind":
             return f"lag {measure.about}"
+        case "throttled":
+            return f"throttled {measure.about}"
         case "disk":
             number, _, path = measure.about.partition(" ")
             left = full_in.get(int(number))
@@ -301,6 +334,8 @@ def _now(measure: Measure, value: float | None, is_least: bool) -> str:
             return f"{size(round(value))}/s"
         case "behind":
             return f"≥ {time_text(value)}" if is_least else time_text(value)
+        case "throttled":
+            return f"{value:,.0f}/min"
         case "disk":
             return f"{100 * value:.0f} %"
 
@@ -308,7 +343,7 @@ def _now(measure: Measure, value: float | None, is_least: bool) -> str:
 def _meaning(measure: Measure, value: float | None) -> str:
     if measure.what in ("under-replicated", "offline") and value:
         return "failed"
-    return "danger" if measure.what == "disk" and (value or 0) > 0.9 else ""
+    return "danger" if measure.what == "disk" and (value or 0) > ALMOST_FULL else ""
 
 
 def _time(slot: int) -> datetime:

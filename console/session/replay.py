@@ -128,6 +128,10 @@ class RecordedClient:
             del self._memories[next(iter(self._memories))]
         return memory
 
+    def count_throttled(self) -> int:
+        """Return the answers by which brokers throttled kac, since they were counted last."""
+        return self._link.sender.count_throttled()
+
     async def close(self) -> None:
         """Close the link to the record."""
         await self._link.close()
@@ -217,6 +221,10 @@ class Replay:
         broker answered, and Refused."""
         self._client.go_to(at_ms)
         return await self._looker.look()
+
+    def count_throttled(self) -> int:
+        """Return the answers by which brokers throttled kac, since they were counted last."""
+        return self._client.count_throttled()
 
     async def close(self) -> None:
         """Close the client of the record."""

@@ -19,6 +19,7 @@ from console.admin.errors import AdminError
 from console.admin.recorded import InstantLoop
 from console.log_file import INTERNAL
 from console.model.failure import Failure
+from console.model.half_hour import HalfHour, throttled_kac
 from console.session.replay import Replay, moment
 from console.session.snapshot_reader import Refused
 from console.triage.diagnosis import Verdict, diagnose
@@ -37,12 +38,14 @@ MOST_MOMENTS = 8_000
 
 class Moment(Struct, frozen=True):
     """A poll of a record. at_ms: milliseconds since 1970. lost: why no broker answered, None if one did; the rest is of
-    the last poll that was answered. turned: the verdict is another; changed: something else is."""
+    the last poll that was answered. half_hour: the one before it. turned: the verdict is another; changed: something
+    else is."""
 
     at_ms: int
     observations: Observations | None
     verdict: Verdict | None
     events: Record
+    half_hour: HalfHour = HalfHour()
     lost: Failure | None = None
     turned: bool = False
     changed: bool = False
@@ -56,6 +59,7 @@ class ReplayDiagnosis:
 
     def __init__(self, replay: Replay) -> None:
         self._replay = replay
+        self._throttled = 0
         self._stop = Event()
         self._thread = Thread(target=self._run, name="record", daemon=True)
         self.moments: Sequence[Moment] = ()
@@ -140,11 +144,16 @@ class ReplayDiagnosis:
         observations = _with_shared(before.observations, look)
         verdict = _shared(before.verdict, diagnose(observations))
         happened = _happened(before, look)
+        self._throttled += self._replay.count_throttled()
+        half_hour = before.half_hour.after(look.snapshot, look.at, throttled_kac(self._throttled))
+        if half_hour is not before.half_hour:
+            self._throttled = 0
         return Moment(
             at_ms,
             observations,
             verdict,
             before.events.with_events(happened),
+            half_hour,
             None,
             before.lost is not None or _names(before.verdict) != _names(verdict),
             bool(happened),

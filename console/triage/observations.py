@@ -9,8 +9,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from console.model.disk_trend import DirSample, sampled
-from console.model.half_hour import Sample, with_sample
-from console.model.own_half_hour import OwnSample, with_own_sample
 from console.triage.moves import Copy, Replica, copies_after
 from console.triage.past import NOTHING, Past, past_after
 from console.triage.remembered import remembered
@@ -49,9 +47,8 @@ class Interval(Struct, frozen=True):
 class Observations(Struct, frozen=True):
     """What was seen. began: of the first look, UTC. intervals: symptom -> when it was seen, the earliest first. seen:
     the symptoms of the last look. dirs: samples, the earliest first. epochs: of the quorum, with when it was seen
-    first. past: what happened in between. samples, own: the cluster in numbers, over time, and each topic, group and
-    broker. copies: of the reassignments that run. racks: broker -> its rack, as it was listed last: before Kafka 4
-    brokers that are down are not listed."""
+    first. past: what happened in between. copies: of the reassignments that run. racks: broker -> its rack, as it was
+    listed last: before Kafka 4 brokers that are down are not listed."""
 
     began: datetime
     last: Look
@@ -62,8 +59,6 @@ class Observations(Struct, frozen=True):
     past: Past = NOTHING
     copies: Mapping[Replica, Copy] = field(default_factory=dict)
     racks: Mapping[int, str] = field(default_factory=dict)
-    samples: tuple[Sample, ...] = ()
-    own: tuple[OwnSample, ...] = ()
 
     @property
     def watched(self) -> timedelta:
@@ -124,8 +119,6 @@ def _advanced(observations: Observations, look: Look) -> Observations:
         epochs=_epochs(observations, look),
         past=past_after(observations.past, observations.last, look),
         copies=copies_after(observations.copies, observations.last.snapshot, look.snapshot, look.at),
-        samples=with_sample(observations.samples, look.snapshot, look.at),
-        own=with_own_sample(observations.own, look.snapshot, look.at),
         racks={**observations.racks, **{each.id: each.rack for each in look.snapshot.cluster.brokers if each.rack}},
     )
     now = shown(look)

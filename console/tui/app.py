@@ -42,7 +42,7 @@ from console.tui.polling import ClusterLost, ClusterReached, FirstReads, Polling
 from console.tui.reading import Reading, SessionChanged, StatusMessage
 from console.tui.text_lines import MessageLine, TextLines
 from console.tui.theme_choice import ThemeChoice
-from console.tui.watch import ShownCluster, Watch
+from console.tui.watch import HalfHourWatch, ShownCluster, Watch
 from themes import DEFAULTS, THEMES, native_ansi
 from widgets.lean_driver import AskingDriver, Background, LeanDriver
 from widgets.line_view import LineView
@@ -70,6 +70,7 @@ class Console(KeysInOrder["Context"]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = bindings(keymap.EVERYWHERE)
     WATCH: ClassVar[type[Watch]] = Watch
+    HALF_HOUR: ClassVar[type[HalfHourWatch]] = HalfHourWatch
     KEYS: ClassVar[type[ActiveKeys]] = ActiveKeys
     FRAME: ClassVar[type[Frame]] = Frame
 
@@ -98,10 +99,11 @@ class Console(KeysInOrder["Context"]):
         self.message_line = MessageLine(lambda: self.frame.note(), lambda: self.keys_seen)
         self.reading = Reading(session, settings.refresh)
         self.triage = self.WATCH(self, self.reading, lambda: self.frame.write_tabs(), lambda: self.view.update())
-        self.cluster = ShownCluster(self.reading, self.triage, Changed())
         self.journal = Journal(
             self, self.reading, self.message_line, lambda: self.view.update(), lambda: self.frame.write_header()
         )
+        half_hour = self.HALF_HOUR(self, self.triage, self.journal, lambda: self.view.update())
+        self.cluster = ShownCluster(self.reading, self.triage, half_hour, Changed())
         self.editing = Editing(self.cluster, self.message_line, lambda text: self.bar.command(text))
         self.body = Container(id="body")
         first = pane(PANE_NAMES.index(settings.start_pane) + 1)

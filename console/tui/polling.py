@@ -99,8 +99,10 @@ class FirstReads:
     def _go_live(self) -> None:
         return_large_blocks()
         start(self._app, self._polling.run, group="live", name="live")
-        if self._cluster.reading.at_controllers:
+        self._cluster.half_hour.begin()
+        if self._cluster.reading.at_controllers or self._cluster.triage.request_logs:
             # By brokers the console opens on Now, which begins this; here on the quorum, with the number in its head.
+            # Request logs are read by it, whatever pane is open.
             self._cluster.triage.begin()
 
 

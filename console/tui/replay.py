@@ -27,7 +27,7 @@ from console.tui.app import Console
 from console.tui.frame import ActiveKeys, Frame
 from console.tui.keymap import KeyState
 from console.tui.text_lines import TextLines
-from console.tui.watch import Watch
+from console.tui.watch import HalfHourWatch, Watch
 
 if TYPE_CHECKING:
     from console.flight.tape import Tape
@@ -104,6 +104,19 @@ class RecordedWatch(Watch):
         self._show()
 
 
+class RecordedHalfHour(HalfHourWatch):
+    """The half hour before the moment that is shown."""
+
+    def begin(self) -> None:
+        """Do nothing: the samples of a record are computed with its verdicts."""
+
+    def take(self, moment: Moment) -> None:
+        """Show the half hour before a moment, which it ends with."""
+        self.known, seen = moment.half_hour, moment.observations
+        if seen is not None:
+            self.known = self.known.as_of(seen.last.snapshot, seen.last.at)
+
+
 class RecordedEvents:
     """The events up to the moment that is shown, in place of `EventWatch`."""
 
@@ -169,6 +182,7 @@ class ReplayConsole(Console):
     """Shows a record: first the first poll that brokers answered, or a given time."""
 
     WATCH = RecordedWatch
+    HALF_HOUR = RecordedHalfHour
     KEYS = ReplayKeys
     FRAME = ReplayFrame
     triage: RecordedWatch
@@ -191,6 +205,7 @@ class ReplayConsole(Console):
         self._events = RecordedEvents()
         self.journal.events = cast("EventWatch", self._events)
         self.time_line = TextLines(id="time")
+        self._half_hour = cast("RecordedHalfHour", self.cluster.half_hour)
         self._shown: Moment | None = None
         self._speed = 0
         self._played_ms = 0.0
@@ -310,6 +325,7 @@ class ReplayConsole(Console):
         self._events.record = moment.events
         snapshot = moment.observations.last.snapshot if moment.observations is not None else Snapshot()
         self.session.learn(lambda _: snapshot, *_PARTS)
+        self._half_hour.take(moment)
         self.triage.take(moment)
         self.reading.live.now()
         self.frame.write_header()

@@ -1,5 +1,5 @@
-"""Watches the cluster for the pane of causes: a look every few seconds, and the verdict over all of them. With it the
-cluster as the screen shows it is complete.
+"""What watches the cluster beside whatever pane is shown: for the causes a look every few seconds and the verdict over
+all of them, and for the last half hour a sample every ten. With them the cluster as the screen shows it is complete.
 """
 
 from __future__ import annotations
@@ -8,8 +8,10 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from console.tui.reading import start
@@ -20,13 +22,16 @@ if TYPE_CHECKING:
 
     from console.admin.errors import AdminError
     from console.model.failure import Failure
+    from console.model.half_hour import HalfHour, Measure
     from console.present.changed import Changed
+    from console.present.overview import Shown
     from console.session.muted_causes import MutedCauses
     from console.session.session import Session
     from console.session.snapshot_reader import Refused
     from console.triage.diagnosis import Verdict
     from console.triage.observations import Observations
     from console.triage.symptoms import Look
+    from console.tui.past import Journal
     from console.tui.reading import Contact, Reading
     from console.tui.tour import Tour
 
@@ -34,6 +39,13 @@ log = logging.getLogger(__name__)
 
 REST = 10
 """A diagnosis that took t seconds is followed by at least this many times t without one."""
+STEP = 1.0
+"""Seconds between two checks of whether a sample of the half hour is due."""
+SETTLES = 3.0
+"""Seconds after the first rows in which nothing is read for samples: what is on the screen comes first."""
+READS_EVERY, GROUPS_AT_ONCE = timedelta(seconds=10), 100
+"""Time from one read for samples to the next, for which lags that something else read are enough; and the groups of
+which they are read at once, in turn."""
 
 
 class Watch:
@@ -42,7 +54,8 @@ class Watch:
 
     observations, verdict: of the last poll, None before the first. lost: why no broker answers now, None while one
     does. muted: cause (`cause_id`) -> until when it is not counted, UTC. seen: the causes of the verdict -> when each
-    was first seen, UTC. tour: what is shown below the causes in a demo, None for nothing.
+    was first seen, UTC. tour: what is shown below the causes in a demo, None for nothing. request_logs: those of
+    brokers, as files on this host. reading: the session, and whether its reads are paused.
     """
 
     def __init__(
@@ -60,7 +73,7 @@ class Watch:
             write_tabs: writes the number of causes into the line of panes.
             redraw: draws the view that is shown again.
         """
-        self._app, self._session, self._reading = app, reading.session, reading
+        self._app, self._session, self.reading = app, reading.session, reading
         self._write_tabs, self._redraw = write_tabs, redraw
         self._worker: Worker[None] | None = None
         self.observations: Observations | None = None
@@ -69,6 +82,7 @@ class Watch:
         self.muted: Mapping[str, datetime] = {}
         self.seen: Mapping[str, datetime] = {}
         self.tour: Tour | None = None
+        self.request_logs: Sequence[Path] = ()
         self._is_asked = False
         self._next = 0.0
         self._first = asyncio.Event()
@@ -76,8 +90,13 @@ class Watch:
     def begin(self) -> None:
         """Diagnose from now on; if the live refresh is paused, once."""
         self._is_asked = True
-        if self._worker is None or self._worker.is_finished:
+        if not self.is_on:
             self._worker = start(self._app, self._run, group="watch", name="watch")
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it has begun, and goes on."""
+        return self._worker is not None and not self._worker.is_finished
 
     async def first(self) -> None:
         """Wait for the first verdict, or until brokers fail to answer."""
@@ -115,9 +134,9 @@ class Watch:
         from console.session.snapshot_reader import Refused
         from console.session.triage_looks import EVERY, Looker
 
-        async with Looker(self._session) as looker:
+        async with Looker(self._session, self.request_logs) as looker:
             while True:
-                if self._reading.held or (self._reading.live.paused and not self._is_asked):
+                if self.reading.held or (self.reading.live.paused and not self._is_asked):
                     await asyncio.sleep(EVERY)
                     continue
                 self._is_asked = False
@@ -131,7 +150,7 @@ class Watch:
         """Keep the verdict, marked as old, and let the header read at once whether brokers answer."""
         if self.lost is None:
             log.warning("triage: %s", error.failure)
-            self._reading.now()
+            self.reading.now()
         self.lost = error.failure
         self._first.set()
         self._redraw()
@@ -144,7 +163,7 @@ class Watch:
 
         if self.lost is not None:
             self.lost = None
-            self._reading.now()
+            self.reading.now()
         if (now := time.monotonic()) < self._next:
             return
         known = self.observations
@@ -173,15 +192,124 @@ def _steady(before: Verdict | None, now: Verdict) -> Verdict:
     return replace(now, **same)
 
 
+class HalfHourWatch:
+    """Takes the samples of the last half hour, from the first answer on. Reads what they are made of while neither a
+    view nor triage does.
+
+    known: the samples so far, None before the first. usage: who was throttled as the lake has it -> slot -> requests a
+    minute; None where no lake was read.
+    """
+
+    def __init__(self, app: App[Any], triage: Watch, journal: Journal, redraw: Callable[[], None]) -> None:
+        """Create it; `begin` starts its worker.
+
+        Args:
+            app: runs the worker.
+            triage: reads all that is needed while it watches; has the session.
+            journal: has the events.
+            redraw: draws the view that is shown again.
+        """
+        self._app, self._reading, self._session = app, triage.reading, triage.reading.session
+        self._triage, self._journal, self._redraw = triage, journal, redraw
+        self._worker: Worker[None] | None = None
+        self._is_asked = False
+        self._next_group = ""
+        self.known: HalfHour | None = None
+        self.usage: Mapping[str, Mapping[int, float]] | None = None
+
+    def begin(self) -> None:
+        """Take samples from now on; if the live refresh is paused, one."""
+        self._is_asked = True
+        if self._worker is None or self._worker.is_finished:
+            self._worker = start(self._app, self._run, group="half hour", name="half hour")
+
+    def shown(self) -> Shown:
+        """Return what is drawn of the cluster."""
+        from console.present.overview import Shown
+
+        samples = self.known.samples if self.known is not None else ()
+        full_in = self._session.snapshot.rates.seconds_left
+        return Shown(samples, self._journal.moments(), full_in, self.usage or {})
+
+    def inputs(self) -> tuple[object, ...]:
+        """Return what `shown` is made of, the same objects while nothing is new."""
+        record = self._journal.events.record
+        return self.known and self.known.samples, record and record.events, self.usage
+
+    def learn_usage(self, usage: Mapping[str, Mapping[int, float]]) -> None:
+        """Take what a lake says of the half hour."""
+        if usage != self.usage:
+            self.usage = usage
+            self._redraw()
+
+    async def _run(self) -> None:
+        reading, loop = self._reading, asyncio.get_running_loop()
+        reads_at = loop.time() + SETTLES
+        while True:
+            if not reading.lost and not reading.held and (self._is_asked or not reading.live.paused):
+                await self._take()
+                if loop.time() >= reads_at and not reading.live.paused and not self._triage.is_on:
+                    await self._read()
+                    reads_at = loop.time() + READS_EVERY.total_seconds()
+            await asyncio.sleep(STEP)
+
+    async def _take(self) -> None:
+        """Take a sample of what is known, if it is due."""
+        now, snapshot = self._session.clock.now(), self._session.snapshot
+        if not snapshot.read_at:
+            return
+        if self.known is None:
+            # Imported once there are rows.
+            from console.model.half_hour import HalfHour
+
+            self.known = HalfHour()
+        if not self.known.is_due(now):
+            return
+        self._is_asked = False
+        throttled = await self._throttled()
+        self.known = await asyncio.to_thread(self.known.after, snapshot, now, throttled)
+        self._redraw()
+
+    async def _throttled(self) -> Mapping[Measure, float]:
+        """Return how much kac is throttled, by answers, and others, as far as request logs are read."""
+        from console.admin.cluster import count_throttled
+        from console.model.half_hour import throttled_by_log, throttled_kac
+
+        found = throttled_kac(await self._session.client.run(count_throttled))
+        if (observations := self._triage.observations) is not None:
+            found = {**found, **throttled_by_log(observations.last.facts.request_logs.throttled)}
+        return found
+
+    async def _read(self) -> None:
+        """Read rates, and the lags of the next groups."""
+        if self._reading.at_controllers:
+            return
+        try:
+            await self._session.rates.read((), self._reading.contact.silent)
+            at = self._session.snapshot.read_at.get("lags")
+            if at is None or self._session.clock.now() - at >= READS_EVERY:
+                await self._session.look_at_groups(self._next_groups())
+        except Exception:  # the samples have to go on, whatever one read ran into
+            log.exception("reading for the half hour")
+
+    def _next_groups(self) -> Sequence[str]:
+        names = sorted(self._session.snapshot.groups)
+        first = bisect_right(names, self._next_group)
+        chosen = (names[first:] + names[:first])[:GROUPS_AT_ONCE]
+        self._next_group = chosen[-1] if chosen else ""
+        return chosen
+
+
 class ShownCluster(NamedTuple):
     """The cluster as all views see it.
 
-    reading: the session, and what is read of it. triage: the causes of what is wrong. changed: marks of what changed
-    since the operator last refreshed.
+    reading: the session, and what is read of it. triage: the causes of what is wrong. half_hour: the last one. changed:
+    marks of what changed since the operator last refreshed.
     """
 
     reading: Reading
     triage: Watch
+    half_hour: HalfHourWatch
     changed: Changed
 
     @property

@@ -35,11 +35,12 @@ from console.pipeline.reader import (
     gaps,
     hottest,
     minutes,
+    throttled_minutes,
     timeline,
     violations,
 )
 from console.pipeline.schema import DRIFT, HISTORY, KRAFT_RECORD, POLICY_VIOLATION, QUOTA_USAGE, SNAPSHOT
-from console.present.lake import fleet_text
+from console.present.lake import fleet_text, usage_by_minute
 from console.present.lake_rows import change_lines
 from console.present.timeline import change_row
 from console.session.lake_staging import NoEdit, undo
@@ -180,6 +181,27 @@ def test_usage_of_a_window_a_key_and_a_user(tables: Tables) -> None:
     assert len(hottest(tables, Window(CLUSTER), 2)) == 2
     assert hottest(tables, Window(OTHER)) == []
     assert freshness(tables, CLUSTER, of=(QUOTA_USAGE,))[0].as_of == NOON
+
+
+def test_who_was_throttled_is_summed_by_minute(tables: Tables) -> None:
+    """Over keys and brokers; and drawn are those that were throttled most, with how near they came to the quota."""
+    since = NOON - 30 * MINUTE
+    found = throttled_minutes(tables, CLUSTER, since)
+    mine = [
+        each
+        for row in hottest(tables, Window(CLUSTER))
+        for each in used(row.pair, since, NOON + MINUTE)
+        if each["throttled_requests"]
+    ]
+    assert {each.minute for each in found} == {each["minute"] for each in mine}
+    assert sum(each.requests for each in found) == sum(each["throttled_requests"] for each in mine) > 0
+    assert [each.minute for each in found] == sorted(each.minute for each in found)
+    assert throttled_minutes(tables, OTHER, since) == []
+    drawn = usage_by_minute(found)
+    assert [name.partition(" % ")[0] for name in drawn] == ["alice / checkout 120", "svc-8 / * 120"]
+    first = next(each for each in found if each.scope_user == "alice")
+    slots = drawn["alice / checkout 120 % of quota by lake"]
+    assert [slots[int(first.minute.timestamp()) // 10 + n] for n in range(6)] == [first.requests] * 6
 
 
 def test_how_fresh_a_fleet_is_takes_no_more_queries_for_more_clusters(

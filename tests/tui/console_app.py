@@ -69,9 +69,10 @@ def _character(key: str) -> str | None:
 
 def _waits(pump: MessagePump) -> bool:
     """Whether a widget has handled all messages and waits for the next one, or will handle none any more."""
-    ready = pump._message_queue.ready_event
-    waits = not ready.is_set() and pump._pending_message is None and any(not each.done() for each in ready._waiters)
-    return waits or pump._closing or pump._closed
+    ready: Any = pump._message_queue.ready_event
+    if ready.is_set() or pump._pending_message is not None:
+        return pump._closing or pump._closed
+    return any(not each.done() for each in ready._waiters) or pump._closing or pump._closed
 
 
 class Driven:

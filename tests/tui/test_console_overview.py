@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.faults import parse_fault
 from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
-from console.model.half_hour import Measure, Sample
-from console.model.own_half_hour import with_own_sample
+from console.model.half_hour import HalfHour, Measure, Sample
 from console.present.overview import GAP
+from console.tui import watch
 from tests.tui.console_app import Driven, driven_on
+from tests.unit.test_throttling import line
 
 COLUMN = 4
 """Samples of a column where there are 45 of them."""
@@ -43,15 +45,60 @@ async def test_the_last_half_hour_is_drawn_and_leads_to_what_it_shows(
         await it.shows("under-replicated  ")
 
 
+async def test_it_begins_with_the_first_answer_whatever_pane_is_shown(
+    cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And reads what it needs, as triage does once that has begun."""
+    monkeypatch.setattr(watch, "SETTLES", 0.0)
+    async with driven_on(cluster, start_pane="acls") as it:
+        await it.until(lambda: "log_dirs" in it.app.session.snapshot.read_at)
+        known = it.app.cluster.half_hour.known
+        assert known is not None
+        assert not it.app.triage.is_on
+        (own,) = known.own
+        assert own.slot * 4 <= known.samples[0].slot
+
+
+async def test_what_throttles_kac_is_drawn_and_what_would_tell_of_others_said(cluster: ThreadedCluster) -> None:
+    cluster.call(lambda c: c.faults.add(parse_fault("api=metadata, throttle=10ms")))
+    async with driven_on(cluster, start_pane="now") as it:
+        await it.until(lambda: it.app.session.snapshot.topics != {})
+        it.app.cluster.half_hour.known = None
+        await it.press("ctrl+g")
+        await it.until(lambda: "kac" in it.line("throttled "))
+        assert "/min" in it.line("throttled ")
+        await it.press("home")
+        await it.shows("others: by kac --request-log FILE, or a lake")
+
+
+async def test_clients_that_request_logs_name_are_drawn(cluster: ThreadedCluster, tmp_path: Path) -> None:
+    """The logs are read whatever pane is open first."""
+    log = tmp_path / "kafka-request.log"
+    log.write_bytes(b"".join(line("loader", 20, second) + b"\n" for second in range(9)))
+    async with driven_on(cluster, start_pane="topics") as it:
+        it.app.triage.request_logs = [log]
+        it.app.triage.begin()
+        await it.until(lambda: bool(it.app.triage.observations) and bool(throttled(it)))
+        it.app.cluster.half_hour.known = None
+        await it.press("ctrl+g")
+        await it.until(lambda: "throttled loader" in it.text)
+        assert "9/min" in it.line("throttled ")
+        await it.press("home")
+        await it.shows("others: by kafka-request.log")
+
+
+def throttled(it: Driven) -> object:
+    observations = it.app.triage.observations
+    return observations and observations.last.facts.request_logs.throttled
+
+
 # -- beside the causes -------------------------------------------------------------------------------------------------
 
 
 async def draw(it: Driven, count: int) -> list[str]:
     """Draw so many samples, the first of which begins a column. Return axis, events and the one measure."""
-    observations = it.app.triage.observations
-    assert observations is not None
     samples = tuple(Sample(COLUMN * 10_000_000 + n, {Measure("offline"): 9}) for n in range(count))
-    it.app.triage.observations = replace(observations, samples=samples)
+    it.app.cluster.half_hour.known = HalfHour(samples)
     it.app.view.update()
     await it.painted()
     axis = it.lines.index(it.line("Last 30 min"))
@@ -60,10 +107,11 @@ async def draw(it: Driven, count: int) -> list[str]:
 
 async def unwatched(it: Driven) -> None:
     """Let no look come between."""
-    worker = it.app.triage._worker
-    assert worker is not None
-    worker.cancel()
-    await it.until(lambda: worker.is_finished)
+    for each in (it.app.triage, it.app.cluster.half_hour):
+        assert each._worker is not None
+        each.begin = lambda: None  # type: ignore[method-assign]
+        each._worker.cancel()
+    await it.until(lambda: not it.app.triage.is_on)
 
 
 async def test_beside_the_causes_one_column_is_written_when_the_clock_fills_one(cluster: ThreadedCluster) -> None:
@@ -105,11 +153,9 @@ async def test_beside_the_causes_it_is_drawn_from_where_details_stand_beside_the
 
 async def draw_own(it: Driven) -> None:
     """Give each topic, group and broker two samples of what is shown."""
-    observations = it.app.triage.observations
-    assert observations is not None
-    (last,) = with_own_sample((), it.app.session.snapshot, observations.last.at)
-    before = last._replace(slot=last.slot - 1)
-    it.app.triage.observations = replace(observations, own=(before, last))
+    known = HalfHour().after(it.app.session.snapshot, it.app.session.clock.now())
+    (last,) = known.own
+    it.app.cluster.half_hour.known = known._replace(own=(last._replace(slot=last.slot - 1), last))
     it.app.view.update()
     await it.painted()
 

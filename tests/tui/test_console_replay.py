@@ -190,8 +190,17 @@ async def test_the_half_hour_beside_the_causes_is_that_before_the_time_that_is_s
             now = it.app.session.clock.now().astimezone()
             return (3600 * now.hour + 60 * now.minute + now.second) // 40 * 40  # a column has 40 s
 
+        def out_of_sync() -> int:
+            return sum(topic.under_replicated for topic in it.app.session.snapshot.topics.values())
+
         await it.until(lambda: ends() == shown())
         assert GAP in it.line("under-replicated  ")
+        seen = set()
         while "end of the record" not in it.text:
             await it.press("right_square_bracket")
             assert ends() == shown()
+            if "topics" in it.app.session.snapshot.read_at:
+                seen.add(out_of_sync())
+                # Not of the sample that was taken when the column's ten seconds began.
+                assert it.line("under-replicated  ").split("under-replicated")[1].split()[0] == str(out_of_sync())
+        assert len(seen) > 1

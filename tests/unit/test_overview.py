@@ -9,12 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.model.cluster import GroupLag, LogDir, Partition, PartitionLag, ReplicaSizes, Topic
-from console.model.half_hour import EVERY, MOST_GROUPS, SLOTS, Measure, Sample, with_sample
+from console.model.half_hour import (
+    EVERY,
+    MOST_GROUPS,
+    MOST_THROTTLED,
+    SLOTS,
+    HalfHour,
+    Measure,
+    Sample,
+    throttled_by_log,
+    throttled_kac,
+)
 from console.model.lag_trend import LagTrend, look_again, with_times
 from console.model.rates import Counter, Rates
 from console.model.snapshot import Snapshot
+from console.model.throttling import Client, Throttled
 from console.model.time_lag import Spot, Written
-from console.present.overview import BLOCKS, GAP, OVERVIEW, columns_for, overview_rows
+from console.present.overview import BLOCKS, GAP, OVERVIEW, Shown, columns_for, overview_rows
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 OFFLINE = Measure("offline")
@@ -27,7 +38,7 @@ def over_time(*values: float, measure: Measure = OFFLINE, began: datetime = NOW)
 
 
 def graph(samples: tuple[Sample, ...], columns: int = 180, key: str = "offline ") -> str:
-    (found,) = (row.graph for row in overview_rows(samples, (), {}, columns) if row.key == key)
+    (found,) = (row.graph for row in overview_rows(Shown(samples), columns) if row.key == key)
     return found
 
 
@@ -35,7 +46,7 @@ def graph(samples: tuple[Sample, ...], columns: int = 180, key: str = "offline "
 
 
 def test_a_sample_has_what_is_known_and_nothing_else() -> None:
-    assert with_sample((), Snapshot(), NOW) == (Sample(int(NOW.timestamp()) // EVERY, {}),)
+    assert HalfHour().after(Snapshot(), NOW).samples == (Sample(int(NOW.timestamp()) // EVERY, {}),)
     topic = Topic("t", (Partition(0, 1, (1, 2), (1,)), Partition(1, -1, (1, 2), (1,))))
     counter = Counter(0.0, 0, 0.0, 0, 10.0, 5000, 1)
     lag = GroupLag((PartitionLag("t", 0, 5, 9, 4),))
@@ -47,7 +58,7 @@ def test_a_sample_has_what_is_known_and_nothing_else() -> None:
         log_dirs={1: (LogDir("/data", ReplicaSizes(()), 100, 25),), 2: (LogDir("/data", ReplicaSizes(())),)},
         read_at={"topics": NOW},
     )
-    (sample,) = with_sample((), known, NOW)
+    (sample,) = HalfHour().after(known, NOW).samples
     assert sample.values == {
         Measure("under-replicated"): topic.under_replicated,
         Measure("offline"): 1,
@@ -61,9 +72,9 @@ def test_a_lag_from_before_the_watching_is_at_least_so_long() -> None:
     lag = GroupLag((PartitionLag("t", 0, 5, 9, 4),))
     trend = look_again(look_again(None, lag, NOW.timestamp() - 60), lag, NOW.timestamp())
     known = Snapshot(lag_trends={"g": trend})
-    samples = with_sample((), known, NOW)
+    samples = HalfHour().after(known, NOW).samples
     assert samples[-1].least == {Measure("behind", "g")}
-    (now,) = (row.now for row in overview_rows(samples, (), {}, 45) if row.key == "behind g")
+    (now,) = (row.now for row in overview_rows(Shown(samples), 45) if row.key == "behind g")
     assert now == "≥ 1 min"
     assert not over_time(1.0)[0].least
 
@@ -84,19 +95,21 @@ def test_what_groups_read_is_told_by_their_commits_and_what_is_written() -> None
     topic = Topic("t", (Partition(0, 2, (2,), (2,)), Partition(1, 1, (1,), (1,))))
     sizes = {("t", 0): Counter(0.0, 0, 0.0, 0, 10.0, 100_000, 2), ("t", 1): Counter(0.0, 7, 0.0, 7, 10.0, 7, 1)}
     known = Snapshot(topics={"t": topic}, rates=Rates(sizes=sizes), lag_trends={**trends, "still": still})
-    (sample,) = with_sample((), known, NOW)
+    (sample,) = HalfHour().after(known, NOW).samples
     assert {each.about: value for each, value in sample.values.items() if each.what == "read"} == {"2": 15_000.0}
 
 
 def test_there_is_one_sample_each_ten_seconds_for_half_an_hour() -> None:
-    samples: tuple[Sample, ...] = ()
+    known = HalfHour()
     for second in range(0, 2000, 2):
-        before = samples
-        samples = with_sample(samples, Snapshot(), NOW + timedelta(seconds=second))
-        assert (samples is before) is bool(second % EVERY)
+        before, at = known, NOW + timedelta(seconds=second)
+        known = known.after(Snapshot(), at)
+        assert (known is before) is bool(second % EVERY)
+        assert (before.is_due(at), known.is_due(at)) == (known is not before, False)
+    samples = known.samples
     assert len(samples) == SLOTS
     assert samples[-1].slot - samples[0].slot == SLOTS - 1
-    assert len(with_sample(samples, Snapshot(), NOW - timedelta(hours=1))) == 1
+    assert len(known.after(Snapshot(), NOW - timedelta(hours=1)).samples) == 1
 
 
 def test_of_many_groups_those_that_are_furthest_behind_are_measured() -> None:
@@ -105,8 +118,24 @@ def test_of_many_groups_those_that_are_furthest_behind_are_measured() -> None:
         lag = GroupLag((PartitionLag("t", 0, number, 99, 99 - number),))
         found = {Spot("t", 0, number): Written(number, round((NOW.timestamp() - number) * 1000))}
         trends |= with_times({f"g-{number}": look_again(None, lag, NOW.timestamp())}, found)
-    (sample,) = with_sample((), Snapshot(lag_trends=trends), NOW)
+    (sample,) = HalfHour().after(Snapshot(lag_trends=trends), NOW).samples
     assert {measure.about for measure in sample.values} == {f"g-{number}" for number in range(20 - MOST_GROUPS, 20)}
+
+
+def test_whose_requests_are_throttled_is_said_by_who_says_it() -> None:
+    """kac by answers to itself, clients by brokers' request logs; of these the most throttled."""
+    clients = {Client(f"c-{n}", "User:a", "PRODUCE"): Throttled(100, 90 - n, 500) for n in range(MOST_THROTTLED + 2)}
+    clients[Client("", "User:b", "FETCH")] = Throttled(1, 1, 1)
+    throttled = {
+        **throttled_kac(3),
+        **throttled_by_log(dict(sorted(clients.items(), key=lambda each: -each[1].throttled))),
+    }
+    (sample,) = HalfHour().after(Snapshot(), NOW, throttled).samples
+    by_minute = {Measure("throttled", f"c-{n} PRODUCE by log"): 90 - n for n in range(MOST_THROTTLED)}
+    assert sample.values == {Measure("throttled", "kac by answers"): 18, **by_minute}
+    assert throttled_by_log({Client("", "User:b", "FETCH"): Throttled(1, 1, 1)}) == {
+        Measure("throttled", "User:b FETCH by log"): 1
+    }
 
 
 # -- how it is drawn ---------------------------------------------------------------------------------------------------
@@ -157,7 +186,7 @@ def test_lines_stand_in_their_order_and_groups_that_read_well_are_left_out() -> 
         Measure("offline"): 0,
         Measure("under-replicated"): 3,
     }
-    rows = overview_rows((Sample(int(NOW.timestamp()) // EVERY, values),), [NOW], {2: 7200.0}, 45)
+    rows = overview_rows(Shown((Sample(int(NOW.timestamp()) // EVERY, values),), [NOW], {2: 7200.0}), 45)
     assert [(row.title, row.now, row.meaning) for row in rows[1:]] == [
         ("events", "1", ""),
         ("under-replicated", "3", "failed"),
@@ -175,13 +204,27 @@ def test_lines_stand_in_their_order_and_groups_that_read_well_are_left_out() -> 
     assert all(len(OVERVIEW.cells(row)) == 3 for row in rows)
 
 
+def test_who_is_throttled_has_a_line_and_who_is_not_has_none() -> None:
+    """A lake's minutes stand beside the samples, as far as they are of the half hour."""
+    first = int(NOW.timestamp()) // EVERY
+    kac, one = Measure("throttled", "kac by answers"), Measure("throttled", "one by log")
+    samples = (Sample(first, {kac: 0.0, one: 6.0}), Sample(first + 1, {kac: 0.0, one: 4.0}))
+    minute = dict.fromkeys(range(first - 5, first + 1), 40.0)
+    usage = {"alice / checkout 98 % of quota by lake": minute, "before": {first - SLOTS: 9.0}}
+    _, _, lake, log = overview_rows(Shown(samples, usage=usage), 180)
+    assert (lake.title, lake.now) == ("throttled alice / checkout 98 % of quota by lake", "–")
+    assert lake.graph.count("▇") == 6
+    assert (log.title, log.now) == ("throttled one by log", "4/min")
+    assert len({lake.key, log.key}) == 2
+
+
 def test_there_is_nothing_to_draw_before_the_first_sample() -> None:
-    assert overview_rows((), [NOW], {}, 45) == ()
+    assert overview_rows(Shown((), [NOW]), 45) == ()
 
 
 def test_events_stand_where_they_happened() -> None:
     samples = over_time(*[0] * 100)
-    rows = overview_rows(samples, [NOW + timedelta(seconds=500), NOW - timedelta(hours=2)], {}, 180)
+    rows = overview_rows(Shown(samples, [NOW + timedelta(seconds=500), NOW - timedelta(hours=2)]), 180)
     events = next(row for row in rows if row.key == "events")
     assert events.now == "1"
     line = graph(over_time(*[0] * 100))

@@ -5,10 +5,23 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
-from console.model.cluster import Broker, ClusterInfo, Group, GroupLag, GroupMember, Partition, PartitionLag, Topic
+from console.model import half_hour
+from console.model.cluster import (
+    Broker,
+    ClusterInfo,
+    Group,
+    GroupLag,
+    GroupMember,
+    LogDir,
+    Partition,
+    PartitionLag,
+    ReplicaSizes,
+    Topic,
+)
+from console.model.half_hour import OWN_EVERY, OWN_SLOTS, HalfHour, OwnSample, own_values
 from console.model.lag_trend import look_again
-from console.model.own_half_hour import EVERY, SLOTS, OwnSample, own_values, with_own_sample
 from console.model.rates import Counter, Rates
 from console.model.snapshot import Snapshot
 from console.present.overview import GAP, own_rows
@@ -31,15 +44,16 @@ def cluster(lag: int = 4, size: int = 5000) -> Snapshot:
         },
         lags={"g": group},
         lag_trends={"g": trend},
+        log_dirs={1: (LogDir("/a", ReplicaSizes(()), 100, 40), LogDir("/b", ReplicaSizes(()), 100, 25))},
         read_at={"topics": NOW},
     )
 
 
 def over_time(*looks: Snapshot) -> tuple[OwnSample, ...]:
-    samples: tuple[OwnSample, ...] = ()
+    found = HalfHour()
     for number, each in enumerate(looks):
-        samples = with_own_sample(samples, each, NOW + timedelta(seconds=number * EVERY))
-    return samples
+        found = found.after(each, NOW + timedelta(seconds=number * OWN_EVERY))
+    return found.own
 
 
 def test_each_has_what_is_known_of_it_and_nothing_else() -> None:
@@ -54,27 +68,66 @@ def test_each_has_what_is_known_of_it_and_nothing_else() -> None:
     assert known("topic", "nothing of the kind") == {}
     assert known("group", "g") == {"lag": 4, "behind": 60, "members": 1}
     assert known("group", "unread") == {}
-    assert known("broker", "1") == {"leaders": 2, "out of sync": 0}
-    assert known("broker", "2") == {"leaders": 1, "out of sync": 1}
+    # What is written to it is not known, as it isn't of a partition that it leads.
+    assert known("broker", "1") == {"leaders": 2, "out of sync": 0, "read ≈": 0, "disk": 0.75}
+    assert known("broker", "2") == {"leaders": 1, "out of sync": 1, "written": 500}
     assert known("broker", "10") == {"leaders": 0, "out of sync": 0}
 
 
 def test_there_is_one_sample_each_forty_seconds_for_half_an_hour_and_names_are_kept_once() -> None:
-    look, samples = cluster(), over_time(cluster())
+    look = cluster()
+    known = HalfHour().after(look, NOW)
     for second in range(2, 2000, 2):
-        before = samples
-        samples = with_own_sample(samples, look, NOW + timedelta(seconds=second))
-        assert (samples is before) is bool((int(NOW.timestamp()) + second) % EVERY)
-    assert len(samples) == SLOTS
+        before = known
+        known = known.after(look, NOW + timedelta(seconds=second))
+        assert (known.own is before.own) is bool((int(NOW.timestamp()) + second) % OWN_EVERY)
+    samples = known.own
+    assert len(samples) == OWN_SLOTS
     assert len({id(each.kinds["topic"].names) for each in samples}) == 1
-    assert len(with_own_sample(samples, look, NOW - timedelta(hours=1))) == 1
+    assert len({id(each.kinds["group"].columns[0]) for each in samples}) == 1
+    assert len(known.after(look, NOW - timedelta(hours=1)).own) == 1
 
 
-def test_it_takes_few_bytes_for_each() -> None:
-    """4,000 topics, 45 samples: 1.4 MB for two values of each."""
-    (sample,) = over_time(cluster())
-    topics = sample.kinds["topic"]
-    assert [len(each) for each in topics.values] == [4 * len(topics.names)] * 2
+# -- how much memory they take -----------------------------------------------------------------------------------------
+
+
+def many(idle: int, *rates: int) -> tuple[OwnSample, ...]:
+    """A sample of so many topics without writes, and of others with these rates, in bytes a second."""
+    sizes = [0] * idle + [10 * each for each in rates]
+    names = [f"t-{number:06}" for number in range(len(sizes))]
+    topics = {name: Topic(name, (Partition(0, 1, (1,), (1,)),)) for name in names}
+    counters = {(name, 0): Counter(0.0, 0, 0.0, 0, 10.0, size, 1) for name, size in zip(names, sizes, strict=True)}
+    return over_time(Snapshot(topics=topics, rates=Rates(sizes=counters), read_at={"topics": NOW}))
+
+
+def kept(samples: tuple[OwnSample, ...]) -> int:
+    """Return the bytes of a sample's topics."""
+    (sample,) = samples
+    return sum(len(each.values) + len(each.places or b"") for each in sample.kinds["topic"].columns)
+
+
+def rate(samples: tuple[OwnSample, ...], number: int) -> float | None:
+    return next(iter(own_values(samples, "topic", f"t-{number:06}").get("bytes in", {}).values()), None)
+
+
+def test_a_topic_without_writes_costs_nothing() -> None:
+    samples = many(1000, 7, 9)
+    assert kept(samples) == 2 * 8
+    assert [rate(samples, number) for number in (0, 999, 1000, 1001)] == [0.0, 0.0, 7.0, 9.0]
+
+
+def test_where_most_are_written_to_each_costs_four_bytes() -> None:
+    samples = many(1, *range(1, 1000))
+    assert kept(samples) == 4 * 1000
+    assert [rate(samples, number) for number in (0, 1, 999)] == [0.0, 1.0, 999.0]
+
+
+def test_of_very_many_those_that_are_written_to_most_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """100,000 that are all written to: 80 kB for each of 45 samples."""
+    monkeypatch.setattr(half_hour, "MOST_OWN", 3)
+    samples = many(2, 5, 1, 9, 7, 2)
+    assert kept(samples) == 3 * 8
+    assert [rate(samples, number) for number in range(7)] == [None, None, 5.0, None, 9.0, 7.0, None]
 
 
 def test_lines_of_a_topic_have_the_reader_that_is_furthest_behind() -> None:
@@ -85,16 +138,28 @@ def test_lines_of_a_topic_have_the_reader_that_is_furthest_behind() -> None:
     assert (records.title, records.now) == ("records in", "10,000/s")
     assert read.graph.count(GAP) == 1
     assert read.graph.strip(" ").count("█") == 1
-    assert len(axis.graph) == len(read.graph) == SLOTS
+    assert len(axis.graph) == len(read.graph) == OWN_SLOTS
     (behind,) = (row for row in own_rows(samples, "topic", "t", ["unread", "g"]) if row.title == "readers behind")
     assert behind.now == "1 min"
 
 
 @pytest.mark.parametrize(
     ("kind", "name", "titles"),
-    [("group", "g", ["lag", "behind", "members"]), ("broker", "2", ["leaders", "out of sync"])],
+    [
+        ("group", "g", ["lag", "behind", "members"]),
+        ("broker", "1", ["leaders", "out of sync", "read ≈", "disk full in 2 h"]),
+    ],
 )
 def test_lines_of_groups_and_brokers(kind: str, name: str, titles: list[str]) -> None:
-    rows = own_rows(over_time(cluster(), cluster()), kind, name)  # type: ignore[arg-type]
+    rows = own_rows(over_time(cluster(), cluster()), kind, name, full_in={1: 7200.0})  # type: ignore[arg-type]
     assert [row.title for row in rows[1:]] == titles
-    assert [row.meaning for row in rows if row.title == "out of sync"] in ([], ["failed"])
+
+
+def test_a_brokers_lines_say_what_is_bad() -> None:
+    """Of a broker whose disk is filling, and of one with a replica that is out of sync."""
+    full = replace(cluster(), log_dirs={2: (LogDir("/a", ReplicaSizes(()), 100, 5),)})
+    rows = {row.title: row for row in own_rows(over_time(full, full), "broker", "2")}
+    assert (rows["disk"].now, rows["disk"].meaning) == ("95 %", "danger")
+    assert (rows["out of sync"].now, rows["out of sync"].meaning) == ("1", "failed")
+    assert (rows["written"].now, rows["written"].meaning) == ("500 B/s", "")
+    assert rows["disk"].graph.strip().startswith("█")

@@ -54,11 +54,11 @@ def make_view(
         case keymap.OVERVIEW:
             from console.tui.panes.overview import OverviewView
 
-            return OverviewView(cluster, navigator, journal)
+            return OverviewView(cluster, navigator, journal.events, lake)
         case keymap.NOW:
             from console.tui.panes.now import NowView
 
-            return NowView(cluster, navigator, editing, message, journal, execute)
+            return NowView(cluster, navigator, editing, message, execute)
         case keymap.HISTORY | keymap.DRIFT | keymap.USAGE | keymap.EVENTS:
             return _view_of_past(name, cluster, lake, message, journal, editing)
         case keymap.BROKERS | keymap.QUORUM | keymap.FEATURES:

@@ -22,7 +22,7 @@ from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
-    from console.model.own_half_hour import Kind
+    from console.model.half_hour import Kind
 
 
 class BrokersView(OwnLinesView[BrokerRow]):

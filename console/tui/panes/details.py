@@ -1,16 +1,28 @@
-"""A table with the details of the row under the cursor below it."""
+"""What stands below a table, on a wide screen beside it: the details of a row, and the last half hour."""
 
 from __future__ import annotations
 
-from typing import ClassVar, TypeVar
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
+from textual import on
 from textual.app import ComposeResult
+from textual.containers import Vertical
 from textual.timer import Timer
+from textual.widget import Widget
 
+from console.model.config import broker_resource
 from console.present.text import Line
-from console.tui.panes.view import TableView
-from console.tui.text_lines import Below, clipped, rule, wrap
-from console.tui.watch import ShownCluster
+from console.tui import keymap
+from console.tui.navigator import Navigator
+from console.tui.panes.view import SIDE_BY_SIDE, TableView
+from console.tui.places import Place, pane_named
+from console.tui.text_lines import Below, TextLines, clipped, rule, wrap
+from console.tui.watch import HalfHourWatch, ShownCluster
+
+if TYPE_CHECKING:
+    from console.model.half_hour import Measure
+    from console.present.overview import OverviewRow
 
 Row = TypeVar("Row")
 
@@ -68,3 +80,67 @@ class DetailsView(TableView[Row]):
         (title, _), *_ = details[0]
         lines = [part for line in details[1:] for part in wrap(line, width, 2)]
         self.below.set(*([(" ", ""), *line] for line in clipped([rule(title, width), *lines], height)))
+
+
+class OverHalfHour(Vertical):
+    """A widget over the last half hour, which is drawn on wide screens; a click on a line leads to what it shows."""
+
+    def __init__(self, above: Widget, half_hour: HalfHourWatch, navigator: Navigator) -> None:
+        super().__init__()
+        self._above, self._half_hour, self._navigator = above, half_hour, navigator
+        self._lines = TextLines(classes="half-hour")
+        self._rows: Sequence[OverviewRow] = ()
+
+    def compose(self) -> ComposeResult:
+        """Yield the widget and the lines."""
+        yield self._above
+        yield self._lines
+
+    @property
+    def _is_drawn(self) -> bool:
+        return self._half_hour.known is not None and self.app.size.width >= SIDE_BY_SIDE
+
+    def inputs(self) -> tuple[object, ...]:
+        """Return what is drawn, the same objects while nothing is new; nothing where there is no room."""
+        return self._half_hour.inputs() if self._is_drawn else ()
+
+    def draw(self) -> None:
+        """Draw the lines, those that differ."""
+        lines: list[Line] = []
+        if self._is_drawn:
+            from console.present.overview import columns_beside, drawn, overview_rows
+
+            if columns := columns_beside(self.size.width):
+                self._rows = overview_rows(self._half_hour.shown(), columns)
+                lines = drawn(self._rows, self.size.width)
+        if len(lines) != len(self._lines.lines):
+            self._lines.display = bool(lines)
+            self._lines.styles.height = max(1, len(lines))
+        self._lines.set(*lines)
+
+    def on_resize(self) -> None:
+        """Draw with the columns that there is room for."""
+        self.draw()
+
+    @on(TextLines.Pressed, ".half-hour")
+    async def _line_pressed(self, message: TextLines.Pressed) -> None:
+        """Go to what is measured by the line that was clicked."""
+        message.stop()
+        if message.y < len(self._rows):
+            place, at = place_of(self._rows[message.y].measure)
+            await self._navigator.goto(place, row=at)
+
+
+def place_of(measure: Measure | None) -> tuple[Place, Hashable | None]:
+    """Return the place of what is measured, and the key of its row there; without a measure that of the events."""
+    if measure is None:
+        return pane_named(keymap.EVENTS), None
+    match measure.what:
+        case "behind":
+            return Place(keymap.GROUP, pane_named(keymap.GROUPS).pane, measure.about), None
+        case "written" | "read" | "disk":
+            return pane_named(keymap.BROKERS), broker_resource(int(measure.about.split(" ")[0])).name
+        case "throttled":
+            return pane_named(keymap.QUOTAS), None
+        case _:
+            return pane_named(keymap.TOPICS), None

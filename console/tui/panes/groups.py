@@ -27,7 +27,7 @@ from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
-    from console.model.own_half_hour import Kind
+    from console.model.half_hour import Kind
 
 MOST_NAMED = 10
 """Members of one partition, of a share group, whose names the filter looks at."""

@@ -8,9 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.events import Key
 
 from console.model.config import ConfigResource, topic_resource
@@ -35,9 +33,8 @@ from console.present.triage import (
 from console.tui import keymap
 from console.tui.editing import Editing
 from console.tui.navigator import Navigator
-from console.tui.panes.details import DetailsView
+from console.tui.panes.details import DetailsView, OverHalfHour
 from console.tui.panes.view import bindings
-from console.tui.past import Journal
 from console.tui.places import Place, pane_named
 from console.tui.reading import start
 from console.tui.text_lines import MessageLine, TextLines
@@ -47,8 +44,6 @@ from widgets.row_table import RowTable
 if TYPE_CHECKING:
     from console.language.errors import LanguageError
     from console.language.statements import Statement
-    from console.model.half_hour import Sample
-    from console.present.overview import OverviewRow
     from console.triage.cause import Next
     from console.triage.symptoms import Subject
 
@@ -73,23 +68,18 @@ class NowView(DetailsView[CauseRow]):
         navigator: Navigator,
         editing: Editing,
         message: MessageLine,
-        journal: Journal,
         execute: Execute,
     ) -> None:
         super().__init__(cluster)
-        self._navigator, self._editing, self._message = navigator, editing, message
-        self._journal, self._execute = journal, execute
-        self.half_hour = TextLines(classes="half-hour")
-        self._half_hour_rows: Sequence[OverviewRow] = ()
+        self._navigator, self._editing, self._message, self._execute = navigator, editing, message, execute
+        self._left = OverHalfHour(self.table, cluster.half_hour, navigator)
         self._staging: tuple[object, Staging | None] = (None, None)
         self._fell_from = ""
 
     def compose(self) -> ComposeResult:
         """Yield breadcrumbs, the table over the last half hour, and details; in a demo the tour."""
         yield self.where
-        with Vertical():
-            yield self.table
-            yield self.half_hour
+        yield self._left
         yield self.below
         if (tour := self.cluster.triage.tour) is not None and tour.is_shown:
             from console.tui.tour import LINES
@@ -106,7 +96,7 @@ class NowView(DetailsView[CauseRow]):
         """
         before = self.row()
         super().draw()
-        self._draw_half_hour()
+        self._left.draw()
         if before is None or not self.table.is_gone(self.key(before)):
             return
         same = [row for row in self.rows() if is_about(row.claim.subject, before.claim.subject)]
@@ -115,41 +105,6 @@ class NowView(DetailsView[CauseRow]):
         if self.row() is not None:
             self._fell_from = before.claim.title
             self._show_details()
-
-    def _samples(self) -> Sequence[Sample]:
-        """Return what the last half hour is drawn of; nothing on a screen that has no room for it."""
-        observations = self.cluster.triage.observations
-        return observations.samples if observations is not None and self.has_class("wide") else ()
-
-    def _draw_half_hour(self) -> None:
-        """Draw the last half hour below the causes."""
-        lines: list[Line] = []
-        if samples := self._samples():
-            from console.present.overview import columns_beside, drawn, overview_rows
-
-            width, left = self.table.size.width, self.snapshot.rates.seconds_left
-            if columns := columns_beside(width):
-                self._half_hour_rows = overview_rows(samples, self._journal.moments(), left, columns)
-                lines = drawn(self._half_hour_rows, width)
-        if len(lines) != len(self.half_hour.lines):
-            self.half_hour.display = bool(lines)
-            self.half_hour.styles.height = max(1, len(lines))
-        self.half_hour.set(*lines)
-
-    def on_below_resized(self) -> None:
-        """Wrap the details to their new width, and draw with the columns that there is room for."""
-        super().on_below_resized()
-        self._draw_half_hour()
-
-    @on(TextLines.Pressed, ".half-hour")
-    async def _measure_pressed(self, message: TextLines.Pressed) -> None:
-        """Go to what is measured by the line that was clicked."""
-        from console.tui.panes.overview import place_of
-
-        message.stop()
-        if message.y < len(self._half_hour_rows):
-            place, at = place_of(self._half_hour_rows[message.y].measure)
-            await self._navigator.goto(place, row=at)
 
     def on_key(self, event: Key) -> None:
         """End the tour. Every key does; it does its own work as well.
@@ -173,10 +128,7 @@ class NowView(DetailsView[CauseRow]):
         if verdict is None or observations is None:
             return (self.snapshot.cluster, self.snapshot.topics)
         parts = verdict.causes, verdict.unexplained, verdict.ruled_out, verdict.unknowable
-        samples = self._samples()
-        record = self._journal.events.record if samples else None
-        drawn = samples, record and record.events
-        return (*parts, observations.last.unread, watch.muted, watch.lost, *drawn)
+        return (*parts, observations.last.unread, watch.muted, watch.lost, *self._left.inputs())
 
     def known(self) -> bool:
         """Return whether there is a verdict."""
@@ -190,6 +142,7 @@ class NowView(DetailsView[CauseRow]):
         Raises:
             AdminError: no broker answered.
         """
+        self.cluster.half_hour.begin()
         self.cluster.triage.begin()
         if self.known():
             await self.session.read_cluster()

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import asyncio
+import logging
+from collections.abc import Hashable, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from console.model.config import broker_resource
-from console.model.half_hour import Measure, Sample
 from console.present.overview import OVERVIEW, OverviewRow, columns_for, overview_rows
 from console.present.text import Line, clean
 from console.tui import keymap
 from console.tui.navigator import Navigator
+from console.tui.panes.details import place_of
 from console.tui.panes.view import TableView, bindings
-from console.tui.past import Journal
-from console.tui.places import Place, pane_named
 from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
+if TYPE_CHECKING:
+    from console.pipeline.reader import Tables
+    from console.tui.event_watch import EventWatch
+    from console.tui.past import OpenLake
+
 WHENCE = "written: growth of leaders' logs; read: by groups' commits"
-ELSEWHERE = "; throttled: request logs say (kac triage --request-log, Usage with a lake)"
-MARGIN = 14
-"""Cells for the title and what is between."""
+BY = "throttled: kac by its answers; others: by "
+ELSEWHERE = f"{BY}kac --request-log FILE, or a lake"
+
+log = logging.getLogger(__name__)
 
 
 class OverviewView(TableView[OverviewRow]):
@@ -33,24 +41,18 @@ class OverviewView(TableView[OverviewRow]):
     COLUMNS = OVERVIEW.layout
     EMPTY = "nothing was measured yet"
 
-    def __init__(self, cluster: ShownCluster, navigator: Navigator, journal: Journal) -> None:
+    def __init__(self, cluster: ShownCluster, navigator: Navigator, events: EventWatch, lake: OpenLake) -> None:
         super().__init__(cluster)
-        self._navigator, self._journal = navigator, journal
+        self._navigator, self._events, self._lake = navigator, events, lake
         self.table.folds = False
-
-    @property
-    def _samples(self) -> Sequence[Sample]:
-        observations = self.cluster.triage.observations
-        return observations.samples if observations is not None else ()
 
     def known(self) -> bool:
         """Return whether there is a sample."""
-        return bool(self._samples)
+        return self.cluster.half_hour.known is not None
 
     def inputs(self) -> tuple[object, ...]:
         """Return the samples, the events, and the columns that there is room for."""
-        record = self._journal.events.record
-        return self._samples, record.events if record is not None else (), columns_for(self.app.size.width)
+        return *self.cluster.half_hour.inputs(), columns_for(self.app.size.width)
 
     async def read(self) -> None:
         """Begin triage and the record of events, which go on when another view is shown.
@@ -58,16 +60,40 @@ class OverviewView(TableView[OverviewRow]):
         Raises:
             AdminError: no broker answered.
         """
-        self._journal.events.begin()
+        self._events.begin()
+        self.cluster.half_hour.begin()
         self.cluster.triage.begin()
         if self.known():
             await self.session.read_cluster()
         await self.cluster.triage.first()
 
+    async def read_more(self) -> None:
+        """Read from the lake who was throttled, if there is one: what reads it takes memory."""
+        where = self._lake.where
+        if "://" not in where and not await asyncio.to_thread(Path(where).is_dir):
+            return
+        if (found := await asyncio.to_thread(self._throttled, await self._lake.tables())) is not None:
+            self.cluster.half_hour.learn_usage(found)
+
+    def _throttled(self, tables: Tables | None) -> Mapping[str, Mapping[int, float]] | None:
+        if tables is None:
+            return None
+        from console.model.half_hour import EVERY, SLOTS
+        from console.pipeline.files import LakeError
+        from console.pipeline.reader import throttled_minutes
+        from console.present.lake import usage_by_minute
+
+        cluster = self.snapshot.cluster.cluster_id or ""
+        since = self.session.clock.now() - timedelta(seconds=EVERY * SLOTS)
+        try:
+            return usage_by_minute(throttled_minutes(tables, cluster, since))
+        except LakeError as error:
+            log.info("who is throttled: %s", error)
+            return None
+
     def rows(self) -> Sequence[OverviewRow]:
         """Return the lines."""
-        columns = columns_for(self.app.size.width)
-        return overview_rows(self._samples, self._journal.moments(), self.snapshot.rates.seconds_left, columns)
+        return overview_rows(self.cluster.half_hour.shown(), columns_for(self.app.size.width))
 
     def key(self, row: OverviewRow) -> Hashable:
         """Return what is measured."""
@@ -86,14 +112,22 @@ class OverviewView(TableView[OverviewRow]):
         return [("overview", "strong")]
 
     def status(self) -> Line:
-        """Return where the numbers come from, and what no broker says."""
-        room = self.app.size.width - len(WHENCE) - MARGIN
-        return [(WHENCE + (ELSEWHERE if room >= len(ELSEWHERE) else ""), "muted")]
+        """Return where the numbers come from."""
+        return [(WHENCE, "muted")]
 
     def note(self) -> Line:
-        """Return what the line under the cursor is about, which its column may cut."""
+        """Return what the line under the cursor is about, which its column may cut; else what no broker says."""
         row = self.row()
-        return [(clean(row.title), "muted")] if row is not None and row.measure is not None else super().note()
+        if row is not None and row.measure is not None:
+            return [(clean(row.title), "muted")]
+        return super().note() or [(self._who_is_throttled(), "muted")]
+
+    def _who_is_throttled(self) -> str:
+        """Return by what it is known whose requests are throttled, or would be."""
+        observations = self.cluster.triage.observations
+        files = observations.last.facts.request_logs.files if observations is not None else ()
+        by = [*(clean(each, 40) for each in files), *(["the lake"] if self.cluster.half_hour.usage is not None else [])]
+        return BY + ", ".join(by) if by else ELSEWHERE
 
     def on_resize(self) -> None:
         """Draw with the columns that there is room for."""
@@ -107,16 +141,3 @@ class OverviewView(TableView[OverviewRow]):
         if row is not None:
             place, at = place_of(row.measure)
             await self._navigator.goto(place, row=at)
-
-
-def place_of(measure: Measure | None) -> tuple[Place, Hashable | None]:
-    """Return the place of what is measured, and the key of its row there; without a measure that of the events."""
-    if measure is None:
-        return pane_named(keymap.EVENTS), None
-    match measure.what:
-        case "behind":
-            return Place(keymap.GROUP, pane_named(keymap.GROUPS).pane, measure.about), None
-        case "written" | "read" | "disk":
-            return pane_named(keymap.BROKERS), broker_resource(int(measure.about.split(" ")[0])).name
-        case _:
-            return pane_named(keymap.TOPICS), None

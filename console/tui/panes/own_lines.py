@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from textual.app import ComposeResult
@@ -13,7 +13,7 @@ from console.tui.text_lines import TextLines
 from console.tui.watch import ShownCluster
 
 if TYPE_CHECKING:
-    from console.model.own_half_hour import Kind, OwnSample
+    from console.model.half_hour import Kind, OwnSample
 
 Row = TypeVar("Row")
 LEAST_ROWS = 12
@@ -23,7 +23,7 @@ FEW = 2
 
 
 class OwnLinesView(TableView[Row]):
-    """A table, and lines of the topic, group or broker that it is about, once triage has watched for a minute."""
+    """A table, and lines of the topic, group or broker that it is about, from the second sample of it on."""
 
     def __init__(self, cluster: ShownCluster) -> None:
         super().__init__(cluster)
@@ -44,10 +44,10 @@ class OwnLinesView(TableView[Row]):
         """Return the groups of which the one that is furthest behind has a line."""
         return ()
 
-    def own_samples(self) -> tuple[OwnSample, ...]:
+    def own_samples(self) -> Sequence[OwnSample]:
         """Return what the lines are drawn of. It is one of the view's inputs."""
-        observations = self.cluster.triage.observations
-        return observations.own if observations is not None else ()
+        known = self.cluster.half_hour.known
+        return known.own if known is not None else ()
 
     def draw(self) -> None:
         """Draw the table and the lines."""
@@ -71,7 +71,7 @@ class OwnLinesView(TableView[Row]):
             return
         from console.present.overview import drawn, own_rows
 
-        rows = own_rows(samples, *about, self.readers())
+        rows = own_rows(samples, *about, self.readers(), self.snapshot.rates.seconds_left)
         # Never beside the table: its columns say more than these lines, and rows that fold take twice the room.
         if len(rows) + len(self._all.source) + 1 >= self.size.height:
             rows = rows[1 : 1 + FEW] if self.size.height - FEW - 1 >= LEAST_ROWS else ()

@@ -41,7 +41,7 @@ from console.tui.watch import ShownCluster
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
-    from console.model.own_half_hour import Kind
+    from console.model.half_hour import Kind
     from console.model.snapshot import ReadFailure
     from console.tui.panes.rates import ShownRates
     from console.tui.reading import Swept
