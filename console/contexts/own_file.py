@@ -33,8 +33,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from console.admin.settings import RegistrySettings, SshHost
-from console.contexts.client_files import read_entries, read_file
-from console.contexts.config_providers import is_provider_key
 from console.contexts.console_settings import ConsoleSettings, read_settings, unknown_key
 from console.contexts.context import (
     OWN,
@@ -49,13 +47,11 @@ from console.contexts.context import (
     parse_via,
     printable,
 )
-from console.contexts.java_client import JAVA_KEYS, TOKEN_COMMAND, java_connection
-from console.contexts.librdkafka import librdkafka_connection
-from console.contexts.properties import Entry, Values
 from console.model.config import CLUSTER_DEFAULT, ConfigPlace, broker_resource, topic_resource
 from console.model.numbers import is_natural
 
 if TYPE_CHECKING:
+    from console.contexts.properties import Entry
     from console.model.record_masks import MaskPath
 
 # Line numbers of keys: tomllib does not give them.
@@ -155,6 +151,9 @@ def read_own_file(surroundings: Surroundings) -> OwnFile:
     path = own_path(surroundings)
     if not path.exists() and CONFIG not in surroundings.environ:
         return OwnFile()
+    # What reads properties is loaded once there are any: a start looks for this file each time.
+    from console.contexts.client_files import read_file
+
     try:
         text = read_file(path).decode("utf-8")
         table = _parsed(text, path)
@@ -237,6 +236,10 @@ class _OwnFileReader:
             raise ContextError(f"{place}: {name} is a table, [contexts.{name}]")
         if not name or not name.isprintable() or name != name.strip():
             raise ContextError(f"{place}: the name of a context is not empty and has no control characters")
+        from console.contexts.java_client import java_connection
+        from console.contexts.librdkafka import librdkafka_connection
+        from console.contexts.properties import Values
+
         entries, librdkafka, warnings = self._included(name, table)
         own = {key: value for key, value in table.items() if key in _OWN_KEYS}
         mine, unknown = self._properties(name, {key: table[key] for key in table if key not in _OWN_KEYS})
@@ -311,6 +314,8 @@ class _OwnFileReader:
         tree = table.get("schemas")
         if tree is None:
             return None, ()
+        from console.contexts.config_providers import is_provider_key
+        from console.contexts.properties import Entry, Values
         from console.contexts.registry import OWN_KEYS, SSL_KEYS, registry_settings
 
         place = self._place("contexts", name, "schemas")
@@ -343,10 +348,16 @@ class _OwnFileReader:
         path = self._text(name, "properties", table)
         if path is None:
             return {}, False, ()
+        from console.contexts.client_files import read_entries
+
         return read_entries(self._surroundings.path(path, (self._path.absolute().parent,)))
 
     def _properties(self, name: str, tree: Mapping[str, Any]) -> tuple[Mapping[str, Entry], tuple[str, ...]]:
         """Return Java's properties and warnings. ``a.b = 1`` is a table in TOML, ``"a.b" = 1`` a key; both are a.b."""
+        from console.contexts.config_providers import is_provider_key
+        from console.contexts.java_client import JAVA_KEYS, TOKEN_COMMAND
+        from console.contexts.properties import Entry
+
         found: dict[str, Entry] = {}
         warnings: list[str] = []
         for path, value in _leaves(tree):
