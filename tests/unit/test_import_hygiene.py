@@ -54,8 +54,8 @@ def test_what_decodes_by_schemas_is_loaded_where_a_context_has_a_registry() -> N
 
 
 def test_what_the_screen_watches_with_loads_no_reader_of_a_lake() -> None:
-    """Events are read by every screen; tables of the past where a context has some, and 30 modules for a version of kac
-    where a record is written."""
+    """Events are read by every screen; tables of the past where a context has some, the journal and the kinds of edits
+    once there is a change, and 30 modules for a version of kac where a record is written."""
     watching = "console.session.event_feed", "console.session.kept_record", "console.flight.memory"
     code = f"import sys\nfor name in {watching}: __import__(name)\nprint(*sys.modules)"
     loaded = set(
@@ -63,6 +63,7 @@ def test_what_the_screen_watches_with_loads_no_reader_of_a_lake() -> None:
     )
     assert set(watching) <= loaded
     assert loaded & {"console.pipeline.reader", "console.pipeline.lake", "importlib.metadata", "email"} == set()
+    assert {name for name in loaded if name.startswith(("console.journal", "console.plan.kinds"))} == set()
 
 
 def test_help_is_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
