@@ -156,11 +156,13 @@ def secure_cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
 
 
 def _of_release(version: str, brokers: int) -> Any:
-    """The fixture of a cluster of another release, as plain_cluster."""
+    """The fixture of a cluster of another release, as plain_cluster, with Kafka's own configs for contracts."""
 
     @pytest.fixture(scope="session")
     def cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-        yield from _shared(request, lambda: KafkaCluster(version, brokers=brokers, logins=True, request_log=True))
+        yield from _shared(
+            request, lambda: KafkaCluster(version, brokers=brokers, logins=True, request_log=True, quiet=False)
+        )
 
     return cluster
 

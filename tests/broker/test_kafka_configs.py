@@ -132,8 +132,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def sides() -> Iterator[tuple[Side, Side]]:
     """kafka-configs' broker and ours."""
-    for theirs in running(lambda: KafkaCluster(brokers=1)):
-        for ours in running(lambda: KafkaCluster(brokers=1)):
+    # A case asks for fewer threads than half of Kafka's own.
+    properties = {"num.io.threads": "8"}
+    for theirs in running(lambda: KafkaCluster(brokers=1, properties=properties)):
+        for ours in running(lambda: KafkaCluster(brokers=1, properties=properties)):
             with KafkaCommands() as commands:
                 pair = (Side(theirs, lambda words: commands.run(CONFIGS, words)), Side(ours, kac))
                 topics = [_names(number)["topic"] for number in range(len(CASES))]

@@ -37,6 +37,7 @@ KEYSTORE = "listener.name.plaintext.ssl.keystore.password"
 _SNAPSHOTS = {
     "metadata.log.max.record.bytes.between.snapshots": "1000",
     "metadata.log.max.snapshot.interval.ms": "2000",
+    "metadata.max.idle.interval.ms": "500",  # Kafka's own: each record may begin a segment
     "metadata.log.segment.ms": "1000",
     "metadata.max.retention.bytes": "1000",
     "metadata.max.retention.ms": "1000",

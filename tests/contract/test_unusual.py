@@ -60,7 +60,9 @@ def policed_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaC
         command = [compiler(), "-cp", f"{jars(RELEASES[NEWEST])}/*", "-d", str(classes), str(HERE / f"{POLICY}.java")]
         subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
         properties = {"authorizer.class.name": "", "alter.config.policy.class.name": POLICY}
-        return KafkaCluster(RELEASES[NEWEST], brokers=1, logins=True, properties=properties, classes=classes)
+        return KafkaCluster(
+            RELEASES[NEWEST], brokers=1, logins=True, properties=properties, classes=classes, quiet=False
+        )
 
     yield from running(make)
 

@@ -43,6 +43,8 @@ PROPERTIES = {
     # On a machine that is busy a broker that starts takes its time.
     "initial.broker.registration.timeout.ms": "240000",
     "log.index.size.max.bytes": "65536",
+    # Kafka's own: who does not fetch the metadata log falls behind at once.
+    "metadata.max.idle.interval.ms": "500",
 }
 
 

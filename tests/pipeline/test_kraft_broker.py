@@ -47,6 +47,7 @@ _BATCH = re.compile(r"baseOffset: .* partitionLeaderEpoch: (\d+) .* isControl: (
 _SNAPSHOTS = {
     "metadata.log.max.record.bytes.between.snapshots": "2000",
     "metadata.log.max.snapshot.interval.ms": "5000",
+    "metadata.max.idle.interval.ms": "500",  # Kafka's own: each record may begin a segment
     "metadata.log.segment.ms": "2000",
     "delegation.token.secret.key": PLANTED,
 }

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from tests.support.cached_folder import cache_home, cached_folder
-from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, BrokersUnavailableError, jars, java
+from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, NEWEST, RELEASES, BrokersUnavailableError, jars, java
 
 _FILE = "classes.jsa"
 
@@ -50,7 +50,7 @@ def _folder(version: str, program: str) -> Path:
 
 def main() -> None:
     """Make those of the versions of which tests start many."""
-    for version in (KAFKA_4_3, KAFKA_3_9):
+    for version in (KAFKA_4_3, KAFKA_3_9, RELEASES[NEWEST]):
         try:
             make(version)
         except (BrokersUnavailableError, OSError, RuntimeError) as reason:

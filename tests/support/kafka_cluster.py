@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import argparse
-import base64
+import hashlib
 import os
 import secrets
 import signal
@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -25,19 +25,23 @@ from typing import Literal, Self, TypeVar
 
 from tests.support import reaper
 from tests.support.broker_probe import live_brokers
+from tests.support.cached_folder import cache_home, cached_folder
 from tests.support.certificates import Authority, Identity
 from tests.support.free_ports import LOOPBACK, free_ports
 from tests.support.kafka_classes import archive_options, class_path
-from tests.support.kafka_jars import KAFKA_4_3, BrokersUnavailableError, java, major
+from tests.support.kafka_jars import KAFKA_4_3, BrokersUnavailableError, jars, java, major
+from tests.support.kafka_storage import copy_storage, format_arguments, random_id, scram_options
 from tests.support.patience import PATIENCE
 from tests.support.request_log import RequestLog
 from tests.support.server_properties import (
+    QUIET,
     NodePorts,
     ServerTls,
     client_properties,
-    format_arguments,
     log4j2_properties,
     log4j_properties,
+    properties_of,
+    properties_text,
     server_properties,
 )
 
@@ -45,7 +49,7 @@ Security = Literal["plain", "secure"]
 
 START_SECONDS = 180.0
 _POLL_SECONDS = 0.05
-JVM = ("-Xms64m", "-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+JVM = ("-Xms64m", "-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData")
 _TOOL_JVM = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 _PORT_TAKEN = "Address already in use"
 
@@ -66,7 +70,8 @@ class KafkaCluster:
     with classes of our own, which these name. rotate_at: the size at which Kafka 4's request log is rotated, as `50KB`.
     format_options: more arguments of `kafka-storage format`, as ``--release-version``.
     controllers: how many nodes are controllers too, the first ones; None: all. host: the name by which brokers are
-    advertised, with {} for the id; they listen on loopback.
+    advertised, with {} for the id; they listen on loopback. quiet: without what brokers do while nobody asks them
+    (`QUIET`).
     Raises BrokersUnavailableError where Java or the jars are missing.
     """
 
@@ -87,12 +92,13 @@ class KafkaCluster:
         format_options: tuple[str, ...] = (),
         controllers: int | None = None,
         host: str = LOOPBACK,
+        quiet: bool = True,
     ) -> None:
         self.version = version
         self.security = security
         self._java, self._own_classes = java(), classes
         class_path(version)  # fetched before anything is begun
-        self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        self.cluster_id = random_id()
         self.broker_ids = tuple(range(1, brokers + 1))
         self.directory = Path(tempfile.mkdtemp(prefix="kac-kafka-"))
         self.request_log = RequestLog({node: self._folder(node) / "request.log" for node in self.broker_ids})
@@ -106,7 +112,7 @@ class KafkaCluster:
         self._host = host
         self._logins = logins
         self._allow_everyone = security == "plain" if allow_everyone is None else allow_everyone
-        self._properties = dict(properties or {})
+        self._properties = (QUIET if quiet else {}) | dict(properties or {})
         self._broker_properties = dict(broker_properties or {})
         self._jvm_options = jvm_options
         self._tls: ServerTls | None = None
@@ -371,20 +377,36 @@ class KafkaCluster:
 
     def _prepare(self, nodes: Iterable[int]) -> None:
         """Everything that has to be there before the first of these brokers starts."""
-        formatting = []
         for node in nodes:
-            folder = self._folder(node)
-            command = [*self._command(_TOOL_JVM), "kafka.tools.StorageTool", *self._format_arguments(node)]
-            with (folder / "console.log").open("wb") as output:
-                formatting.append((node, subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)))
-        for node, process in formatting:
-            if process.wait(timeout=START_SECONDS):
-                raise ClusterStartError(f"formatting the storage of broker {node} failed:\n{self._last_words(node)}")
+            properties = self._write_files(node)
+            copy_storage(self._storage(node), properties, self.cluster_id, node, self._directory_id(node))
 
-    def _format_arguments(self, node: int) -> list[str]:
-        """Write a node's files, and return what makes its storage."""
-        scram_users = self.users if self._tls else {}
-        return [*format_arguments(self.cluster_id, self._write_files(node), scram_users), *self._format_options]
+    def _storage(self, node: int) -> Path:
+        """Return a folder that Kafka's tool has formatted as this node's storage, by another's name maybe. One without
+        users and voters is the same in every cluster."""
+        options = self._storage_options(node)
+        where = cache_home() / "kafka-storage" if options == self._format_options else self.directory / "storage"
+        told = hashlib.sha256(" ".join((str(jars(self.version)), *options)).encode()).hexdigest()[:8]
+        return cached_folder(where / f"{self.version}-{told}", lambda folder: self._format(node, options, folder))
+
+    def _format(self, node: int, options: Sequence[str], folder: Path) -> None:
+        """Run Kafka's tool. Raises ClusterStartError."""
+        written = properties_of(self._folder(node) / "server.properties")
+        written.pop("metadata.log.dir", None)
+        with tempfile.TemporaryDirectory(dir=self.directory) as scratch:
+            file = Path(scratch, "server.properties")
+            file.write_text(properties_text(written | {"log.dirs": str(folder)}))
+            done = self.run_tool("kafka.tools.StorageTool", *format_arguments(self.cluster_id, file), *options)
+        if done.returncode:
+            raise ClusterStartError(f"formatting the storage of broker {node} failed:\n{done.stdout}{done.stderr}")
+
+    def _storage_options(self, node: int) -> tuple[str, ...]:
+        """What Kafka's tool is told of a node's storage, besides whose it is."""
+        return (*(scram_options(self.users) if self._tls else ()), *self._format_options)
+
+    def _directory_id(self, node: int) -> str:
+        """The id of a node's log directory."""
+        return random_id()
 
     def _launch(self, node: int) -> None:
         folder = self._folder(node)

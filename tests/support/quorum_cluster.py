@@ -7,14 +7,13 @@ a static one.
 from __future__ import annotations
 
 import argparse
-import base64
-import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tests.support.free_ports import LOOPBACK, free_ports
 from tests.support.kafka_cluster import KafkaCluster, run_in_foreground
 from tests.support.kafka_jars import NEWEST, RELEASES
+from tests.support.kafka_storage import random_id
 from tests.support.server_properties import NodePorts, server_properties
 
 FIRST_CONTROLLER = 101
@@ -41,7 +40,7 @@ class QuorumCluster(KafkaCluster):
         self.voter_ids = tuple(range(FIRST_CONTROLLER, FIRST_CONTROLLER + controllers))
         self.observer_ids = tuple(range(FIRST_CONTROLLER + controllers, FIRST_CONTROLLER + controllers + observers))
         self.dynamic = dynamic
-        self._directory_ids = {node: _uuid() for node in self.voter_ids}
+        self._directory_ids = {node: random_id() for node in self.voter_ids}
 
     @property
     def controller_ids(self) -> tuple[int, ...]:
@@ -101,22 +100,18 @@ class QuorumCluster(KafkaCluster):
         lines["offsets.topic.replication.factor"] = str(len(self.broker_ids))
         return "".join(f"{key}={value}\n" for key, value in lines.items())
 
-    def _format_arguments(self, node: int) -> list[str]:
-        arguments = super()._format_arguments(node)
+    def _storage_options(self, node: int) -> tuple[str, ...]:
+        options = super()._storage_options(node)
         if self.dynamic and node in self._directory_ids:
             initial = ",".join(
                 f"{voter}@{LOOPBACK}:{self._ports[voter].controller}:{directory}"
                 for voter, directory in self._directory_ids.items()
             )
-            return [*arguments, "--initial-controllers", initial]
-        return [*arguments, "--no-initial-controllers"] if self.dynamic and node not in self.broker_ids else arguments
+            return (*options, "--initial-controllers", initial)
+        return (*options, "--no-initial-controllers") if self.dynamic and node not in self.broker_ids else options
 
-
-def _uuid() -> str:
-    while True:
-        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        if not text.startswith("-"):
-            return text
+    def _directory_id(self, node: int) -> str:
+        return self._directory_ids.get(node) or super()._directory_id(node)
 
 
 def main() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,13 @@ from tests.support.certificates import Authority, Identity
 from tests.support.free_ports import LOOPBACK
 
 SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+QUIET = {
+    # Each thread wakes up three times a second; controllers write a record every half second, which all brokers fetch.
+    "num.network.threads": "1",
+    "num.io.threads": "2",
+    "metadata.max.idle.interval.ms": "5000",
+}
+"""What makes brokers that nobody asks cost two thirds of the CPU time. There are a dozen of them while tests run."""
 _LOGIN = "org.apache.kafka.common.security"
 
 
@@ -70,7 +77,7 @@ def server_properties(
     if not controls:
         properties["listeners"] = properties["advertised.listeners"]
     properties |= {"advertised.listeners": advertised, **extra}
-    return _text(properties)
+    return properties_text(properties)
 
 
 def zookeeper_mode_properties(
@@ -97,7 +104,7 @@ def zookeeper_mode_properties(
     listeners["listeners"] = listeners["advertised.listeners"]
     properties |= listeners
     properties |= extra
-    return _text(properties)
+    return properties_text(properties)
 
 
 def zoo_cfg(data: Path, port: int) -> str:
@@ -110,11 +117,18 @@ def zoo_cfg(data: Path, port: int) -> str:
         "admin.enableServer": "false",
         "maxClientCnxns": "0",
     }
-    return _text(properties)
+    return properties_text(properties)
 
 
-def _text(properties: Mapping[str, str]) -> str:
+def properties_text(properties: Mapping[str, str]) -> str:
+    """A file of properties."""
     return "".join(f"{key}={value}\n" for key, value in properties.items())
+
+
+def properties_of(file: Path) -> dict[str, str]:
+    """Read such a file."""
+    lines = (line for line in file.read_text().splitlines() if line and not line.startswith("#"))
+    return dict(line.split("=", 1) for line in lines)
 
 
 def _common(node: int, brokers: int, data: Path, *, allow_everyone: bool) -> dict[str, str]:
@@ -244,13 +258,3 @@ def client_properties(mechanism: str, user: str, password: str, authority: Autho
             f"ssl.truststore.location={authority.pem}",
         )
     )
-
-
-def format_arguments(cluster_id: str, properties: Path, scram_users: Mapping[str, str]) -> Sequence[str]:
-    """Arguments of kafka.tools.StorageTool that make a node's storage, SCRAM credentials in it."""
-    # One id in 64 begins with "-", which would be taken for an option if it stood alone.
-    arguments = ["format", f"--cluster-id={cluster_id}", "-c", str(properties)]
-    for user, password in scram_users.items():
-        for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
-            arguments += ["--add-scram", f"{mechanism}=[name={user},password={password}]"]
-    return arguments

@@ -25,7 +25,9 @@ class ZooKeeperCluster(KafkaCluster):
         logins: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(version, brokers=brokers, request_log=request_log, logins=logins, properties=properties)
+        super().__init__(
+            version, brokers=brokers, request_log=request_log, logins=logins, properties=properties, quiet=False
+        )
         self._zookeeper: subprocess.Popen[bytes] | None = None
         self._zookeeper_port = 0
 

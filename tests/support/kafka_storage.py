@@ -1,0 +1,64 @@
+"""The storage of nodes as Kafka's own tool formats it: made once, for all nodes that differ in who they are only."""
+
+from __future__ import annotations
+
+import base64
+import shutil
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.support.server_properties import properties_of, properties_text
+
+META = "meta.properties"
+
+
+def random_id() -> str:
+    """An id of a cluster or of a directory, as Kafka writes it. None begins with "-", which a tool would take for an
+    option."""
+    while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
+        pass
+    return text
+
+
+def format_arguments(cluster_id: str, properties: Path) -> Sequence[str]:
+    """Arguments of kafka.tools.StorageTool that make a node's storage."""
+    return ["format", f"--cluster-id={cluster_id}", "-c", str(properties)]
+
+
+def scram_options(users: Mapping[str, str]) -> Sequence[str]:
+    """More arguments: SCRAM credentials in it, by name -> password."""
+    return [
+        argument
+        for user, password in users.items()
+        for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512")
+        for argument in ("--add-scram", f"{mechanism}=[name={user},password={password}]")
+    ]
+
+
+def copy_storage(formatted: Path, properties: Path, cluster_id: str, node: int, directory_id: str) -> None:
+    """Make a node's storage of what the tool formatted.
+
+    Args:
+        formatted: a folder with one log directory's files.
+        properties: the node's server.properties, which say where its log directories are.
+        cluster_id: the cluster's id.
+        node: the node's id.
+        directory_id: the id of the directory with the metadata log; others have one of their own.
+    """
+    wanted = properties_of(properties)
+    folders = [Path(each) for each in wanted["log.dirs"].split(",")]
+    with_metadata = Path(wanted.get("metadata.log.dir", folders[0]))
+    for folder in dict.fromkeys((with_metadata, *folders)):
+        is_first = folder == with_metadata
+        shutil.copytree(
+            formatted, folder, dirs_exist_ok=True, ignore=None if is_first else shutil.ignore_patterns("__*")
+        )
+        meta = properties_of(folder / META)
+        own = {
+            "cluster.id": cluster_id,
+            "node.id": str(node),
+            "directory.id": directory_id if is_first else random_id(),
+        }
+        # Releases before 3.7 have no ids of directories.
+        (folder / META).write_text(properties_text({key: own.get(key, value) for key, value in meta.items()}))
