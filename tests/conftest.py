@@ -18,9 +18,9 @@ from hypothesis import settings
 
 from tests.support.cached_folder import cache_home
 from tests.support.collecting import files_of, import_share, may_be_slow, refuse_hidden
-from tests.support.kafka_jars import RELEASES
+from tests.support.kafka_jars import KAFKA_4_3, RELEASES
 from tests.support.own_places import changed, open_more_files, real_places, take_a_home
-from tests.support.real_clusters import KAFKA_3_9, KafkaCluster, LastTests, group, longest_first, running
+from tests.support.real_clusters import KAFKA_3_9, RACKS, KafkaCluster, LastTests, group, longest_first, running
 from tests.support.zookeeper_cluster import ZooKeeperCluster
 
 # Reproducible by default; `pytest --hypothesis-profile explore` looks for new counterexamples.
@@ -179,6 +179,20 @@ kafka44 = _of_release(RELEASES["4.4"], brokers=3)
 def kafka28(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """Kafka 2.8 with ZooKeeper, two brokers, as plain_cluster."""
     yield from _shared(request, lambda: ZooKeeperCluster(brokers=2, logins=True, request_log=True))
+
+
+@pytest.fixture(scope="session", params=[KAFKA_4_3], ids=["4.3"])
+def racked_brokers(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    """Four plain brokers in three racks, two of them in the last. Any but the first, which is the only controller, can
+    be stopped; the controller elects no leader of its own accord. `racked_cluster` gives it to one test after another.
+    """
+    racks = {broker: {"broker.rack": rack} for broker, rack in RACKS.items()}
+    properties = {"auto.leader.rebalance.enable": "false", "min.insync.replicas": "1"}
+    version: str = request.param
+    yield from _shared(
+        request,
+        lambda: KafkaCluster(version, brokers=4, controllers=1, properties=properties, broker_properties=racks),
+    )
 
 
 @pytest.fixture(scope="session")

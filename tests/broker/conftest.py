@@ -51,13 +51,24 @@ def name() -> str:
 
 @pytest.fixture
 def own_cluster(breakable_cluster: KafkaCluster) -> Iterator[KafkaCluster]:
-    """Kafka 4.3, three plain brokers, all up, to stop, kill and restart. A topic that the test makes goes with it: one
-    that is in trouble would be the trouble of the next test."""
-    breakable_cluster.bring_up()
-    there = asyncio.run(_topics(breakable_cluster))
-    yield breakable_cluster
-    breakable_cluster.bring_up()
-    asyncio.run(_delete_others(breakable_cluster, there))
+    """Kafka 4.3, three plain brokers, all up, to stop, kill and restart."""
+    yield from _lent(breakable_cluster)
+
+
+@pytest.fixture
+def racked_cluster(racked_brokers: KafkaCluster) -> Iterator[KafkaCluster]:
+    """Four brokers in three racks, all up, of which any but the first can be stopped and killed."""
+    yield from _lent(racked_brokers)
+
+
+def _lent(cluster: KafkaCluster) -> Iterator[KafkaCluster]:
+    """The body of such a fixture. A topic that the test makes goes with it: one that is in trouble would be the trouble
+    of the next test."""
+    cluster.bring_up()
+    there = asyncio.run(_topics(cluster))
+    yield cluster
+    cluster.bring_up()
+    asyncio.run(_delete_others(cluster, there))
 
 
 async def _topics(cluster: KafkaCluster) -> frozenset[str]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,21 +14,12 @@ from console.admin import topics
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from tests.broker.test_operation_deaths import fill
-from tests.broker.test_operations import RACKS, TOPIC, kac_on, nothing_is_left, replicas
+from tests.broker.test_operations import TOPIC, kac_on, nothing_is_left, replicas
 from tests.support.forked_runs import ROOT
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import KAFKA_4_3
-from tests.support.real_clusters import running
 from tests.support.tmux import Tmux, has_tmux
 
 THROTTLE = "2MB/s"
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[KafkaCluster]:
-    """Four brokers in three racks, two of them in the last; replicas that are behind for 5 s leave the ISR."""
-    racks = {broker: {"broker.rack": rack} for broker, rack in RACKS.items()}
-    yield from running(lambda: KafkaCluster(KAFKA_4_3, brokers=4, controllers=1, broker_properties=racks))
 
 
 class Screens:
@@ -62,25 +52,27 @@ class Screens:
 
 @pytest.mark.long
 @pytest.mark.skipif(not has_tmux(), reason="tmux is not installed")
-async def test_a_drain_and_a_replacement_from_the_screen(cluster: KafkaCluster, own_home: Path, tmp_path: Path) -> None:
+async def test_a_drain_and_a_replacement_from_the_screen(
+    racked_cluster: KafkaCluster, own_home: Path, tmp_path: Path
+) -> None:
     """The short form is on an embedded cluster: tests/tui/test_console_operations.py. SCREENS names a file for what
     stood on the screen."""
     kept = Path(os.environ.get("SCREENS", tmp_path / "screens"))
     with (
-        AdminClient(ConnectionSettings(bootstrap=cluster.addresses)) as client,
+        AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses)) as client,
         Tmux(tmp_path, {"HOME": str(own_home), "PYTHONPATH": str(ROOT)}) as tmux,
     ):
-        await fill(cluster, client)
-        screens = Screens(tmux, cluster.bootstrap, kept)
-        await asyncio.to_thread(drained, cluster, screens)
+        await fill(racked_cluster, client)
+        screens = Screens(tmux, racked_cluster.bootstrap, kept)
+        await asyncio.to_thread(drained, racked_cluster, screens)
         assert all(3 not in each for each in await replicas(client))
-        await asyncio.to_thread(cluster.restart, 3)
+        await asyncio.to_thread(racked_cluster.restart, 3)
         await asyncio.to_thread(replaced, screens)
         assert all(4 not in each for each in await replicas(client))
         found = (await client.run(topics.describe_topics, [TOPIC])).topics[TOPIC]
         assert [each.leader for each in found.partitions] == [each.replicas[0] for each in found.partitions]
-        async with kac_on(cluster, own_home, tmp_path) as kac:
-            await nothing_is_left(kac, cluster, client, tmp_path)
+        async with kac_on(racked_cluster, own_home, tmp_path) as kac:
+            await nothing_is_left(kac, racked_cluster, client, tmp_path)
 
 
 def drained(cluster: KafkaCluster, screens: Screens) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -44,8 +44,9 @@ from console.session.reading import read_needs
 from console.session.session import Session
 from tests.support.applied import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
-from tests.support.real_clusters import running
+from tests.support.real_clusters import BOTH
+
+pytestmark = BOTH
 
 ELECT, REASSIGN = (
     "org.apache.kafka.tools.LeaderElectionCommand",
@@ -55,24 +56,9 @@ FIRST, SECOND, THIRD = 2, 3, 4
 """The brokers that tests stop: broker 1 is the only controller."""
 
 
-@pytest.fixture(scope="module", params=[KAFKA_4_3, pytest.param(KAFKA_3_9, marks=pytest.mark.long)], ids=["4.3", "3.9"])
-def steady(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """Four brokers, of which any but the first can be stopped; the controller elects no leader of its own accord."""
-    properties = {"auto.leader.rebalance.enable": "false", "min.insync.replicas": "1"}
-    version: str = request.param
-    yield from running(lambda: KafkaCluster(version, brokers=4, controllers=1, properties=properties))
-
-
 @pytest.fixture
-def cluster(steady: KafkaCluster) -> KafkaCluster:
-    """All four are up."""
-    steady.bring_up()
-    return steady
-
-
-@pytest.fixture
-async def client(cluster: KafkaCluster) -> AsyncIterator[AdminClient]:
-    made = AdminClient(ConnectionSettings(bootstrap=cluster.addresses[:1]))
+async def client(racked_cluster: KafkaCluster) -> AsyncIterator[AdminClient]:
+    made = AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses[:1]))
     made.start()
     yield made
     made.close()
@@ -136,7 +122,7 @@ def elected_by(output: str) -> set[PartitionTarget]:
 
 
 async def test_the_same_leaders_as_kafkas_own_command_elects(
-    cluster: KafkaCluster, client: AdminClient, name: str, tmp_path: Path
+    racked_cluster: KafkaCluster, client: AdminClient, name: str, tmp_path: Path
 ) -> None:
     """After a broker was away the others lead for it. What `elect preferred all` stages is what Kafka's command
     changes, and applying it leads to the leaders that were forecast."""
@@ -144,16 +130,16 @@ async def test_the_same_leaders_as_kafkas_own_command_elects(
     assert (await client.run(send, CreateTopics((NewTopic(name, assignments=tuple(replicas)),)), validate_only=False))[
         0
     ].ok
-    await asyncio.to_thread(cluster.restart, SECOND)
+    await asyncio.to_thread(racked_cluster.restart, SECOND)
     await in_sync(client, name, 2)
     session, report = await staged(client, "elect preferred all")
     wanted = {each.edit.target for each in report.added}
     assert {each.number for each in wanted if each.topic == name} == {1, 4, 7, 10}  # type: ignore[union-attr]
     done = await asyncio.to_thread(
-        cluster.run_tool,
+        racked_cluster.run_tool,
         ELECT,
         "--bootstrap-server",
-        cluster.bootstrap,
+        racked_cluster.bootstrap,
         "--election-type",
         "preferred",
         "--all-topic-partitions",
@@ -161,7 +147,7 @@ async def test_the_same_leaders_as_kafkas_own_command_elects(
     assert elected_by(done.stdout) == wanted, done.stdout
     assert not any(map(needs_preferred, await described(client, name)))
 
-    await asyncio.to_thread(cluster.restart, SECOND)
+    await asyncio.to_thread(racked_cluster.restart, SECOND)
     await in_sync(client, name, 2)
     session, report = await staged(client, "elect preferred all")
     assert {each.edit.target for each in report.added} == wanted, "the same again"
@@ -188,22 +174,22 @@ async def test_the_same_leaders_as_kafkas_own_command_elects(
         assert all(each.ok for each in moved)
         session, report = await staged(client, f"elect preferred topic {name}")
         assert {each.edit.target for each in report.added} == {PartitionTarget(name, number) for number in some}
-        (command,) = runbook(diff(session.plan, session.snapshot), ("--bootstrap-server", cluster.bootstrap))
+        (command,) = runbook(diff(session.plan, session.snapshot), ("--bootstrap-server", racked_cluster.bootstrap))
         file = tmp_path / "partitions.json"
         file.write_text(command.stdin)
         words = [str(file) if word == STDIN else word for word in command.words[1:]]
-        done = await asyncio.to_thread(cluster.run_tool, ELECT, *words)
+        done = await asyncio.to_thread(racked_cluster.run_tool, ELECT, *words)
         assert elected_by(done.stdout) == {PartitionTarget(name, number) for number in some}, done.stdout + done.stderr
 
 
 async def test_a_preferred_replica_that_is_away_stays_away(
-    cluster: KafkaCluster, client: AdminClient, name: str
+    racked_cluster: KafkaCluster, client: AdminClient, name: str
 ) -> None:
     """Its partitions are named and not staged; sent all the same, brokers refuse them."""
     made = CreateTopics((NewTopic(name, assignments=((SECOND, FIRST), (FIRST, SECOND))),))
     assert (await client.run(send, made, validate_only=False))[0].ok
-    await asyncio.to_thread(cluster.stop, SECOND)
-    await asyncio.to_thread(cluster.await_brokers, (1, FIRST, THIRD))
+    await asyncio.to_thread(racked_cluster.stop, SECOND)
+    await asyncio.to_thread(racked_cluster.await_brokers, (1, FIRST, THIRD))
     _, report = await staged(client, f"elect preferred topic {name}")
     assert not report.added
     assert [each.reason for each in report.dropped] == [
@@ -223,21 +209,21 @@ def _elect(name: str, *, unclean: bool = False) -> partitions.ElectLeaders:
 @pytest.mark.parametrize("min_isr", [1, pytest.param(2, marks=pytest.mark.long)])
 @pytest.mark.takes(25)
 async def test_the_real_loss_of_an_unclean_election_lies_in_the_range_that_was_said(
-    cluster: KafkaCluster, client: AdminClient, name: str, min_isr: int
+    racked_cluster: KafkaCluster, client: AdminClient, name: str, min_isr: int
 ) -> None:
     """Three replicas are stopped one after another, with records between: the last one has all of them. The two others
     come back, and the one that has less is earlier in the order of the replicas."""
     all_, two, one = 50, 30, 20
     topic = NewTopic(name, assignments=((FIRST, THIRD, SECOND),), configs={"min.insync.replicas": str(min_isr)})
     assert (await client.run(send, CreateTopics((topic,)), validate_only=False))[0].ok
-    await write(cluster, name, all_)
+    await write(racked_cluster, name, all_)
     for broker, more in ((THIRD, two), (SECOND, one), (FIRST, 0)):
         await copied(client, name)
         # As a crash: what it wrote is there, and a shutdown in order would wait for another leader.
-        await asyncio.to_thread(cluster.kill, broker)
-        await asyncio.to_thread(cluster.await_brokers, cluster.running)
+        await asyncio.to_thread(racked_cluster.kill, broker)
+        await asyncio.to_thread(racked_cluster.await_brokers, racked_cluster.running)
         if more:
-            await write(cluster, name, more)
+            await write(racked_cluster, name, more)
     _, report = await staged(client, f"elect unclean topic {name} partition 0")
     (refused,) = report.refused
     assert refused.reason == "no replica of it is alive"
@@ -247,7 +233,7 @@ async def test_the_real_loss_of_an_unclean_election_lies_in_the_range_that_was_s
 
     back = (THIRD,) if min_isr == 2 else (THIRD, SECOND)
     for broker in back:
-        await asyncio.to_thread(cluster.restart, broker)
+        await asyncio.to_thread(racked_cluster.restart, broker)
     session, report = await staged(client, f"elect unclean topic {name} partition 0")
     would = report.added[0].was
     assert isinstance(would, UncleanElection)
@@ -271,7 +257,7 @@ async def test_the_real_loss_of_an_unclean_election_lies_in_the_range_that_was_s
 
     now = await until_settled(led, lambda found: found.leader < 0, within=30, attempts=300)
     assert now.leader == forecast.leader == THIRD
-    await asyncio.to_thread(cluster.restart, FIRST)
+    await asyncio.to_thread(racked_cluster.restart, FIRST)
     await in_sync(client, name, 1 + len(back))
     found, _ = await client.run(partitions.list_offsets, {(name, 0): partitions.LATEST})
     lost = all_ + two + one - found[name, 0]
@@ -280,20 +266,27 @@ async def test_the_real_loss_of_an_unclean_election_lies_in_the_range_that_was_s
 
 
 async def test_a_move_that_is_cancelled_leaves_the_replicas_that_were(
-    cluster: KafkaCluster, client: AdminClient, name: str, tmp_path: Path
+    racked_cluster: KafkaCluster, client: AdminClient, name: str, tmp_path: Path
 ) -> None:
     """It was started by kafka-reassign-partitions, with a throttle so that it lasts."""
     made = CreateTopics((NewTopic(name, assignments=((FIRST, SECOND), (SECOND, FIRST))),))
     assert (await client.run(send, made, validate_only=False))[0].ok
-    await write(cluster, name, 60, 500_000)
+    await write(racked_cluster, name, 60, 500_000)
     await in_sync(client, name, 2)
     before = await described(client, name)
     file = tmp_path / "move.json"
     move = {"topic": name, "partition": 0, "replicas": [THIRD, SECOND]}
     file.write_text(json.dumps({"version": 1, "partitions": [move]}))
-    connect = ("--bootstrap-server", cluster.bootstrap)
+    connect = ("--bootstrap-server", racked_cluster.bootstrap)
     started = await asyncio.to_thread(
-        cluster.run_tool, REASSIGN, *connect, "--reassignment-json-file", str(file), "--execute", "--throttle", "200000"
+        racked_cluster.run_tool,
+        REASSIGN,
+        *connect,
+        "--reassignment-json-file",
+        str(file),
+        "--execute",
+        "--throttle",
+        "200000",
     )
     assert "Successfully started" in started.stdout, started.stdout + started.stderr
 
@@ -326,12 +319,19 @@ async def test_a_move_that_is_cancelled_leaves_the_replicas_that_were(
 
     # The runbook's command, of a second move.
     await asyncio.to_thread(
-        cluster.run_tool, REASSIGN, *connect, "--reassignment-json-file", str(file), "--execute", "--throttle", "200000"
+        racked_cluster.run_tool,
+        REASSIGN,
+        *connect,
+        "--reassignment-json-file",
+        str(file),
+        "--execute",
+        "--throttle",
+        "200000",
     )
     session, report = await staged(client, f"cancel move topic {name}")
     (command,) = runbook(diff(session.plan, session.snapshot), connect)
     file.write_text(command.stdin)
     words = [str(file) if word == STDIN else word for word in command.words[1:]]
-    done = await asyncio.to_thread(cluster.run_tool, REASSIGN, *words)
+    done = await asyncio.to_thread(racked_cluster.run_tool, REASSIGN, *words)
     assert "Successfully cancelled" in done.stdout, done.stdout + done.stderr
     assert [set(each.replicas) for each in await described(client, name)] == [set(each.replicas) for each in before]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -38,25 +38,15 @@ from console.session.reading import read_needs
 from console.session.session import Session
 from tests.support.applied import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
-from tests.support.real_clusters import running
+from tests.support.real_clusters import BOTH, RACKS
 
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
-RACKS = {1: "a", 2: "b", 3: "c", 4: "c"}
 DRAINED = 3
 
 
-@pytest.fixture(scope="module", params=[KAFKA_4_3, pytest.param(KAFKA_3_9, marks=pytest.mark.long)], ids=["4.3", "3.9"])
-def cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """Four brokers in three racks, two of them in the last."""
-    version: str = request.param
-    racks = {broker: {"broker.rack": rack} for broker, rack in RACKS.items()}
-    yield from running(lambda: KafkaCluster(version, brokers=4, controllers=1, broker_properties=racks))
-
-
 @pytest.fixture
-async def client(cluster: KafkaCluster) -> AsyncIterator[AdminClient]:
-    made = AdminClient(ConnectionSettings(bootstrap=cluster.addresses[:1]))
+async def client(racked_cluster: KafkaCluster) -> AsyncIterator[AdminClient]:
+    made = AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses[:1]))
     made.start()
     yield made
     made.close()
@@ -73,7 +63,10 @@ def replicas_of(snapshot: Snapshot) -> dict[tuple[str, int], tuple[int, ...]]:
     return {(t.name, p.number): p.replicas for t in snapshot.topics.values() for p in t.partitions}
 
 
-async def test_a_broker_is_drained_under_load(cluster: KafkaCluster, client: AdminClient, tmp_path: Path) -> None:
+@BOTH
+async def test_a_broker_is_drained_under_load(
+    racked_cluster: KafkaCluster, client: AdminClient, tmp_path: Path
+) -> None:
     """No produce with acks=all fails, no partition is below min ISR at any look, racks stay, nothing is left."""
     layouts = {"orders": ((1, 2, 3), (3, 1, 2), (2, 3, 1), (1, 2, 4)), "audit": ((3, 2), (2, 3))}
     made = CreateTopics(
@@ -88,7 +81,7 @@ async def test_a_broker_is_drained_under_load(cluster: KafkaCluster, client: Adm
 
     async def produce() -> None:
         nonlocal produced
-        producer = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all")
+        producer = AIOKafkaProducer(bootstrap_servers=racked_cluster.bootstrap, acks="all")
         await producer.start()
         try:
             while not stop.is_set() or produced < 200:
@@ -104,6 +97,7 @@ async def test_a_broker_is_drained_under_load(cluster: KafkaCluster, client: Adm
             for topic in listing.topics.values():
                 least = len(layouts[topic.name][0]) - 1
                 below.extend((topic.name, each) for each in topic.partitions if len(each.isr) < least)
+            await asyncio.sleep(0.05)
 
     load = asyncio.gather(produce(), sample())
 
@@ -121,7 +115,7 @@ async def test_a_broker_is_drained_under_load(cluster: KafkaCluster, client: Adm
     (drained,) = (each for each in said.brokers if each.id == DRAINED)
     assert drained.replicas[0] >= 5
     assert drained.replicas[1] == drained.leads[1] == drained.bytes[1] == 0
-    assert await valid_beside_kafka(cluster, tmp_path, session.snapshot, proposal.moves)
+    assert await valid_beside_kafka(racked_cluster, tmp_path, session.snapshot, proposal.moves)
 
     throttles = throttle_edits(proposal.moves, proposal.dirs, 5_000_000)
     edits = (*throttles, *(MoveReplicas(each.topic, each.number, each.after) for each in proposal.moves))
@@ -130,7 +124,7 @@ async def test_a_broker_is_drained_under_load(cluster: KafkaCluster, client: Adm
     staged = session.stage([edit for each in parsed for edit in to_edits(each, session.snapshot)])  # type: ignore[arg-type]
     assert tuple(each.edit for each in staged.added) == edits
     wanted = replicas_of(predict(session.snapshot, session.plan))
-    commands = runbook(diff(session.plan, session.snapshot), ("--bootstrap-server", cluster.bootstrap))
+    commands = runbook(diff(session.plan, session.snapshot), ("--bootstrap-server", racked_cluster.bootstrap))
     (command,) = (each for each in commands if each.words[0] == "kafka-reassign-partitions")
     report = await apply_plan(session)
     assert {each.status for result in report.results for each in result.outcomes} == {Status.APPLIED}
@@ -154,13 +148,13 @@ async def test_a_broker_is_drained_under_load(cluster: KafkaCluster, client: Adm
     file = tmp_path / "moves.json"
     file.write_text(command.stdin)
     assert STDIN in command.words
-    words = ("--bootstrap-server", cluster.bootstrap, "--reassignment-json-file", str(file))
+    words = ("--bootstrap-server", racked_cluster.bootstrap, "--reassignment-json-file", str(file))
     left = stale_throttles(session.snapshot)
     assert {each.edit.target for each in left} == {each.target for each in throttles}
     assert not session.stage([each.edit for each in left]).refused
     await apply_plan(session)
     assert stale_throttles((await looked(client)).snapshot) == ()
-    verified = await asyncio.to_thread(cluster.run_tool, REASSIGN, *words, "--verify", "--preserve-throttles")
+    verified = await asyncio.to_thread(racked_cluster.run_tool, REASSIGN, *words, "--verify", "--preserve-throttles")
     assert verified.stdout.count("is completed") == len(proposal.moves), verified.stdout + verified.stderr
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,11 +19,9 @@ from console.operations.goals import Drain
 from console.operations.operation import Progress, State
 from console.session.operating import Pace, begin, work_on
 from console.session.session import Session
-from tests.broker.test_operations import LAYOUT, RACKS, TOPIC, kac_on, nothing_is_left, replicas
+from tests.broker.test_operations import LAYOUT, TOPIC, kac_on, nothing_is_left, replicas
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import KAFKA_4_3
 from tests.support.patience import PATIENCE
-from tests.support.real_clusters import running
 
 pytestmark = pytest.mark.core
 
@@ -34,13 +32,6 @@ TARGET, SOURCE, GONE = 4, 2, 3
 THROTTLE = 1_000_000
 PACE = Pace(first=0.5, most=1.0, patience=8.0, leaves=False)
 """It looks on where it is stalled."""
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[KafkaCluster]:
-    """Four brokers in three racks, two of them in the last, to which the replicas of the other one go."""
-    racks = {broker: {"broker.rack": rack} for broker, rack in RACKS.items()}
-    yield from running(lambda: KafkaCluster(KAFKA_4_3, brokers=4, controllers=1, broker_properties=racks))
 
 
 async def fill(cluster: KafkaCluster, client: AdminClient) -> None:
@@ -84,32 +75,32 @@ def waits_for(text: str, state: State) -> Callable[[Progress], bool]:
 
 @pytest.mark.takes(55)
 async def test_what_is_killed_while_it_copies_is_waited_for(
-    cluster: KafkaCluster, own_home: Path, tmp_path: Path
+    racked_cluster: KafkaCluster, own_home: Path, tmp_path: Path
 ) -> None:
     """The operation says for what it waits, and goes on by itself once the broker is back."""
     looks = Looks()
-    with AdminClient(ConnectionSettings(bootstrap=cluster.addresses)) as client:
-        await fill(cluster, client)
+    with AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses)) as client:
+        await fill(racked_cluster, client)
         session = Session(client, Context("test", "tests", client.settings), "moves")
         number = await begin(session, Drain((GONE,)), THROTTLE)
         work = asyncio.create_task(work_on(session, number, pace=PACE, looked=looks.take))
         try:
             copied = (await looks.until(lambda progress: progress.copied > 0)).copied
-            await asyncio.to_thread(cluster.kill, TARGET)
+            await asyncio.to_thread(racked_cluster.kill, TARGET)
             await looks.until(waits_for(f"broker {TARGET}, to which it moves, is not alive", State.STALLED))
-            await asyncio.to_thread(cluster.restart, TARGET)
+            await asyncio.to_thread(racked_cluster.restart, TARGET)
             await looks.until(lambda progress: progress.state is State.RUNNING and progress.copied > copied)
             assert await client.run(partitions.list_reassignments), "it copies still"
-            await asyncio.to_thread(cluster.kill, SOURCE)
+            await asyncio.to_thread(racked_cluster.kill, SOURCE)
             await looks.until(waits_for(f"broker {SOURCE} does not answer", State.STALLED))
             async with asyncio.timeout(PATIENCE):  # others are read instead
                 while any(GONE in each for each in await replicas(client)):
                     await looks.until(waits_for(f"broker {SOURCE} does not answer", State.STALLED))
-            await asyncio.to_thread(cluster.restart, SOURCE)
+            await asyncio.to_thread(racked_cluster.restart, SOURCE)
             async with asyncio.timeout(PATIENCE):
                 done = await work
         finally:
             work.cancel()
         assert done.state is State.DONE
-        async with kac_on(cluster, own_home, tmp_path) as kac:
-            await nothing_is_left(kac, cluster, client, tmp_path)
+        async with kac_on(racked_cluster, own_home, tmp_path) as kac:
+            await nothing_is_left(kac, racked_cluster, client, tmp_path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
@@ -22,14 +22,12 @@ from console.admin.settings import ConnectionSettings
 from console.model.changes import CreateTopics, NewTopic
 from tests.support.forked_runs import ForkedRuns
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import KAFKA_4_3
 from tests.support.patience import PATIENCE
-from tests.support.real_clusters import running
+from tests.support.real_clusters import RACKS
 
 pytestmark = pytest.mark.core
 
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
-RACKS = {1: "a", 2: "b", 3: "c", 4: "c"}
 TOPIC = "orders"
 LAYOUT = ((1, 2, 3), (3, 1, 2), (2, 3, 1), (1, 2, 4), (4, 2, 1), (3, 2, 1))
 MIN_ISR = 2
@@ -50,16 +48,9 @@ DRAIN_POINTS = (
 """Where kac is killed, one life after another: in the first step, where the throttles are taken off, at the end."""
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[KafkaCluster]:
-    """Four brokers in three racks, two of them in the last."""
-    racks = {broker: {"broker.rack": rack} for broker, rack in RACKS.items()}
-    yield from running(lambda: KafkaCluster(KAFKA_4_3, brokers=4, controllers=1, broker_properties=racks))
-
-
 @pytest.fixture
-async def client(cluster: KafkaCluster) -> AsyncIterator[AdminClient]:
-    made = AdminClient(ConnectionSettings(bootstrap=cluster.addresses))
+async def client(racked_cluster: KafkaCluster) -> AsyncIterator[AdminClient]:
+    made = AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses))
     made.start()
     try:
         yield made
@@ -183,26 +174,26 @@ async def nothing_is_left(kac: Kac, cluster: KafkaCluster, client: AdminClient, 
 
 @pytest.mark.takes(50)
 async def test_a_drain_and_a_replacement_survive_kills(
-    cluster: KafkaCluster, client: AdminClient, own_home: Path, tmp_path: Path
+    racked_cluster: KafkaCluster, client: AdminClient, own_home: Path, tmp_path: Path
 ) -> None:
     """kac is killed at ten points of a drain; then a broker is killed, and kac, while an empty one replaces another."""
-    async with kac_on(cluster, own_home, tmp_path) as kac, load_on(cluster, client) as load:
+    async with kac_on(racked_cluster, own_home, tmp_path) as kac, load_on(racked_cluster, client) as load:
         assert await kac.moves("drain", "3", "--throttle", "8MB/s", "--run", "--yes", crash=DRAIN_POINTS[0]) == KILLED
         for point in DRAIN_POINTS[1:]:
             assert await kac.moves("--continue", crash=point) == KILLED, (point, kac.runs.output)
         await kac.reached()
         assert all(3 not in each for each in await replicas(client))
-        await nothing_is_left(kac, cluster, client, tmp_path)
+        await nothing_is_left(kac, racked_cluster, client, tmp_path)
         assert load.below == []
 
         asked = ("replace", "4", "by", "3", "--throttle", "4MB/s", "--run", "--yes")
         assert await kac.moves(*asked, crash="after:AlterReassignments:1") == KILLED
-        await asyncio.to_thread(cluster.kill, 2)
+        await asyncio.to_thread(racked_cluster.kill, 2)
         assert await kac.moves("--continue", crash="after:progress:1") == KILLED
-        await asyncio.to_thread(cluster.restart, 2)
+        await asyncio.to_thread(racked_cluster.restart, 2)
         await kac.reached()
         assert all(4 not in each for each in await replicas(client))
-        await nothing_is_left(kac, cluster, client, tmp_path)
+        await nothing_is_left(kac, racked_cluster, client, tmp_path)
         assert load.below == []
         assert load.looks > 50
     assert load.read >= load.produced > 120
@@ -210,7 +201,7 @@ async def test_a_drain_and_a_replacement_survive_kills(
 
 @pytest.mark.long
 async def test_a_hundred_random_kills(
-    cluster: KafkaCluster, client: AdminClient, own_home: Path, tmp_path: Path
+    racked_cluster: KafkaCluster, client: AdminClient, own_home: Path, tmp_path: Path
 ) -> None:
     """Goals one after another, each through some deaths of kac or of a broker, until a hundred have died."""
     rng = Random(16)
@@ -222,7 +213,7 @@ async def test_a_hundred_random_kills(
         ("replace", "3", "by", "4"),
     )
     deaths = turn = 0
-    async with kac_on(cluster, own_home, tmp_path) as kac, load_on(cluster, client) as load:
+    async with kac_on(racked_cluster, own_home, tmp_path) as kac, load_on(racked_cluster, client) as load:
         while deaths < 100:
             goal = goals[turn % len(goals)]
             turn += 1
@@ -234,12 +225,12 @@ async def test_a_hundred_random_kills(
                 words = ("--continue",)
                 if died and rng.randrange(8) == 0:
                     broker = rng.choice((1, 2))
-                    await asyncio.to_thread(cluster.kill, broker)
+                    await asyncio.to_thread(racked_cluster.kill, broker)
                     deaths += 1
                     await kac.moves("--continue", crash="after:any:3")
-                    await asyncio.to_thread(cluster.restart, broker)
+                    await asyncio.to_thread(racked_cluster.restart, broker)
             await kac.reached()
-            await nothing_is_left(kac, cluster, client, tmp_path)
+            await nothing_is_left(kac, racked_cluster, client, tmp_path)
             if goal[0] != "balance":
                 assert all(int(goal[1]) not in each for each in await replicas(client))
         assert load.below == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -46,8 +46,7 @@ from tests.broker.test_transactions import LONG_AGO, VERIFICATION, client_of, le
 from tests.support import certificates
 from tests.support.changing import applied
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
-from tests.support.real_clusters import running
+from tests.support.real_clusters import BOTH
 from tests.support.recorded_looks import replayed, watched
 from tests.support.triage_watch import bootstrap, found, watching
 
@@ -225,33 +224,26 @@ def address(text: str) -> tuple[str, int]:
 # -- elections ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=[KAFKA_4_3, pytest.param(KAFKA_3_9, marks=pytest.mark.long)], ids=["4.3", "3.9"])
-def three(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """Three brokers, of which the first is the only controller."""
-    version: str = request.param
-    yield from running(lambda: KafkaCluster(version, brokers=3, controllers=1, properties={"min.insync.replicas": "1"}))
-
-
-async def test_a_leader_from_outside_of_the_isr_is_named(three: KafkaCluster, name: str) -> None:
+@BOTH
+async def test_a_leader_from_outside_of_the_isr_is_named(racked_cluster: KafkaCluster, name: str) -> None:
     """The follower goes, the leader writes on and goes too; the follower comes back and is made to lead."""
-    three.bring_up()
-    client = AdminClient(ConnectionSettings(bootstrap=three.addresses[:1]))
+    client = AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses[:1]))
     client.start()
     topic = NewTopic(name, assignments=((2, 3),), configs={"min.insync.replicas": "1"})
     assert all(each.ok for each in await client.run(send, CreateTopics((topic,)), validate_only=False))
-    await write(three.addresses, name, 20)
-    async with watching(bootstrap(three.addresses[:1])) as it:
+    await write(racked_cluster.addresses, name, 20)
+    async with watching(bootstrap(racked_cluster.addresses[:1])) as it:
         for broker in (3, 2):
-            await asyncio.to_thread(three.kill, broker)
+            await asyncio.to_thread(racked_cluster.kill, broker)
             await it.names("broker-down", Subject(broker=broker))
             if broker == 3:
-                await write(three.addresses[:2], name, 10)
+                await write(racked_cluster.addresses[:2], name, 10)
         place = Subject(topic=name, partition=0)
         await it.until(
             lambda _: it.observations is not None and ("leaderless", place) in it.observations.seen, "a leaderless one"
         )
         await it.until(lambda _: it.replica_logs(name, 0) is not None, "what its replicas hold")
-        await asyncio.to_thread(three.restart, 3)
+        await asyncio.to_thread(racked_cluster.restart, 3)
         elect = ElectLeaders((PartitionTarget(name, 0),), unclean=True)
         # Until the controller knows that the broker is back it refuses.
         await until_settled(
@@ -263,5 +255,5 @@ async def test_a_leader_from_outside_of_the_isr_is_named(three: KafkaCluster, na
         named = await it.names("unclean-election", place)
         assert named.claim.certainty is Certainty.CERTAIN
         assert "broker 3 leads now" in named.claim.evidence[0].fact
-        await asyncio.to_thread(three.restart, 2)
+        await asyncio.to_thread(racked_cluster.restart, 2)
     client.close()

@@ -15,11 +15,13 @@ from typing import Any, TypeVar
 import pytest
 
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import KAFKA_3_9, BrokersUnavailableError
+from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, BrokersUnavailableError
 
 __all__ = [
+    "BOTH",
     "EACH",
     "KAFKA_3_9",
+    "RACKS",
     "RARE",
     "REAL",
     "KafkaCluster",
@@ -48,11 +50,17 @@ EACH = [
     pytest.param(("real", release), id=release, marks=[pytest.mark.long] if release in RARE else []) for release in REAL
 ]
 """A parameter for each of them."""
+RACKS = {1: "a", 2: "b", 3: "c", 4: "c"}
+"""Broker -> rack, of the cluster whose brokers are in racks."""
+BOTH = pytest.mark.parametrize(
+    "racked_brokers", [KAFKA_4_3, pytest.param(KAFKA_3_9, marks=pytest.mark.long)], ids=["4.3", "3.9"], indirect=True
+)
+"""A test of that cluster runs on one of the last release with ZooKeeper, too."""
 USUAL_SECONDS = 0.5
 """What a test takes that is not marked with it, about."""
 SPARK = "spark"
 """The fixture of the session of Spark, and the group of those tests that are not marked with another one."""
-SHARED = frozenset({*REAL.values(), "secure_cluster", "breakable_cluster"})
+SHARED = frozenset({*REAL.values(), "secure_cluster", "breakable_cluster", "racked_brokers"})
 """The fixtures that last for the whole run."""
 
 C = TypeVar("C", bound=AbstractContextManager[Any])
