@@ -16,9 +16,10 @@ USUAL = ("4.3", "3.9")
 """Those of every fault; neighbours are made on the newest, too."""
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=USUAL)
+@pytest_asyncio.fixture(scope="package", loop_scope="session", params=USUAL)
 async def lab(request: pytest.FixtureRequest) -> AsyncIterator[Laboratory]:
-    """Three brokers of a version, on which one fault after another is made and undone."""
+    """Three brokers of a version, on which one fault after another is made and undone, for this whole folder. Its
+    tests run on the loop of the session: the folders below are packages of their own."""
     if os.geteuid() != 0:
         pytest.skip("the laboratory mounts a small filesystem, for which it has to be root")
     try:

@@ -8,7 +8,7 @@ from tests.faults.catalogue import FAULTS, PAIRS, pairs
 from tests.faults.laboratory import Laboratory
 from tests.faults.score import judge, score
 
-pytestmark = [pytest.mark.long, pytest.mark.broker, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.long, pytest.mark.broker, pytest.mark.asyncio(loop_scope="session")]
 
 
 async def test_singles(lab: Laboratory) -> None:

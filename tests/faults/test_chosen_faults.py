@@ -8,7 +8,7 @@ from tests.faults.catalogue import CHOSEN, FAULTS
 from tests.faults.laboratory import Laboratory
 from tests.faults.score import judge
 
-pytestmark = [pytest.mark.broker, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.broker, pytest.mark.asyncio(loop_scope="session")]
 
 
 @pytest.mark.parametrize("lab", ["4.3"], indirect=True)

@@ -100,14 +100,17 @@ def needed(item: pytest.Item) -> frozenset[str]:
 
 def group(item: pytest.Item) -> str | None:
     """The tests with which a test runs in one process: those of its clusters, those of the session of Spark, or those
-    that share what its module or package starts. None: it shares nothing."""
+    that share what its package or module starts. None: it shares nothing."""
     if clusters := needed(item):
         return "+".join(sorted(clusters))
     if SPARK in getattr(item, "fixturenames", ()):
         return SPARK
     info = getattr(item, "_fixtureinfo", None)
-    definitions = info.name2fixturedefs.values() if info else ()
-    is_shared = any(each[-1].scope == "module" and each[-1].func.__module__ != "tests.conftest" for each in definitions)
+    definitions = [each[-1] for each in info.name2fixturedefs.values()] if info else []
+    for each in definitions:
+        if each.scope == "package":
+            return str(each.baseid)
+    is_shared = any(each.scope == "module" and each.func.__module__ != "tests.conftest" for each in definitions)
     return item.nodeid.partition("::")[0] if is_shared else None
 
 

@@ -24,16 +24,17 @@ async def is_told_apart(lab: Laboratory, name: str) -> None:
 
 
 @pytest.mark.broker
-@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("lab", ["4.3"], indirect=True)
 @pytest.mark.parametrize("name", CHOSEN)
+@pytest.mark.takes(50)
 async def test_quick_ones(lab: Laboratory, name: str) -> None:
     await is_told_apart(lab, name)
 
 
 @pytest.mark.long
 @pytest.mark.broker
-@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("lab", ["4.4", "4.3", "3.9"], indirect=True)
 @pytest.mark.parametrize("name", REAL_NEIGHBOURS)
 async def test_all_of_them(lab: Laboratory, name: str) -> None:
