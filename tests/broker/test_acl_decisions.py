@@ -16,7 +16,8 @@ from console.embedded.state import ClusterState
 from console.model.acl import Acl
 from console.model.authorizer import OPERATIONS_OF, AclIndex, Decision, Request, address_as_compared
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
-from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, RELEASES, compiler, jars, java
+from tests.support.compiled_java import with_ours
+from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, RELEASES, java
 from tests.support.patience import PATIENCE
 from tests.support.real_clusters import or_skip
 
@@ -96,8 +97,7 @@ def what_kafka_decides(version: str, sets: Sequence[AclSet]) -> list[str]:
                 asked = (word, request.principal, request.host or "", request.operation.name)
                 lines.append("\t".join((*asked, request.resource_type.name, request.resource_name)))
     with or_skip():
-        compiler()
-        command = [java(), "-Xmx512m", "-cp", f"{jars(version)}/*", str(HERE / "AclDecisions.java")]
+        command = [java(), "-Xmx512m", *with_ours(HERE / "AclDecisions.java", version)]
     done = subprocess.run(
         command, input="\n".join(lines), capture_output=True, encoding="utf-8", check=False, timeout=PATIENCE
     )

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,16 @@ import pytest
 from tests.support.broker_probe import live_brokers
 from tests.support.kafka_classes import archive_options, class_path, make
 from tests.support.kafka_cluster import ClusterStartError, KafkaCluster
+from tests.support.kafka_commands import CONFIGS, KafkaCommands
 from tests.support.kafka_jars import KAFKA_4_3, java, keytool
 from tests.support.patience import PATIENCE
+from tests.support.real_clusters import running
 from tests.support.zookeeper_cluster import ZooKeeperCluster
 
-CONFIGS = "kafka.admin.ConfigCommand"
+
+@pytest.fixture
+def commands() -> Iterator[KafkaCommands]:
+    yield from running(KafkaCommands)
 
 
 def test_every_broker_sees_all_three(plain_cluster: KafkaCluster) -> None:
@@ -43,14 +49,23 @@ def test_the_request_log_tells_the_clients_request_from_the_forwarded_copy(
     assert [entry.listener for entry in with_copies if entry.forwarded] == ["CONTROLLER"] * 2
 
 
-def test_sasl_and_client_certificates_say_who_somebody_is(secure_cluster: KafkaCluster, tmp_path: Path) -> None:
+def test_sasl_and_client_certificates_say_who_somebody_is(
+    secure_cluster: KafkaCluster, commands: KafkaCommands, tmp_path: Path
+) -> None:
+    described = ("--describe", "--entity-type", "users")
     for mechanism in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
         config = str(secure_cluster.client_properties("alice", mechanism))
         arguments = ("--bootstrap-server", secure_cluster.bootstrap, "--command-config", config)
-        refused = secure_cluster.run_tool(CONFIGS, *arguments, "--describe", "--entity-type", "users")
-        assert refused.returncode == 1
-        assert "ClusterAuthorizationException" in refused.stdout + refused.stderr
-    assert "SCRAM-SHA-512=iterations" in secure_cluster.run_admin_tool(CONFIGS, "--describe", "--entity-type", "users")
+        refused = commands.run(CONFIGS, (*arguments, *described))
+        assert refused.code == 1
+        assert "ClusterAuthorizationException" in refused.out + refused.err
+    admin = (
+        "--bootstrap-server",
+        secure_cluster.bootstrap,
+        "--command-config",
+        str(secure_cluster.client_properties()),
+    )
+    assert "SCRAM-SHA-512=iterations" in commands.run(CONFIGS, (*admin, *described)).out
 
     identity, authority = secure_cluster.identity("admin"), secure_cluster.authority
     tls = tmp_path / "tls.properties"
@@ -64,8 +79,8 @@ def test_sasl_and_client_certificates_say_who_somebody_is(secure_cluster: KafkaC
             f"ssl.keystore.password={identity.password}\nssl.key.password={identity.password}\n"
         )
         arguments = ("--bootstrap-server", secure_cluster.mtls_bootstrap, "--command-config", str(tls))
-        shown = secure_cluster.run_tool(CONFIGS, *arguments, "--describe", "--entity-type", "users")
-        assert shown.returncode == 0, shown.stderr
+        shown = commands.run(CONFIGS, (*arguments, *described))
+        assert shown.code == 0, shown.err
 
 
 @pytest.mark.long

@@ -22,7 +22,8 @@ from console.contexts.jaas import parse_jaas
 from console.contexts.properties import parse_properties
 from console.model.secret import Secret
 from tests.support.certificates import Authority, Identity
-from tests.support.kafka_jars import KAFKA_4_3, compiler, jars, java, keytool
+from tests.support.compiled_java import with_ours
+from tests.support.kafka_jars import KAFKA_4_3, java, keytool
 from tests.support.patience import PATIENCE
 from tests.support.real_clusters import or_skip
 
@@ -39,8 +40,8 @@ def what_java_makes_of(
 ) -> Iterator[Mapping[str, str] | None]:
     """For each text what Java reads, None where it refuses it."""
     with or_skip():
-        compiler()
-    command = [java(), "-Xmx256m", "-cp", f"{jars(KAFKA_4_3)}/*", str(HERE / "JavaFormats.java"), kind]
+        program = with_ours(HERE / "JavaFormats.java", KAFKA_4_3)
+    command = [java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", *program, kind]
     lines = "\n".join(base64.b64encode(text).decode() for text in texts)
     done = subprocess.run(
         command, input=lines, capture_output=True, text=True, check=False, timeout=PATIENCE,

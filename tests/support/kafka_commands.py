@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +11,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.support.compiled_java import compiled
 from tests.support.kafka_classes import archive_options, class_path
-from tests.support.kafka_jars import KAFKA_4_3, compiler, java
+from tests.support.kafka_jars import KAFKA_4_3, java
 from tests.support.real_clusters import or_skip
 
 SOURCE = Path(__file__).parents[1] / "broker" / "KafkaCommands.java"
@@ -51,9 +53,9 @@ class KafkaCommands:
     def __init__(self, version: str = KAFKA_4_3) -> None:
         options = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=OFF")
         with or_skip():
-            compiler()
+            path = os.pathsep.join((class_path(version), str(compiled(SOURCE, version))))
             program = java()
-            command = [program, *options, *archive_options(version, program), "-cp", class_path(version), str(SOURCE)]
+            command = [program, *options, *archive_options(version, program), "-cp", path, SOURCE.stem]
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

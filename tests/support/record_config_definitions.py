@@ -23,8 +23,9 @@ from console.embedded.spec import RELEASE_NAMES
 from console.model.codes import BROKER_LOGGER
 from console.model.config import ConfigResource
 from console.wire.schemas import api_name
+from tests.support.compiled_java import with_ours
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import RELEASES, jars, java
+from tests.support.kafka_jars import RELEASES, java
 from tests.support.patience import PATIENCE
 
 HERE = Path(__file__).parent
@@ -44,8 +45,8 @@ _RULES = {
 
 def ask_kafka(release: str, *arguments: str, text: str = "") -> str:
     """What ConfigDefinitions.java prints with the jars of a release. Raises RuntimeError where it fails."""
-    options = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars(RELEASES[release])}/*")
-    command = [java(), *options, str(HERE / "ConfigDefinitions.java"), *arguments]
+    program = with_ours(HERE / "ConfigDefinitions.java", RELEASES[release])
+    command = [java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", *program, *arguments]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=PATIENCE)
     if done.returncode:
         raise RuntimeError(f"the definitions of Kafka {release}: {done.stderr.strip()}")

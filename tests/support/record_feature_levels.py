@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.support.kafka_jars import KAFKA_3_9, NEWEST, RELEASES, jars, java
+from tests.support.compiled_java import with_ours
+from tests.support.kafka_jars import KAFKA_3_9, NEWEST, RELEASES, java
 from tests.support.patience import PATIENCE
 
 HERE = Path(__file__).parent
@@ -25,8 +26,7 @@ Levels = dict[str, dict[str, dict[str, Any]]]
 
 def levels_of(version: str) -> Levels:
     """What FeatureLevels.java prints with the jars of a release. Raises RuntimeError where it fails."""
-    options = ("-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars(version)}/*")
-    command = [java(), *options, str(HERE / "FeatureLevels.java")]
+    command = [java(), "-Xmx128m", "-XX:TieredStopAtLevel=1", *with_ours(HERE / "FeatureLevels.java", version)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     if done.returncode:
         raise RuntimeError(f"the feature levels of Kafka {version}: {done.stderr.strip()}")

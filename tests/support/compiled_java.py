@@ -1,0 +1,32 @@
+"""Our own programs in Java, compiled once for each version of Kafka: ``java FILE.java`` compiles at each start, which
+takes eight times as long."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from tests.support.cached_folder import recorded_folder
+from tests.support.kafka_jars import compiler, jars
+from tests.support.patience import PATIENCE
+
+
+def compiled(source: Path, version: str) -> Path:
+    """Return the folder with a program's classes, compiled with the jars of a version of Kafka at the first call.
+
+    Raises BrokersUnavailableError where there is no compiler, or the jars can't be fetched; and RuntimeError with what
+    the compiler says.
+    """
+    command = [compiler(), "-proc:none", "-nowarn", "-cp", f"{jars(version)}/*", str(source), "-d"]
+
+    def fill(folder: Path) -> None:
+        done = subprocess.run([*command, str(folder)], capture_output=True, text=True, check=False, timeout=PATIENCE)
+        if done.returncode:
+            raise RuntimeError(f"{source.name}: {done.stderr}")
+
+    return recorded_folder(f"{source.stem}-{version}", (source,), fill)
+
+
+def with_ours(source: Path, version: str) -> tuple[str, ...]:
+    """Return the options by which Java runs such a program: the class path, and its name. Raises as `compiled`."""
+    return ("-cp", f"{jars(version)}/*:{compiled(source, version)}", source.stem)
