@@ -19,7 +19,6 @@ from tests.support.transactional_client import Refused, TransactionalClient
 pytestmark = pytest.mark.live
 
 COMMITTED = 1
-NO_RIGHTS = "CLUSTER_AUTHORIZATION_FAILED"
 VERIFICATION = "transaction.partition.verification.enable"
 Facts = dict[str, Any]
 

@@ -138,10 +138,6 @@ DENIED = Acl(
 )
 
 
-def _without_groups() -> Snapshot:
-    return replace(healthy(), groups={}, lags={})
-
-
 def _denied(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
     """A right is taken while a job is done with its work; of another topic where it is well."""
     at = {**snapshot.read_at, "acls": START + tick * TICK}
