@@ -73,7 +73,7 @@ def test_processes_import_one_share_each_and_leave_what_fails(tmp_path: Path, mo
     files = [tmp_path / "shared_tests" / f"test_{number}.py" for number in range(len(texts))]
     for file, text in zip(files, texts, strict=True):
         file.write_text(text)
-    shares = []
+    shares: list[set[str]] = []
     for number in range(2):
         collecting.import_share(files, number, 2)
         shares.append({name for name in sys.modules if name.startswith("shared_tests.")} - set().union(*shares))
