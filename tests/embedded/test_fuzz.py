@@ -21,12 +21,16 @@ from console.wire.schemas import messages
 from tests.embedded.raw_client import RawClient, framed, header
 from tests.wire.samples import sample, written
 
-VERSIONS = [
-    (key, version)
-    for key, (low, high) in advertised(release("4.4"), proposals=True).items()
-    for version in range(low, high + 1)
-    if messages(key, version)
-]
+
+@cache
+def versions() -> list[tuple[int, int]]:
+    """Each key with its versions. A second of the processor: not for every process that collects tests."""
+    return [
+        (key, version)
+        for key, (low, high) in advertised(release("4.4"), proposals=True).items()
+        for version in range(low, high + 1)
+        if messages(key, version)
+    ]
 
 
 @cache
@@ -41,7 +45,7 @@ def request_bytes(key: int, version: int) -> bytes:
 @st.composite
 def mutated(draw: st.DrawFn) -> bytes:
     """A request that is right but for a few bytes, or its end, or what stands behind it."""
-    data = bytearray(request_bytes(*draw(st.sampled_from(VERSIONS))))
+    data = bytearray(request_bytes(*draw(st.sampled_from(versions()))))
     for _ in range(draw(st.integers(0, 4))):
         place = draw(st.integers(0, len(data) - 1))
         data[place] = draw(st.sampled_from((0, 1, 0x7F, 0x80, 0xFF)) | st.integers(0, 255))
