@@ -54,7 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """The processes of a run share the work of compiling the tests."""
-    if hasattr(session.config, "workerinput") and not session.config.getoption("lf"):
+    if hasattr(session.config, "workerinput") and not session.config.getoption("lf", False):
         number = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
         import_share(files_of(session.config), number, int(os.environ["PYTEST_XDIST_WORKER_COUNT"]))
 
