@@ -17,7 +17,7 @@ from _pytest.nodeid import NodeId
 from hypothesis import settings
 
 from tests.support.cached_folder import cache_home
-from tests.support.collecting import files_of, import_share, may_be_slow, refuse_hidden
+from tests.support.collecting import may_be_slow, refuse_hidden
 from tests.support.kafka_jars import KAFKA_4_3, RELEASES
 from tests.support.own_places import changed, open_more_files, real_places, take_a_home
 from tests.support.real_clusters import KAFKA_3_9, RACKS, KafkaCluster, LastTests, group, longest_first, running
@@ -50,13 +50,6 @@ _HOMES = count()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """What the Makefile asks for where slow tests run alone."""
     parser.addoption("--slow-files", action="store_true", help="import only files that may have slow tests")
-
-
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """The processes of a run share the work of compiling the tests."""
-    if hasattr(session.config, "workerinput") and not session.config.getoption("lf", False):
-        number = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
-        import_share(files_of(session.config), number, int(os.environ["PYTEST_XDIST_WORKER_COUNT"]))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -1,11 +1,9 @@
-"""What it takes until tests begin: each process of a run imports all files of tests that it was asked for."""
+"""Which files of tests a run imports: each of its processes imports all that it was asked for."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from importlib import import_module
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -30,28 +28,3 @@ def refuse_hidden(items: Iterable[pytest.Item]) -> None:
     if hidden:
         names = ", ".join(map(str, hidden))
         raise pytest.UsageError(f"no pytest.mark.{SLOW_MARKS[-1]} or its like stands in {names}, whose tests are slow")
-
-
-def files_of(config: pytest.Config) -> list[Path]:
-    """Return the files of tests that a run collects, in one order for all of its processes."""
-    asked = [Path(each.partition("::")[0]).resolve() for each in config.args]
-    ignored = [Path(each).resolve() for each in config.getoption("ignore") or ()]
-    files = {file for path in asked for file in ([path] if path.is_file() else path.rglob("test_*.py"))}
-    return sorted(
-        file
-        for file in files
-        if file.is_relative_to(TESTS)
-        and not any(map(file.is_relative_to, ignored))
-        and (may_be_slow(file) or not config.getoption("slow_files"))
-    )
-
-
-def import_share(files: Sequence[Path], number: int, count: int) -> None:
-    """Import every count-th file, from the number-th on.
-
-    Processes that begin at once and import in the same order all compile every file and rewrite its assertions: none
-    finds one that another process has kept. What can't be imported is left to the collection, which says so.
-    """
-    for file in files[number::count]:
-        with suppress(Exception, pytest.skip.Exception):
-            import_module(".".join(file.relative_to(TESTS.parent).with_suffix("").parts))

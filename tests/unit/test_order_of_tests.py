@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -63,20 +62,3 @@ def test_a_file_is_imported_for_slow_tests_where_it_may_have_one(
     collecting.refuse_hidden([slow, broker, Chosen("b", path=quick.path)])  # type: ignore[list-item]
     with pytest.raises(pytest.UsageError, match=r"test_quick\.py"):
         collecting.refuse_hidden([slow, quick])  # type: ignore[list-item]
-
-
-def test_processes_import_one_share_each_and_leave_what_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collecting, "TESTS", tmp_path / "shared_tests")
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "shared_tests").mkdir()
-    texts = ("", "1 / 0", "import pytest; pytest.skip(allow_module_level=True)", "", "")
-    files = [tmp_path / "shared_tests" / f"test_{number}.py" for number in range(len(texts))]
-    for file, text in zip(files, texts, strict=True):
-        file.write_text(text)
-    shares: list[set[str]] = []
-    for number in range(2):
-        collecting.import_share(files, number, 2)
-        shares.append({name for name in sys.modules if name.startswith("shared_tests.")} - set().union(*shares))
-    for name in ("shared_tests", *shares[0], *shares[1]):
-        del sys.modules[name]
-    assert shares == [{"shared_tests.test_0", "shared_tests.test_4"}, {"shared_tests.test_3"}]
