@@ -12,6 +12,7 @@ from console.pipeline.app import update
 from console.pipeline.lake import Lake
 from tests.pipeline.lake_tables import gold_of, unequal
 from tests.pipeline.small_site import Site, new_lake
+from tests.support.patience import PATIENCE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,7 +75,7 @@ class EventLog:
         try:
             yield
         finally:
-            self._context.listenerBus().waitUntilEmpty()
+            self._context.listenerBus().waitUntilEmpty(int(1000 * PATIENCE))
             self._context.removeSparkListener(self._listener)
 
     def events(self) -> list[Json]:
