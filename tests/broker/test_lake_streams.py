@@ -49,7 +49,7 @@ Line = tuple[bytes | None, bytes]
 
 @pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.long)])
 @pytest.mark.timeout(3600)
-@pytest.mark.takes(140)
+@pytest.mark.takes(95)
 async def test_everything_is_in_the_lake_once_and_what_was_deleted_before_is_said(
     plain_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kills: int
 ) -> None:
@@ -107,7 +107,7 @@ async def test_everything_is_in_the_lake_once_and_what_was_deleted_before_is_sai
     assert check.found == f"lines were deleted before they were read: {gone}"
 
 
-@pytest.mark.takes(45)
+@pytest.mark.takes(35)
 async def test_a_topic_is_read_as_its_context_says(
     secure_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

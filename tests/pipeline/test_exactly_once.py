@@ -62,7 +62,7 @@ def ended(update_of: subprocess.Popen[str]) -> tuple[int, str]:
     return update_of.returncode, said.strip().rpartition("\n")[2]
 
 
-@pytest.mark.takes(70)
+@pytest.mark.takes(60)
 def test_killed_three_times_a_lake_has_everything_once(two: TwoLakes) -> None:
     two.go_on(3)
     for number, moment in enumerate(CHOSEN):
@@ -151,7 +151,7 @@ def died_in_spark() -> Iterator[None]:
         raise
 
 
-@pytest.mark.takes(50)
+@pytest.mark.takes(40)
 def test_lost_checkpoints_take_nothing_in_twice(two: TwoLakes) -> None:
     """Sources go on where bronze's commits say that they ended; gold is made again."""
     two.go_on()
@@ -205,7 +205,7 @@ def mount(*options: str) -> int:
     return subprocess.run(["mount", *options], check=False, stderr=subprocess.DEVNULL).returncode
 
 
-@pytest.mark.takes(55)
+@pytest.mark.takes(30)
 def test_a_full_disk_is_said_and_the_next_update_is_whole(two: TwoLakes, small_disk: Callable[[int], None]) -> None:
     """The batch that fails is the first of a new checkpoint: it still begins where bronze ends."""
     shutil.rmtree(Path(two.disturbed.where, "checkpoints", "kraft_log"), ignore_errors=True)

@@ -235,7 +235,7 @@ class Typed:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.takes(60)
+@pytest.mark.takes(35)
 def test_ctrl_c_ends_it_wherever_it_is_and_the_next_does_the_rest(tmp_path: Path) -> None:
     lake = polled_lake(tmp_path / "lake")
     for moment in ("starting Spark", "update 1/3 polls: 50 rows"):

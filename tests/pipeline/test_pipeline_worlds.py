@@ -45,7 +45,7 @@ def cut(app: Application) -> None:
 @pytest.mark.parametrize(
     ("name", "is_short"), [("world-15", True), *(pytest.param(name, False, marks=pytest.mark.long) for name in WORLDS)]
 )
-@pytest.mark.takes(65)
+@pytest.mark.takes(40)
 def test_a_history_makes_the_gold_that_was_kept(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_short: bool
 ) -> None:
