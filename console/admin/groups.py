@@ -55,6 +55,7 @@ from console.model.cluster import (
     GroupPosition,
     PartitionLag,
     Places,
+    StreamsNode,
     StreamsTasks,
     Subtopology,
     Topic,
@@ -272,7 +273,13 @@ async def _described_by(link: Link, protocol: _Protocol, to: Route, names: Seque
         from console.wire.schemas import for_version
 
         request = getattr(kio, protocol.request)
-        return for_version(request, group_ids=tuple(names), groups=tuple(names), include_authorized_operations=False)
+        return for_version(
+            request,
+            group_ids=tuple(names),
+            groups=tuple(names),
+            include_authorized_operations=False,
+            include_topology_description=len(names) == 1,  # a plug-in fetches it: not for a list
+        )
 
     response = await until_settled(
         lambda: link.call(protocol.api, build, to=to),
@@ -337,7 +344,34 @@ def streams_group(described: Any, coordinator: int) -> Group:
     )
     group = _newer_group(described, "streams", coordinator, members)
     epoch = described.topology.epoch if described.topology else -1
-    return replace(group, topology_epoch=epoch, topology=topology)
+    status = getattr(described, "topology_description_status", _NOT_REQUESTED)  # from v1 on
+    nodes = _nodes(described.topology_description) if status != _NOT_REQUESTED else None
+    return replace(group, topology_epoch=epoch, topology=topology, nodes=nodes, no_nodes=_NO_NODES.get(status, ""))
+
+
+_NOT_REQUESTED = 0
+_NO_NODES: Mapping[int, str] = MappingProxyType(
+    {
+        1: "brokers have no description of the topology: without a plug-in that keeps it they store none (KIP-1331)",
+        2: "the brokers' plug-in failed to give the topology's description: see the coordinator's server.log",
+    }
+)
+"""TopologyDescriptionStatus -> what is said of it."""
+_ROLES: Mapping[int, str] = MappingProxyType({1: "source", 2: "processor", 3: "sink"})
+
+
+def _nodes(described: Any) -> tuple[StreamsNode, ...]:
+    """Return the nodes of a topology's description by their parts, those of global stores last."""
+    if described is None:
+        return ()
+    found = [_node(part.subtopology_id, each) for part in described.subtopologies for each in part.nodes]
+    return (*found, *(_node("", each) for store in described.global_stores for each in (store.source, store.processor)))
+
+
+def _node(part: str, node: Any) -> StreamsNode:
+    topics = (*node.source_topics, *((node.sink_topic,) if node.sink_topic is not None else ()))
+    role = _ROLES.get(node.node_type, f"UNKNOWN({node.node_type})")
+    return StreamsNode(part, node.name, role, topics, tuple(node.stores), tuple(node.successors))
 
 
 def _topology(described: Any) -> tuple[Subtopology, ...] | None:

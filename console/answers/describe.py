@@ -241,6 +241,7 @@ def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
     from console.present.groups import (
         GROUPS,
         LAGS,
+        NODES,
         GroupRow,
         group_line,
         member_columns,
@@ -260,6 +261,8 @@ def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
         parts["members"] = table_of("members", member_columns(group.members), group.members, empty="no members")
     if group.topology is not None:
         parts["topology"] = table_of("topology", subtopology_columns(group.topology), group.topology)
+    if group.nodes is not None:
+        parts["nodes"] = table_of("nodes", NODES, group.nodes, empty=group.no_nodes or "no nodes")
     if lag is not None:
         empty = NOT_READ if lag.failures else "no offsets committed"
         rows = map(partition_rows(group, trend), lag.partitions)

@@ -39,6 +39,17 @@ class Subtopology(Struct, frozen=True):
         return *self.sources, *self.repartition_sources
 
 
+class Node(Struct, frozen=True):
+    """A node of a streams group's topology, as an application describes it (KIP-1331). kind: Kafka's number."""
+
+    name: str
+    kind: int
+    sources: tuple[str, ...] = ()
+    sink: str | None = None
+    stores: tuple[str, ...] = ()
+    successors: tuple[str, ...] = ()
+
+
 class NewerMember(Struct, frozen=True):
     """A member. assigned, target: partitions by topic; of a streams group tasks and target_tasks instead."""
 
@@ -56,8 +67,8 @@ class NewerMember(Struct, frozen=True):
 class NewerGroup(Struct, frozen=True):
     """What a group has that the classic protocol does not know.
 
-    subtopologies: of a streams group, by id. acknowledged: records of a share group after its start
-    offset, in each partition, that are done.
+    subtopologies: of a streams group, by id; nodes: those of each, None where no plug-in keeps them. acknowledged:
+    records of a share group after its start offset, in each partition, that are done.
     """
 
     type: Literal["consumer", "share", "streams"]
@@ -68,6 +79,7 @@ class NewerGroup(Struct, frozen=True):
     assignor: str = ""
     topology_epoch: int = 0
     subtopologies: dict[str, Subtopology] = field(default_factory=dict)
+    nodes: dict[str, tuple[Node, ...]] | None = None
     acknowledged: int = 0
 
     @property

@@ -364,6 +364,22 @@ class Subtopology(NamedTuple):
     changelogs: tuple[str, ...] = ()
 
 
+class StreamsNode(NamedTuple):
+    """A node of the topology of a streams group as its application built it, which a plug-in of brokers keeps
+    (KIP-1331).
+
+    subtopology: the id of its part; ``""`` for a global store's. role: ``source``, ``processor`` or ``sink``. topics:
+    what a source reads, or a sink writes; none where that is decided at run time. after: the nodes that follow it.
+    """
+
+    subtopology: str
+    name: str
+    role: str
+    topics: tuple[str, ...] = ()
+    stores: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+
 class GroupMember(Struct, frozen=True):
     """A member of a group and what it is assigned: (topic, partition) pairs.
 
@@ -396,7 +412,8 @@ class Group(Struct, frozen=True):
 
     epoch, assignment_epoch: the group's, and that of its target assignment; below the group's while the coordinator
     still has to compute the target (KIP-848). -1 where the protocol has none. assignor: of the target. topology_epoch,
-    topology: of a streams group, as its members told them; None until it was described.
+    topology: of a streams group, as its members told them; None until it was described. nodes: of the topology, None
+    where they were not asked for; no_nodes: why brokers have none.
     """
 
     name: str
@@ -410,6 +427,8 @@ class Group(Struct, frozen=True):
     assignor: str = ""
     topology_epoch: int = -1
     topology: tuple[Subtopology, ...] | None = None
+    nodes: tuple[StreamsNode, ...] | None = None
+    no_nodes: str = ""
 
     @property
     def is_vacant(self) -> bool:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from console.model.cluster import Group, GroupLag, GroupMember, PartitionLag, Places, StreamsTasks, Subtopology
+from console.model.cluster import (
+    Group,
+    GroupLag,
+    GroupMember,
+    PartitionLag,
+    Places,
+    StreamsNode,
+    StreamsTasks,
+    Subtopology,
+)
 from console.model.lag_trend import LagTrend, PartitionTrend, direction, time_left
 from console.model.numbers import Data
 from console.model.time_lag import NOT_BEHIND, UNSEEN, Behind
@@ -492,6 +501,21 @@ SUBTOPOLOGIES: Columns[Subtopology] = Columns(
     _topics_column("state_changelog_topics", "Changelogs", lambda row: row.changelogs),
 )
 """The topology of a streams group: what each part reads and writes. Between: topics between parts."""
+
+
+NODES: Columns[StreamsNode] = Columns(
+    Column("subtopology", LISTED, lambda row: row.subtopology or None, title="Subtopology"),
+    Column("node", LISTED, lambda row: row.name, title="Node"),
+    Column("role", LISTED, lambda row: row.role, title="Role"),
+    Column(
+        "topics", LISTED, lambda row: list(row.topics), "object", title="Topics", text=lambda row: _names(row.topics)
+    ),
+    Column(
+        "stores", LISTED, lambda row: list(row.stores), "object", title="Stores", text=lambda row: _names(row.stores)
+    ),
+    Column("after", LISTED, lambda row: list(row.after), "object", title="Goes to", text=lambda row: _names(row.after)),
+)
+"""The nodes of a streams group's topology."""
 
 
 def _names(names: Sequence[str]) -> str:

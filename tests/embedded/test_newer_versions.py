@@ -13,7 +13,7 @@ from console.cli import main as cli
 from console.embedded.brokers import EmbeddedCluster, run_in_thread
 from console.embedded.faults import Fail, Fault
 from console.embedded.groups import Group
-from console.embedded.newer_groups import NewerGroup
+from console.embedded.newer_groups import NewerGroup, Node
 from console.model.changes import DeleteGroups, Status
 from tests.support.older_brokers import like
 from tests.tui.console_app import driven_on
@@ -62,3 +62,35 @@ async def test_it_is_on_the_screen() -> None:
         async with driven_on(cluster, (120, 30)) as it:
             await it.command("describe group sums")
             await it.shows("assignor sticky  epoch 1  topology 1")
+
+
+def test_the_nodes_of_a_streams_group(capsys: pytest.CaptureFixture[str]) -> None:
+    """A plug-in of brokers keeps them (KIP-1331), which no Kafka comes with; that there are none is said."""
+    nodes = (
+        Node("SOURCE-0", 1, sources=("payments",), successors=("SUM-1",)),
+        Node("SUM-1", 2, stores=("sums",), successors=("SINK-2",)),
+        Node("SINK-2", 3, sink="totals"),
+    )
+
+    def put(cluster: EmbeddedCluster) -> None:
+        for name, kept in (("sums", {"0": nodes}), ("bare", None)):
+            newer = NewerGroup("streams", "Empty", 1, 1, (), "sticky", topology_epoch=1, nodes=kept)
+            cluster.state.groups[name] = Group(name, protocol_type="streams", written=True, newer=newer)
+
+    def described(name: str, *more: str) -> str:
+        assert cli.run(["run", "-b", cluster.bootstrap, "-e", f"describe group {name}", *more]) == 0
+        return capsys.readouterr().out
+
+    with run_in_thread(like("4.4", brokers=1)) as cluster:
+        cluster.call(put)
+        shown = json.loads(described("sums", "--output", "json"))["nodes"]
+        assert [(each["node"], each["role"], each["topics"], each["stores"], each["after"]) for each in shown] == [
+            ("SOURCE-0", "source", ["payments"], [], ["SUM-1"]),
+            ("SUM-1", "processor", [], ["sums"], ["SINK-2"]),
+            ("SINK-2", "sink", ["totals"], [], []),
+        ]
+        assert "SUM-1" in described("sums")
+        assert "without a plug-in that keeps it they store none (KIP-1331)" in described("bare")
+    with run_in_thread(like("4.0", brokers=1)) as cluster:
+        cluster.call(put)
+        assert "plug-in" not in described("bare")

@@ -5,8 +5,8 @@ Needs DESCRIBE on the group and on its topics.
 Version notes:
 - v1: the assignor; the topology with its nodes, for brokers with a plugin that keeps it.
 
-Differences from Kafka: no such plugin; topics between subtopologies have no number of partitions; members have no
-endpoint, tags or offsets of tasks, and their client id is their process id.
+Differences from Kafka: the plugin keeps what a scenario says, without global stores; topics between subtopologies have
+no number of partitions; members have no endpoint, tags or offsets of tasks, and their client id is their process id.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from console.embedded.newer_group_answers import described, described_group
 from console.embedded.newer_groups import NewerGroup, NewerMember, Partitions, Tasks
 from console.wire.schemas import for_version
 
-_NOT_REQUESTED, _NOT_STORED = 0, 1
+_NOT_REQUESTED, _NOT_STORED, _AVAILABLE = 0, 1, 3
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -43,9 +43,37 @@ def _group(request: Any, context: RequestContext, group_id: str) -> Any:
         group_id,
         member,
         topology=topology,
-        topology_description_status=_NOT_STORED if is_asked else _NOT_REQUESTED,
+        topology_description=_description(context.schema, group) if is_asked and group else None,
+        topology_description_status=_status(group) if is_asked and group else _NOT_REQUESTED,
         assignor_name=group.assignor if group else None,
     )
+
+
+def _status(group: NewerGroup) -> int:
+    return _NOT_STORED if group.nodes is None else _AVAILABLE
+
+
+def _description(schema: Any, group: NewerGroup) -> Any:
+    if group.nodes is None:
+        return None
+    parts = tuple(
+        schema.TopologyDescriptionSubtopology(
+            subtopology_id=part,
+            nodes=tuple(
+                schema.TopologyDescriptionNode(
+                    name=each.name,
+                    node_type=each.kind,
+                    source_topics=each.sources,
+                    sink_topic=each.sink,
+                    stores=each.stores,
+                    successors=each.successors,
+                )
+                for each in nodes
+            ),
+        )
+        for part, nodes in group.nodes.items()
+    )
+    return schema.TopologyDescription(subtopologies=parts, global_stores=())
 
 
 def _topology(schema: Any, group: NewerGroup) -> Any:
