@@ -36,6 +36,7 @@ from console.session import triage_looks
 from console.session.session import Session
 from console.tui import polling
 from console.tui.app import Console
+from tests.support import sample_half_hour
 from tests.support.patience import PATIENCE
 from tests.support.registry_server import RegistryServer, registry
 from tests.support.sample_lake import make_lake
@@ -59,13 +60,14 @@ END_OFFSET = re.compile(r"\b4,1\d\d,\d{3}\b")
 RUN_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
 PICTURE_ID = re.compile(r"terminal-\d+")
 """Made by Textual from the text, times of day and all."""
+WATCHED_UNTIL = datetime(2026, 11, 20, 12, 7, 5, tzinfo=UTC)
 NO_TICKS = 3600.0
 """Seconds from one look to the next: whatever is to be in a picture comes with the first."""
 
 Step = tuple[str, ...]
 """Keys to press one after another; ``text:…`` types, ``see:…`` waits until the screen shows a text, ``other:TOPIC
 KEY=VALUE`` is what somebody else sets meanwhile, ``orders:TOPIC PARTITION`` records by a schema, ``moving:TOPIC
-PARTITION`` a move to a broker that goes down."""
+PARTITION`` a move to a broker that goes down, ``half-hour:`` what a console knows that watched for so long."""
 
 WALKS: dict[str, dict[str, Step]] = {"incident": {
     "now": ("see:min ISR 2, 1 replica", "see:replication throttles"),
@@ -147,6 +149,17 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
 }}  # fmt: skip
 """Scenario -> what is pressed, picture by picture."""
 
+WIDE = {"incident": {
+    "overview": (
+        "see:min ISR 2, 1 replica", "see:replication throttles", "half-hour:", "ctrl+g", "see:lag billing",
+        "down",
+    ),
+    "now": ("full_stop", "see:lag billing"),
+}}  # fmt: skip
+"""The same at `WIDE_SIZE`: what is drawn on wide screens."""
+WIDE_SIZE = {"-200x60": (200, 60)}
+WALKED = [(SIZES, WALKS), (WIDE_SIZE, WIDE)]
+
 ALARM = "checkout.orders min.insync.replicas=4"
 """What somebody else set before the tour begins: more replicas in sync than there are."""
 TOUR: dict[str, Step] = {
@@ -214,6 +227,17 @@ def somebody_moves(cluster: ThreadedCluster, text: str) -> None:
     cluster.run(move)
 
 
+def was_watched(app: Console) -> None:
+    """As if it had watched for half an hour; no sample of now comes beside."""
+    watch = app.cluster.half_hour
+    for worker in app.workers:
+        if worker.name == "half hour":
+            worker.cancel()
+    watch.begin = lambda: None  # type: ignore[method-assign]
+    watch.known = sample_half_hour.half_hour(WATCHED_UNTIL)
+    app.journal.moments = lambda: sample_half_hour.events(WATCHED_UNTIL)  # type: ignore[method-assign]
+
+
 async def seen(app: Console, text: str, pause: Callable[[], Awaitable[None]]) -> None:
     """Until the screen shows the text; raises TimeoutError."""
     try:
@@ -239,7 +263,8 @@ def shown(app: Console) -> str:
 
 def pictures() -> set[str]:
     """The names of all pictures, without the ending."""
-    return {"tour"} | {name + suffix for suffix in SIZES for walk in WALKS.values() for name in walk}
+    walked = (product(sizes, walks.values()) for sizes, walks in WALKED)
+    return {"tour"} | {name + suffix for each in walked for suffix, walk in each for name in walk}
 
 
 def moving(frames: dict[str, str]) -> str:
@@ -276,7 +301,7 @@ async def walk(
     if "schemas" in steps_of:
         context = replace(context, schemas=schemas.settings)
     app = Console(Session(client, context), ConsoleSettings(theme="dark", refresh=NO_TICKS), contexts=Given([context]))
-    async with app.run_test(size=SIZES[suffix]) as pilot:
+    async with app.run_test(size={**SIZES, **WIDE_SIZE}[suffix]) as pilot:
         for name, steps in steps_of.items():
             for step in steps:
                 kind, _, rest = step.partition(":")
@@ -288,6 +313,8 @@ async def walk(
                     await asyncio.to_thread(somebody_sets, cluster, rest)
                 elif kind == "orders":
                     await asyncio.to_thread(somebody_orders, cluster, schemas, rest)
+                elif kind == "half-hour":
+                    was_watched(app)
                 elif kind == "moving":
                     await asyncio.to_thread(somebody_moves, cluster, rest)
                 else:
@@ -330,17 +357,18 @@ def take(port: int = PORT) -> dict[str, str]:
     """All pictures by name. Raises OSError where the port is taken."""
     be_patient()
     taken: dict[str, str] = {}
-    for suffix, scenario in product(SIZES, WALKS):
+    walked = [each for sizes, walks in WALKED for each in product(sizes, walks.items())]
+    for suffix, (scenario, steps_of) in walked:
         # A cluster and a journal for each walk: what one applied is not there for the next.
         # A move needs a broker that has no replica yet.
-        asked = ClusterSpec(port=port, cluster_id=CLUSTER_ID, brokers=4 if "moves" in WALKS[scenario] else 3)
+        asked = ClusterSpec(port=port, cluster_id=CLUSTER_ID, brokers=4 if "moves" in steps_of else 3)
         (spec,) = clusters_of(scenario, asked).values()
         with TemporaryDirectory() as state, run_in_thread(spec) as cluster, registry() as schemas:
             _same_everywhere(state)
             make_lake(f"{state}/lake", CLUSTER_ID, _a_moment_ago(), prefix="checkout.", hostile=False)
             with AdminClient(_context(scenario, cluster).settings) as client:
-                walked = walk(scenario, WALKS[scenario], client, cluster, schemas, suffix, "kac")
-                taken |= asyncio.run(_collected(walked))
+                pictures_of = walk(scenario, steps_of, client, cluster, schemas, suffix, "kac")
+                taken |= asyncio.run(_collected(pictures_of))
     return taken | {"tour": tour(port)}
 
 
