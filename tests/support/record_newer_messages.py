@@ -27,6 +27,9 @@ _DEFINITION = re.compile(r"common/message/\w+(?:Request|Response)\.json")
 _COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 _WIDTH = 119
 _API_VERSIONS = 18
+_BASES = {"request": "Request", "response": "Response", "nested": "Part"}
+_BASES_MODULE = "console.wire.message_bases"
+_PLAIN_HEADER = "kio.schema.response_header.v0.header"
 
 Definition = Mapping[str, Any]
 
@@ -74,7 +77,7 @@ def module_text(api: Api, version: int) -> str:
     names = [name for each in messages for name in each.classes]
     if twice := {name for name in names if names.count(name) > 1}:
         raise ValueError(f"{api.request['name']}: both sides have a structure {', '.join(sorted(twice))}")
-    imports: dict[str, set[str]] = {"dataclasses": {"dataclass", "field"}, "typing": {"ClassVar"}}
+    imports: dict[str, set[str]] = {"dataclasses": {"dataclass", "field"}}
     for each in messages:
         for module, name in each.imports:
             imports.setdefault(module, set()).add(name)
@@ -105,28 +108,16 @@ class _Message:
         own = [each for each in fields if self._version in _range(each["versions"])]
         declared = [line for each in own for line in self._field(each)]
         self.classes.append(name)
-        header, module = self._header()
-        self.imports |= {
-            (module, header),
-            ("kio.static.constants", "EntityType"),
-            ("kio.static.primitive", "i16"),
-        }
-        self.lines += ["", "@dataclass(frozen=True, slots=True, kw_only=True)", f"class {name}:"]
-        self.lines += [_docstring(about), ""]
-        self.lines += [f"    __type__: ClassVar = EntityType.{type_}"]
-        self.lines += [f"    __version__: ClassVar[i16] = i16({self._version})"]
-        self.lines += [f"    __flexible__: ClassVar[bool] = {self._flexible}"]
-        self.lines += [f"    __api_key__: ClassVar[i16] = i16({self._definition['apiKey']})"]
-        self.lines += [f"    __header_schema__: ClassVar[type[{header}]] = {header}"]
+        base = f"{'Flexible' * self._flexible}{_BASES[type_]}"
+        self.imports.add((_BASES_MODULE, base))
+        key = "" if type_ == "nested" else f"key={self._definition['apiKey']}, "
+        self.lines += ["", "@dataclass(frozen=True, slots=True, kw_only=True)"]
+        self.lines += [f"class {name}({base}, {key}version={self._version}):", _docstring(about), ""]
+        if type_ == "response" and self._definition["apiKey"] == _API_VERSIONS:
+            # Every client reads the header of the answer to ApiVersions, whatever its version.
+            self.imports |= {("typing", "ClassVar"), (_PLAIN_HEADER, "ResponseHeader")}
+            self.lines += ["    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader"]
         self.lines += [*declared, ""]
-
-    def _header(self) -> tuple[str, str]:
-        """Return the class of the message's header, and its module: the answer to ApiVersions has the one that every
-        client reads."""
-        if self._definition["type"] == "request":
-            return "RequestHeader", f"kio.schema.request_header.v{2 if self._flexible else 1}.header"
-        flexible = self._flexible and self._definition["apiKey"] != _API_VERSIONS
-        return "ResponseHeader", f"kio.schema.response_header.v{int(flexible)}.header"
 
     def _field(self, field: Definition) -> Iterator[str]:
         element = field["type"].removeprefix("[]")

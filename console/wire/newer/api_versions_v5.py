@@ -7,21 +7,16 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from kio.schema.errors import ErrorCode
-from kio.schema.request_header.v2.header import RequestHeader
 from kio.schema.response_header.v0.header import ResponseHeader
-from kio.static.constants import EntityType
 from kio.static.primitive import i16, i32, i32Timedelta, i64
+
+from console.wire.message_bases import FlexiblePart, FlexibleRequest, FlexibleResponse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApiVersionsRequest:
+class ApiVersionsRequest(FlexibleRequest, key=18, version=5):
     """The request."""
 
-    __type__: ClassVar = EntityType.request
-    __version__: ClassVar[i16] = i16(5)
-    __flexible__: ClassVar[bool] = True
-    __api_key__: ClassVar[i16] = i16(18)
-    __header_schema__: ClassVar[type[RequestHeader]] = RequestHeader
     client_software_name: str = field(metadata={"kafka_type": "string"})
     """The name of the client."""
     client_software_version: str = field(metadata={"kafka_type": "string"})
@@ -33,14 +28,9 @@ class ApiVersionsRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApiVersion:
+class ApiVersion(FlexiblePart, version=5):
     """The APIs supported by the broker."""
 
-    __type__: ClassVar = EntityType.nested
-    __version__: ClassVar[i16] = i16(5)
-    __flexible__: ClassVar[bool] = True
-    __api_key__: ClassVar[i16] = i16(18)
-    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
     api_key: i16 = field(metadata={"kafka_type": "int16"})
     """The API index."""
     min_version: i16 = field(metadata={"kafka_type": "int16"})
@@ -50,14 +40,9 @@ class ApiVersion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SupportedFeatureKey:
+class SupportedFeatureKey(FlexiblePart, version=5):
     """Features supported by the broker. Note: in v0-v3, features with MinSupportedVersion = 0 are omitted."""
 
-    __type__: ClassVar = EntityType.nested
-    __version__: ClassVar[i16] = i16(5)
-    __flexible__: ClassVar[bool] = True
-    __api_key__: ClassVar[i16] = i16(18)
-    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
     name: str = field(metadata={"kafka_type": "string"})
     """The name of the feature."""
     min_version: i16 = field(metadata={"kafka_type": "int16"})
@@ -67,14 +52,9 @@ class SupportedFeatureKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FinalizedFeatureKey:
+class FinalizedFeatureKey(FlexiblePart, version=5):
     """List of cluster-wide finalized features. The information is valid only if FinalizedFeaturesEpoch >= 0."""
 
-    __type__: ClassVar = EntityType.nested
-    __version__: ClassVar[i16] = i16(5)
-    __flexible__: ClassVar[bool] = True
-    __api_key__: ClassVar[i16] = i16(18)
-    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
     name: str = field(metadata={"kafka_type": "string"})
     """The name of the feature."""
     max_version_level: i16 = field(metadata={"kafka_type": "int16"})
@@ -84,13 +64,9 @@ class FinalizedFeatureKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApiVersionsResponse:
+class ApiVersionsResponse(FlexibleResponse, key=18, version=5):
     """The response."""
 
-    __type__: ClassVar = EntityType.response
-    __version__: ClassVar[i16] = i16(5)
-    __flexible__: ClassVar[bool] = True
-    __api_key__: ClassVar[i16] = i16(18)
     __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
     error_code: ErrorCode = field(metadata={"kafka_type": "error_code"})
     """The top-level error code."""

@@ -4,25 +4,18 @@ Written from Kafka 4.4's definitions by ``python -m tests.support.record_newer_m
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from kio.schema.errors import ErrorCode
-from kio.schema.request_header.v2.header import RequestHeader
-from kio.schema.response_header.v1.header import ResponseHeader
 from kio.schema.types import GroupId, TopicName
-from kio.static.constants import EntityType
 from kio.static.primitive import i8, i16, i32, i32Timedelta, i64, u16
+
+from console.wire.message_bases import FlexiblePart, FlexibleRequest, FlexibleResponse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StreamsGroupDescribeRequest:
+class StreamsGroupDescribeRequest(FlexibleRequest, key=89, version=1):
     """The request."""
 
-    __type__: ClassVar = EntityType.request
-    __version__: ClassVar[i16] = i16(1)
-    __flexible__: ClassVar[bool] = True
-    __api_key__: ClassVar[i16] = i16(89)
-    __header_schema__: ClassVar[type[RequestHeader]] = RequestHeader
     group_ids: tuple[GroupId, ...] = field(metadata={"kafka_type": "string"}, default=())
     """The ids of the groups to describe."""
     include_authorized_operations: bool = field(metadata={"kafka_type": "bool"})
@@ -32,14 +25,9 @@ class StreamsGroupDescribeRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeyValue:
+class KeyValue(FlexiblePart, version=1):
     """A structure of StreamsGroupDescribeResponse."""
 
-    __type__: ClassVar = EntityType.nested
-    __version__: ClassVar[i16] = i16(1)
-    __flexible__: ClassVar[bool] = True
-    __api_key__: ClassVar[i16] = i16(89)
-    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
     key: str = field(metadata={"kafka_type": "string"})
     """key of the config."""
     value: str = field(metadata={"kafka_type": "string"})
@@ -47,14 +35,9 @@ class KeyValue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicInfo:
+class TopicInfo(FlexiblePart, version=1):
     """A structure of StreamsGroupDescribeResponse."""
 
-    __type__: ClassVar = EntityType.nested
-    __version__: ClassVar[i16] = i16(1)
-    __flexible__: ClassVar[bool] = True
-    __api_key__: ClassVar[i16] = i16(89)
-    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
     name: TopicName = field(metadata={"kafka_type": "string"})
     """The name of the topic."""
     partitions: i32 = field(metadata={"kafka_type": "int32"})
@@ -67,16 +50,11 @@ class TopicInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subtopology:
+class Subtopology(FlexiblePart, version=1):
     """The subtopologies of the streams application. This contains the configured subtopologies, where the number of
     partitions are set and any regular expressions are resolved to actual topics. Null if the group is uninitialized,
     source topics are missing or incorrectly partitioned."""
 
-    __type__: ClassVar = EntityType.nested
-    __version__: ClassVar[i16] = i16(1)
-    __flexible__: ClassVar[bool] = True
-    __api_key__: ClassVar[i16] = i16(89)
-    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
     subtopology_id: str = field(metadata={"kafka_type": "string"})
     """String to uniquely identify the subtopology."""
     source_topics: tuple[TopicName, ...] = field(metadata={"kafka_type": "string"}, default=())
@@ -90,15 +68,10 @@ class Subtopology:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Topology:
+class Topology(FlexiblePart, version=1):
     """The topology metadata currently initialized for the streams application. Can be null in case of a describe
     error."""
 
-    __type__: ClassVar = EntityType.nested
-    __version__: ClassVar[i16] = i16(1)
-    __flexible__: ClassVar[bool] = True
-    __api_key__: ClassVar[i16] = i16(89)
-    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
     epoch: i32 = field(metadata={"kafka_type": "int32"})
     """The epoch of the currently initialized topology for this group."""
     subtopologies: tuple[Subtopology, ...] | None
@@ -108,14 +81,9 @@ class Topology:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(FlexiblePart, version=1):
     """A structure of StreamsGroupDescribeResponse."""
 
-    __type__: ClassVar = EntityType.nested
-    __version__: ClassVar[i16] = i16(1)
-    __flexible__: ClassVar[bool] = True
-    __api_key__: ClassVar[i16] = i16(89)
-    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
     host: str = field(metadata={"kafka_type": "string"})
     """host of the endpoint."""
     port: u16 = field(metadata={"kafka_type": "uint16"})
@@ -123,14 +91,9 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskOffset:
+class TaskOffset(FlexiblePart, version=1):
     """A structure of StreamsGroupDescribeResponse."""
 
-    __type__: ClassVar = EntityType.nested
-    __version__: ClassVar[i16] = i16(1)
-    __flexible__: ClassVar[bool] = True
-    __api_key__: ClassVar[i16] = i16(89)
-    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
     subtopology_id: str = field(metadata={"kafka_type": "string"})
     """The subtopology identifier."""
     partition: i32 = field(metadata={"kafka_type": "int32"})
@@ -140,14 +103,9 @@ class TaskOffset:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskIds:
+class TaskIds(FlexiblePart, version=1):
     """A structure of StreamsGroupDescribeResponse."""
 
-    __type__: ClassVar = EntityType.nested
-    __version__: ClassVar[i16] = i16(1)
-    __flexible__: ClassVar[bool] = True
-    __api_key__: ClassVar[i16] = i16(89)
-    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
     subtopology_id: str = field(metadata={"kafka_type": "string"})
     """The subtopology identifier."""
     partitions: tuple[i32, ...] = field(metadata={"kafka_type": "int32"}, default=())
@@ -155,14 +113,9 @@ class TaskIds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Assignment:
+class Assignment(FlexiblePart, version=1):
     """A structure of StreamsGroupDescribeResponse."""
 
-    __type__: ClassVar = EntityType.nested
-    __version__: ClassVar[i16] = i16(1)
-    __flexible__: ClassVar[bool] = True
-    __api_key__: ClassVar[i16] = i16(89)
-    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
     active_tasks: tuple[TaskIds, ...]
     """Active tasks for this client."""
     standby_tasks: tuple[TaskIds, ...]
@@ -172,14 +125,9 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class Member(FlexiblePart, version=1):
     """The members."""
 
-    __type__: ClassVar = EntityType.nested
-    __version__: ClassVar[i16] = i16(1)
-    __flexible__: ClassVar[bool] = True
-    __api_key__: ClassVar[i16] = i16(89)
-    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
     member_id: str = field(metadata={"kafka_type": "string"})
     """The member ID."""
     member_epoch: i32 = field(metadata={"kafka_type": "int32"})
@@ -213,14 +161,9 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopologyDescriptionNode:
+class TopologyDescriptionNode(FlexiblePart, version=1):
     """A structure of StreamsGroupDescribeResponse."""
 
-    __type__: ClassVar = EntityType.nested
-    __version__: ClassVar[i16] = i16(1)
-    __flexible__: ClassVar[bool] = True
-    __api_key__: ClassVar[i16] = i16(89)
-    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
     name: str = field(metadata={"kafka_type": "string"})
     """The name of this node (e.g., KSTREAM-SOURCE-0000000000)."""
     node_type: i8 = field(metadata={"kafka_type": "int8"})
@@ -239,14 +182,9 @@ class TopologyDescriptionNode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopologyDescriptionSubtopology:
+class TopologyDescriptionSubtopology(FlexiblePart, version=1):
     """A structure of StreamsGroupDescribeResponse."""
 
-    __type__: ClassVar = EntityType.nested
-    __version__: ClassVar[i16] = i16(1)
-    __flexible__: ClassVar[bool] = True
-    __api_key__: ClassVar[i16] = i16(89)
-    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
     subtopology_id: str = field(metadata={"kafka_type": "string"})
     """The subtopology identifier, unique within the topology."""
     nodes: tuple[TopologyDescriptionNode, ...]
@@ -254,14 +192,9 @@ class TopologyDescriptionSubtopology:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopologyDescriptionGlobalStore:
+class TopologyDescriptionGlobalStore(FlexiblePart, version=1):
     """A structure of StreamsGroupDescribeResponse."""
 
-    __type__: ClassVar = EntityType.nested
-    __version__: ClassVar[i16] = i16(1)
-    __flexible__: ClassVar[bool] = True
-    __api_key__: ClassVar[i16] = i16(89)
-    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
     source: TopologyDescriptionNode
     """The source node providing data to the global store."""
     processor: TopologyDescriptionNode
@@ -269,14 +202,9 @@ class TopologyDescriptionGlobalStore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopologyDescription:
+class TopologyDescription(FlexiblePart, version=1):
     """A structure of StreamsGroupDescribeResponse."""
 
-    __type__: ClassVar = EntityType.nested
-    __version__: ClassVar[i16] = i16(1)
-    __flexible__: ClassVar[bool] = True
-    __api_key__: ClassVar[i16] = i16(89)
-    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
     subtopologies: tuple[TopologyDescriptionSubtopology, ...]
     """The subtopologies that make up this topology."""
     global_stores: tuple[TopologyDescriptionGlobalStore, ...]
@@ -284,14 +212,9 @@ class TopologyDescription:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedGroup:
+class DescribedGroup(FlexiblePart, version=1):
     """Each described group."""
 
-    __type__: ClassVar = EntityType.nested
-    __version__: ClassVar[i16] = i16(1)
-    __flexible__: ClassVar[bool] = True
-    __api_key__: ClassVar[i16] = i16(89)
-    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
     error_code: ErrorCode = field(metadata={"kafka_type": "error_code"})
     """The describe error, or 0 if there was no error."""
     error_message: str | None = field(metadata={"kafka_type": "string"}, default=None)
@@ -326,14 +249,9 @@ class DescribedGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StreamsGroupDescribeResponse:
+class StreamsGroupDescribeResponse(FlexibleResponse, key=89, version=1):
     """The response."""
 
-    __type__: ClassVar = EntityType.response
-    __version__: ClassVar[i16] = i16(1)
-    __flexible__: ClassVar[bool] = True
-    __api_key__: ClassVar[i16] = i16(89)
-    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
     throttle_time: i32Timedelta = field(metadata={"kafka_type": "timedelta_i32"})
     """The duration in milliseconds for which the request was throttled due to a quota violation, or zero if the
     request did not violate any quota."""

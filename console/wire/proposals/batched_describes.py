@@ -1,24 +1,15 @@
 """DescribeAcls v4 and DescribeClientQuotas v2: many filters in one request, a result for each by position."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
-from kio.static.primitive import i16
-
-from console.wire.proposals.formats import (
-    DESCRIBE_ACLS,
-    DESCRIBE_CLIENT_QUOTAS,
-    FlexiblePart,
-    FlexibleRequest,
-    FlexibleResponse,
-)
+from console.wire.message_bases import FlexiblePart, FlexibleRequest, FlexibleResponse
+from console.wire.proposals.formats import DESCRIBE_ACLS, DESCRIBE_CLIENT_QUOTAS
 
 # DescribeAcls v4.
 
 
-class _AclsPart(FlexiblePart):
+class _AclsPart(FlexiblePart, version=4):
     __slots__ = ()
-    __version__: ClassVar[i16] = i16(4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +26,9 @@ class DescribeAclsFilter(_AclsPart):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DescribeAclsRequest(FlexibleRequest):
+class DescribeAclsRequest(FlexibleRequest, key=DESCRIBE_ACLS, version=4):
     """The proposal adds `filters` after the fields of v3, which stay and are ignored in v4."""
 
-    __version__: ClassVar[i16] = i16(4)
-    __api_key__: ClassVar[i16] = i16(DESCRIBE_ACLS)
     resource_type_filter: int = field(metadata={"kafka_type": "int8"}, default=1)
     resource_name_filter: str | None = field(metadata={"kafka_type": "string"}, default=None)
     pattern_type_filter: int = field(metadata={"kafka_type": "int8"}, default=1)
@@ -80,11 +69,9 @@ class DescribeAclsFilterResult(_AclsPart):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DescribeAclsResponse(FlexibleResponse):
+class DescribeAclsResponse(FlexibleResponse, key=DESCRIBE_ACLS, version=4):
     """filter_results[i] belongs to filters[i]."""
 
-    __version__: ClassVar[i16] = i16(4)
-    __api_key__: ClassVar[i16] = i16(DESCRIBE_ACLS)
     throttle_time_ms: int = field(metadata={"kafka_type": "int32"})
     filter_results: tuple[DescribeAclsFilterResult, ...]
 
@@ -92,9 +79,8 @@ class DescribeAclsResponse(FlexibleResponse):
 # DescribeClientQuotas v2; strict is for all filters of a request.
 
 
-class _QuotasPart(FlexiblePart):
+class _QuotasPart(FlexiblePart, version=2):
     __slots__ = ()
-    __version__: ClassVar[i16] = i16(2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,11 +100,9 @@ class DescribeClientQuotasFilter(_QuotasPart):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DescribeClientQuotasRequest(FlexibleRequest):
+class DescribeClientQuotasRequest(FlexibleRequest, key=DESCRIBE_CLIENT_QUOTAS, version=2):
     """strict: a filter matches no entities with further components."""
 
-    __version__: ClassVar[i16] = i16(2)
-    __api_key__: ClassVar[i16] = i16(DESCRIBE_CLIENT_QUOTAS)
     strict: bool = field(metadata={"kafka_type": "bool"})
     filters: tuple[DescribeClientQuotasFilter, ...]
 
@@ -157,10 +141,8 @@ class DescribeClientQuotasFilterResult(_QuotasPart):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DescribeClientQuotasResponse(FlexibleResponse):
+class DescribeClientQuotasResponse(FlexibleResponse, key=DESCRIBE_CLIENT_QUOTAS, version=2):
     """filter_results[i] belongs to filters[i]."""
 
-    __version__: ClassVar[i16] = i16(2)
-    __api_key__: ClassVar[i16] = i16(DESCRIBE_CLIENT_QUOTAS)
     throttle_time_ms: int = field(metadata={"kafka_type": "int32"})
     filter_results: tuple[DescribeClientQuotasFilterResult, ...]

@@ -6,11 +6,9 @@ wanted keys, null for all.
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import ClassVar
 
-from kio.static.primitive import i16
-
-from console.wire.proposals.formats import ALTER_CONFIGS, LIST_CONFIGS, Part, Request, Response
+from console.wire.message_bases import Part, Request, Response
+from console.wire.proposals.formats import ALTER_CONFIGS, LIST_CONFIGS
 
 
 class ResourceType(IntEnum):
@@ -31,29 +29,25 @@ class Resource(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListConfigsRequest(Request):
+class ListConfigsRequest(Request, key=LIST_CONFIGS):
     """A resource that is named twice is answered once."""
 
-    __api_key__: ClassVar[i16] = i16(LIST_CONFIGS)
     resources: tuple[Resource, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NamedConfigs(Part):
+class NamedConfigs(Part, version=1):
     """A resource and its wanted keys, null for all."""
 
-    __version__: ClassVar[i16] = i16(1)
     resource_type: int = field(metadata={"kafka_type": "int8"})
     resource_name: str = field(metadata={"kafka_type": "string"})
     config_names: tuple[str, ...] | None = field(metadata={"kafka_type": "string"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListConfigsRequestV1(Request):
+class ListConfigsRequestV1(Request, key=LIST_CONFIGS, version=1):
     """As v0, with names of keys."""
 
-    __version__: ClassVar[i16] = i16(1)
-    __api_key__: ClassVar[i16] = i16(LIST_CONFIGS)
     resources: tuple[NamedConfigs, ...]
 
 
@@ -79,20 +73,17 @@ class ResourceConfigs(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListConfigsResponse(Response):
+class ListConfigsResponse(Response, key=LIST_CONFIGS):
     """error_code: of the whole request."""
 
-    __api_key__: ClassVar[i16] = i16(LIST_CONFIGS)
     error_code: int = field(metadata={"kafka_type": "int16"})
     entities: tuple[ResourceConfigs, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListConfigsResponseV1(Response):
+class ListConfigsResponseV1(Response, key=LIST_CONFIGS, version=1):
     """As v0."""
 
-    __version__: ClassVar[i16] = i16(1)
-    __api_key__: ClassVar[i16] = i16(LIST_CONFIGS)
     error_code: int = field(metadata={"kafka_type": "int16"})
     entities: tuple[ResourceConfigs, ...]
 
@@ -115,10 +106,9 @@ class AlteredResource(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterConfigsRequest(Request):
+class AlterConfigsRequest(Request, key=ALTER_CONFIGS):
     """Each resource may appear once."""
 
-    __api_key__: ClassVar[i16] = i16(ALTER_CONFIGS)
     resources: tuple[AlteredResource, ...]
     validate_only: bool = field(metadata={"kafka_type": "bool"})
 
@@ -134,8 +124,7 @@ class ResourceError(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterConfigsResponse(Response):
+class AlterConfigsResponse(Response, key=ALTER_CONFIGS):
     """A result for each resource."""
 
-    __api_key__: ClassVar[i16] = i16(ALTER_CONFIGS)
     responses: tuple[ResourceError, ...]

@@ -1,11 +1,9 @@
 """DescribeConfig and AlterConfig as KIP-21 has them. The proposal has no versions, so they are 0."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
-from kio.static.primitive import i16
-
-from console.wire.proposals.formats import ALTER_CONFIG, DESCRIBE_CONFIG, Part, Request, Response
+from console.wire.message_bases import Part, Request, Response
+from console.wire.proposals.formats import ALTER_CONFIG, DESCRIBE_CONFIG
 
 TOPIC = "topic"
 CLIENT = "client"
@@ -30,10 +28,9 @@ class Entity(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DescribeConfigRequest(Request):
+class DescribeConfigRequest(Request, key=DESCRIBE_CONFIG):
     """Which entities to describe."""
 
-    __api_key__: ClassVar[i16] = i16(DESCRIBE_CONFIG)
     entities: tuple[Entity, ...]
 
 
@@ -48,10 +45,9 @@ class DescribedEntity(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DescribeConfigResponse(Response):
+class DescribeConfigResponse(Response, key=DESCRIBE_CONFIG):
     """A result for each entity."""
 
-    __api_key__: ClassVar[i16] = i16(DESCRIBE_CONFIG)
     entities: tuple[DescribedEntity, ...]
 
 
@@ -66,10 +62,9 @@ class AlteredEntity(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterConfigRequest(Request):
+class AlterConfigRequest(Request, key=ALTER_CONFIG):
     """Which entities to alter."""
 
-    __api_key__: ClassVar[i16] = i16(ALTER_CONFIG)
     entities: tuple[AlteredEntity, ...]
 
 
@@ -83,8 +78,7 @@ class EntityErrorCode(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterConfigResponse(Response):
+class AlterConfigResponse(Response, key=ALTER_CONFIG):
     """A result for each entity."""
 
-    __api_key__: ClassVar[i16] = i16(ALTER_CONFIG)
     entities: tuple[EntityErrorCode, ...]

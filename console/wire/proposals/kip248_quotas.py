@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import ClassVar
 
-from kio.static.primitive import i16
-
-from console.wire.proposals.formats import ALTER_QUOTAS, DESCRIBE_QUOTAS, LIST_QUOTAS, Part, Request, Response
+from console.wire.message_bases import Part, Request, Response
+from console.wire.proposals.formats import ALTER_QUOTAS, DESCRIBE_QUOTAS, LIST_QUOTAS
 
 DEFAULT_NAME = "<default>"
 """The resource name of the default of a type."""
@@ -33,20 +31,16 @@ class QuotaConfigResource(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListQuotasRequest(Request):
+class ListQuotasRequest(Request, key=LIST_QUOTAS, version=1):
     """A null name: all resources of that type. A name: that resource's children."""
 
-    __version__: ClassVar[i16] = i16(1)
-    __api_key__: ClassVar[i16] = i16(LIST_QUOTAS)
     quota_config_resource: QuotaConfigResource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListQuotasResponse(Response):
+class ListQuotasResponse(Response, key=LIST_QUOTAS, version=1):
     """Names of resources of the requested type, or of the children."""
 
-    __version__: ClassVar[i16] = i16(1)
-    __api_key__: ClassVar[i16] = i16(LIST_QUOTAS)
     throttle_time_ms: int = field(metadata={"kafka_type": "int32"})
     error_code: int = field(metadata={"kafka_type": "int16"})
     error_message: str | None = field(metadata={"kafka_type": "string"})
@@ -63,11 +57,9 @@ class WantedQuotas(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DescribeQuotasRequest(Request):
+class DescribeQuotasRequest(Request, key=DESCRIBE_QUOTAS, version=1):
     """Which resources to describe."""
 
-    __version__: ClassVar[i16] = i16(1)
-    __api_key__: ClassVar[i16] = i16(DESCRIBE_QUOTAS)
     resources: tuple[WantedQuotas, ...]
 
 
@@ -101,11 +93,9 @@ class DescribedQuotas(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DescribeQuotasResponse(Response):
+class DescribeQuotasResponse(Response, key=DESCRIBE_QUOTAS, version=1):
     """A result for each resource."""
 
-    __version__: ClassVar[i16] = i16(1)
-    __api_key__: ClassVar[i16] = i16(DESCRIBE_QUOTAS)
     throttle_time_ms: int = field(metadata={"kafka_type": "int32"})
     resources: tuple[DescribedQuotas, ...]
 
@@ -128,10 +118,9 @@ class AlteredQuotas(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterQuotasRequest(Request):
+class AlterQuotasRequest(Request, key=ALTER_QUOTAS):
     """validate_only comes first."""
 
-    __api_key__: ClassVar[i16] = i16(ALTER_QUOTAS)
     validate_only: bool = field(metadata={"kafka_type": "bool"})
     resources: tuple[AlteredQuotas, ...]
 
@@ -155,9 +144,8 @@ class AlteredQuotasResult(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterQuotasResponse(Response):
+class AlterQuotasResponse(Response, key=ALTER_QUOTAS):
     """A result for each key of each resource."""
 
-    __api_key__: ClassVar[i16] = i16(ALTER_QUOTAS)
     throttle_time_ms: int = field(metadata={"kafka_type": "int32"})
     resources: tuple[AlteredQuotasResult, ...]

@@ -6,11 +6,9 @@ have KIP-140's numbers here; of the actions, deleting comes first.
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import ClassVar
 
-from kio.static.primitive import i16
-
-from console.wire.proposals.formats import ALTER_ACLS, CREATE_TOPICS, DELETE_TOPICS, LIST_ACLS, Part, Request, Response
+from console.wire.message_bases import Part, Request, Response
+from console.wire.proposals.formats import ALTER_ACLS, CREATE_TOPICS, DELETE_TOPICS, LIST_ACLS
 
 NOT_GIVEN = -1
 """For num_partitions and replication_factor where replica_assignment is given."""
@@ -44,10 +42,9 @@ class CreateTopicRequest(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateTopicsRequest(Request):
+class CreateTopicsRequest(Request, key=CREATE_TOPICS):
     """timeout: milliseconds to wait for the topics; 0 or less: no waiting."""
 
-    __api_key__: ClassVar[i16] = i16(CREATE_TOPICS)
     create_topic_requests: tuple[CreateTopicRequest, ...]
     timeout: int = field(metadata={"kafka_type": "int32"})
 
@@ -61,27 +58,24 @@ class TopicErrorCode(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateTopicsResponse(Response):
+class CreateTopicsResponse(Response, key=CREATE_TOPICS):
     """A result for each topic."""
 
-    __api_key__: ClassVar[i16] = i16(CREATE_TOPICS)
     topic_error_codes: tuple[TopicErrorCode, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteTopicsRequest(Request):
+class DeleteTopicsRequest(Request, key=DELETE_TOPICS):
     """timeout: milliseconds to wait until the topics are gone; 0 or less: no waiting."""
 
-    __api_key__: ClassVar[i16] = i16(DELETE_TOPICS)
     topics: tuple[str, ...] = field(metadata={"kafka_type": "string"})
     timeout: int = field(metadata={"kafka_type": "int32"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteTopicsResponse(Response):
+class DeleteTopicsResponse(Response, key=DELETE_TOPICS):
     """A result for each topic."""
 
-    __api_key__: ClassVar[i16] = i16(DELETE_TOPICS)
     topic_error_codes: tuple[TopicErrorCode, ...]
 
 
@@ -143,10 +137,9 @@ class Acl(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListAclsRequest(Request):
+class ListAclsRequest(Request, key=LIST_ACLS):
     """principal: null for all principals."""
 
-    __api_key__: ClassVar[i16] = i16(LIST_ACLS)
     principal: str | None = field(metadata={"kafka_type": "string"})
     resource: Resource
 
@@ -160,10 +153,9 @@ class ResourceAcls(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListAclsResponse(Response):
+class ListAclsResponse(Response, key=LIST_ACLS):
     """The error is the last field."""
 
-    __api_key__: ClassVar[i16] = i16(LIST_ACLS)
     responses: tuple[ResourceAcls, ...]
     error_code: int = field(metadata={"kafka_type": "int16"})
 
@@ -185,10 +177,9 @@ class ResourceActions(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterAclsRequest(Request):
+class AlterAclsRequest(Request, key=ALTER_ACLS):
     """Each resource may appear once."""
 
-    __api_key__: ClassVar[i16] = i16(ALTER_ACLS)
     requests: tuple[ResourceActions, ...]
 
 
@@ -210,8 +201,7 @@ class ResourceResults(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterAclsResponse(Response):
+class AlterAclsResponse(Response, key=ALTER_ACLS):
     """A result for each action."""
 
-    __api_key__: ClassVar[i16] = i16(ALTER_ACLS)
     responses: tuple[ResourceResults, ...]

@@ -21,53 +21,26 @@ class ProposedMessages(NamedTuple):
     schema: ModuleType
 
 
-def _messages(api: str, schema: ModuleType, request: type[Any], response: type[Any]) -> ProposedMessages:
+def _messages(api: str, schema: ModuleType, name: str, suffix: str = "") -> ProposedMessages:
+    request, response = (getattr(schema, f"{name}{kind}{suffix}") for kind in ("Request", "Response"))
     return ProposedMessages(api, request.__api_key__, request.__version__, request, response, schema)
 
 
 _ALL = (
-    _messages("kip4_create_topics", kip4, kip4.CreateTopicsRequest, kip4.CreateTopicsResponse),
-    _messages("kip4_delete_topics", kip4, kip4.DeleteTopicsRequest, kip4.DeleteTopicsResponse),
-    _messages("kip4_list_acls", kip4, kip4.ListAclsRequest, kip4.ListAclsResponse),
-    _messages("kip4_alter_acls", kip4, kip4.AlterAclsRequest, kip4.AlterAclsResponse),
-    _messages(
-        "kip21_describe_config",
-        kip21_configs,
-        kip21_configs.DescribeConfigRequest,
-        kip21_configs.DescribeConfigResponse,
-    ),
-    _messages("kip21_alter_config", kip21_configs, kip21_configs.AlterConfigRequest, kip21_configs.AlterConfigResponse),
-    _messages(
-        "kip133_list_configs", kip133_configs, kip133_configs.ListConfigsRequest, kip133_configs.ListConfigsResponse
-    ),
-    _messages(
-        "kip133_list_configs", kip133_configs, kip133_configs.ListConfigsRequestV1, kip133_configs.ListConfigsResponseV1
-    ),
-    _messages(
-        "kip133_alter_configs", kip133_configs, kip133_configs.AlterConfigsRequest, kip133_configs.AlterConfigsResponse
-    ),
-    _messages("kip248_list_quotas", kip248_quotas, kip248_quotas.ListQuotasRequest, kip248_quotas.ListQuotasResponse),
-    _messages(
-        "kip248_describe_quotas",
-        kip248_quotas,
-        kip248_quotas.DescribeQuotasRequest,
-        kip248_quotas.DescribeQuotasResponse,
-    ),
-    _messages(
-        "kip248_alter_quotas", kip248_quotas, kip248_quotas.AlterQuotasRequest, kip248_quotas.AlterQuotasResponse
-    ),
-    _messages(
-        "describe_acls",
-        batched_describes,
-        batched_describes.DescribeAclsRequest,
-        batched_describes.DescribeAclsResponse,
-    ),
-    _messages(
-        "describe_client_quotas",
-        batched_describes,
-        batched_describes.DescribeClientQuotasRequest,
-        batched_describes.DescribeClientQuotasResponse,
-    ),
+    _messages("kip4_create_topics", kip4, "CreateTopics"),
+    _messages("kip4_delete_topics", kip4, "DeleteTopics"),
+    _messages("kip4_list_acls", kip4, "ListAcls"),
+    _messages("kip4_alter_acls", kip4, "AlterAcls"),
+    _messages("kip21_describe_config", kip21_configs, "DescribeConfig"),
+    _messages("kip21_alter_config", kip21_configs, "AlterConfig"),
+    _messages("kip133_list_configs", kip133_configs, "ListConfigs"),
+    _messages("kip133_list_configs", kip133_configs, "ListConfigs", "V1"),
+    _messages("kip133_alter_configs", kip133_configs, "AlterConfigs"),
+    _messages("kip248_list_quotas", kip248_quotas, "ListQuotas"),
+    _messages("kip248_describe_quotas", kip248_quotas, "DescribeQuotas"),
+    _messages("kip248_alter_quotas", kip248_quotas, "AlterQuotas"),
+    _messages("describe_acls", batched_describes, "DescribeAcls"),
+    _messages("describe_client_quotas", batched_describes, "DescribeClientQuotas"),
 )
 
 PROPOSED: Final[Mapping[tuple[int, int], ProposedMessages]] = {(m.key, m.version): m for m in _ALL}

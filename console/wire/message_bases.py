@@ -1,0 +1,71 @@
+"""The base classes of messages that kio does not have: what each says of itself, in the form in which kio reads it.
+
+A module of messages has no ``from __future__ import annotations``: kio reads the fields' types as objects.
+"""
+
+from typing import ClassVar
+
+from kio.schema.request_header.v1.header import RequestHeader
+from kio.schema.request_header.v2.header import RequestHeader as FlexibleRequestHeader
+from kio.schema.response_header.v0.header import ResponseHeader
+from kio.schema.response_header.v1.header import ResponseHeader as FlexibleResponseHeader
+from kio.static.constants import EntityType
+from kio.static.primitive import i16
+
+
+class Part:
+    """A structure within a message; of version 0 and not flexible unless a subclass says otherwise."""
+
+    __slots__ = ()
+    __type__: ClassVar = EntityType.nested
+    __version__: ClassVar[i16] = i16(0)
+    __api_key__: ClassVar[i16]
+    __flexible__: ClassVar[bool] = False
+
+    def __init_subclass__(cls, *, key: int | None = None, version: int | None = None) -> None:
+        """Note an API's key, and a version. A dataclass with slots is a class that is made again, with what was noted
+        and without these arguments.
+        """
+        if key is not None:
+            cls.__api_key__ = i16(key)
+        if version is not None:
+            cls.__version__ = i16(version)
+
+
+class Request(Part):
+    """A request with header v1."""
+
+    __slots__ = ()
+    __type__: ClassVar = EntityType.request
+    __header_schema__: ClassVar[type[RequestHeader | FlexibleRequestHeader]] = RequestHeader
+
+
+class Response(Part):
+    """A response with header v0."""
+
+    __slots__ = ()
+    __type__: ClassVar = EntityType.response
+    __header_schema__: ClassVar[type[ResponseHeader | FlexibleResponseHeader]] = ResponseHeader
+
+
+class FlexiblePart(Part):
+    """A structure within a flexible message (KIP-482)."""
+
+    __slots__ = ()
+    __flexible__: ClassVar[bool] = True
+
+
+class FlexibleRequest(Request):
+    """A flexible request, with header v2."""
+
+    __slots__ = ()
+    __flexible__: ClassVar[bool] = True
+    __header_schema__: ClassVar[type[RequestHeader | FlexibleRequestHeader]] = FlexibleRequestHeader
+
+
+class FlexibleResponse(Response):
+    """A flexible response, with header v1."""
+
+    __slots__ = ()
+    __flexible__: ClassVar[bool] = True
+    __header_schema__: ClassVar[type[ResponseHeader | FlexibleResponseHeader]] = FlexibleResponseHeader
