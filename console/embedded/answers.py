@@ -21,7 +21,6 @@ from console.wire.frames import EncodedBody, encode_body
 from console.wire.schemas import Messages
 from console.wire.tagged_fields import encode_varint
 
-NO_TIME = timedelta(0)
 NO_OPERATIONS = -(2**31)
 """Authorized operations that were not requested (KIP-430)."""
 

@@ -7,10 +7,11 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cache
 from itertools import count
 from types import ModuleType
-from typing import Protocol
+from typing import Any, Protocol
 
 from console.embedded.authorizer import StandardAuthorizer
 from console.embedded.clock import Clock
@@ -22,10 +23,12 @@ from console.embedded.throttling import Requester, Throttling
 from console.model.acl import CLUSTER_NAME
 from console.model.codes import AclOperation, AclResourceType
 from console.model.releases import takes_host_ranges
+from console.wire.schemas import Messages, for_version
 
 log = logging.getLogger("console.embedded")
 
 CONTROLLER_LISTENER = "CONTROLLER"
+NO_TIME = timedelta(0)
 
 _FIRST_PRODUCER_ID = 1000
 _operation = cache(AclOperation.parse)
@@ -50,13 +53,11 @@ class Authorizer(Protocol):
             principal: ``User:alice``.
             host: the client's address.
         """
-        ...
 
     def allows_somewhere(
         self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, view: View
     ) -> bool:
         """Return whether the ACLs allow the operation on any resource of this type, existing or not."""
-        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -240,8 +241,8 @@ class RequestContext:
     """Where a request came from, and what its handler may use.
 
     broker_id: the node that was asked, also where it is a controller. principal: ``User:name``. client_host: the
-    client's address. schema: kio's module with the response of this version. view: the state as the node that was asked
-    knows it; answers to reads come from it. state: the controller's state, and the only way to change anything.
+    client's address. messages: the request's API and version, with their classes. view: the state as the node that was
+    asked knows it; answers to reads come from it. state: the controller's state, and the only way to change anything.
     """
 
     broker_id: int
@@ -249,10 +250,27 @@ class RequestContext:
     client_id: str
     client_host: str
     listener: str
-    version: int
-    schema: ModuleType
+    messages: Messages
     session: Session
     cluster: Cluster
+
+    @property
+    def version(self) -> int:
+        """The version of the request, and of its response."""
+        return self.messages.version
+
+    @property
+    def schema(self) -> ModuleType:
+        """The module with the response of this version and its nested classes."""
+        return self.messages.schema
+
+    def answer(self, **fields: Any) -> Any:
+        """Return the response with those of the fields that its version has.
+
+        Args:
+            fields: without `throttle_time` the client does not have to wait.
+        """
+        return for_version(self.messages.response, **{"throttle_time": NO_TIME, **fields})
 
     @property
     def state(self) -> ClusterState:

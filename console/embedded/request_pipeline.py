@@ -451,8 +451,7 @@ class Dispatcher:
             client_id,
             session.host,
             CONTROLLER_LISTENER if self._broker_id in self._cluster.state.controllers else self._cluster.listener_name,
-            found.version,
-            found.schema,
+            found,
             session,
             self._cluster,
         )

@@ -12,7 +12,6 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.producers import ONGOING, PREPARE, Transaction
 from console.embedded.transactions import add, asked
@@ -30,18 +29,12 @@ async def handle(request: Any, context: RequestContext) -> Any:
             int(request.v3_and_below_producer_id),
             request.v3_and_below_producer_epoch,
         )
-        return schema.AddPartitionsToTxnResponse(
-            throttle_time=NO_TIME,
-            results_by_topic_v3_and_below=_results(context, found, request.v3_and_below_topics, only_ask=False),
+        return context.answer(
+            results_by_topic_v3_and_below=_results(context, found, request.v3_and_below_topics, only_ask=False)
         )
     if not context.allowed("CLUSTER_ACTION"):
-        return schema.AddPartitionsToTxnResponse(
-            throttle_time=NO_TIME,
-            error_code=int(ErrorCode.cluster_authorization_failed),
-            results_by_transaction=(),
-        )
-    return schema.AddPartitionsToTxnResponse(
-        throttle_time=NO_TIME,
+        return context.answer(error_code=int(ErrorCode.cluster_authorization_failed), results_by_transaction=())
+    return context.answer(
         error_code=0,
         results_by_transaction=tuple(
             schema.AddPartitionsToTxnResult(

@@ -15,7 +15,6 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.refusals import DONE, Refusal
 from console.embedded.voters import candidates, directory_id, refused, replica_key, voter_set
@@ -24,9 +23,7 @@ from console.embedded.voters import candidates, directory_id, refused, replica_k
 async def handle(request: Any, context: RequestContext) -> Any:
     """Add the voter, and return the error."""
     refusal = refused(request, context, "add") or _add(request, context)
-    return context.schema.AddRaftVoterResponse(
-        throttle_time=NO_TIME, error_code=refusal.code, error_message=refusal.message
-    )
+    return context.answer(error_code=refusal.code, error_message=refusal.message)
 
 
 def _add(request: Any, context: RequestContext) -> Refusal:

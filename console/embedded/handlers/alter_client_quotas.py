@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from kio.schema.errors import ErrorCode
 
 from console.embedded import quotas as entities
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.quotas import (
     ENTITY_TWICE,
@@ -58,8 +57,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     else:
         results = await _applied(wanted, context, request.validate_only)
     schema = context.schema
-    return schema.AlterClientQuotasResponse(
-        throttle_time=NO_TIME,
+    return context.answer(
         entries=tuple(
             schema.EntryData(
                 error_code=result.code,
@@ -69,7 +67,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
                 ),
             )
             for result in results
-        ),
+        )
     )
 
 

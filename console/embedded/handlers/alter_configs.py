@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from console.embedded.answers import NO_TIME
 from console.embedded.config_alter import altered_results
 from console.embedded.config_changes import ConfigChange, Operation
 from console.embedded.context import RequestContext
@@ -32,6 +31,4 @@ async def handle(request: Any, context: RequestContext) -> Any:
     # A broker fails to collect the changes by resource, and again when it builds the error's answer (measured on 4.3).
     if len({change.resource for change in changes}) < len(changes):
         return None
-    return context.schema.AlterConfigsResponse(
-        throttle_time=NO_TIME, responses=altered_results(context, changes, validate_only=request.validate_only)
-    )
+    return context.answer(responses=altered_results(context, changes, validate_only=request.validate_only))

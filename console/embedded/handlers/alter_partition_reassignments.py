@@ -14,11 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.refusals import DONE, EXPIRED, Refusal, cluster_refused
 from console.embedded.replicas import start_move
-from console.wire.schemas import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -49,9 +47,7 @@ def _answer(
 ) -> Any:
     schema = context.schema
     message = top.message if top.code or request.topics else ""
-    return for_version(
-        schema.AlterPartitionReassignmentsResponse,
-        throttle_time=NO_TIME,
+    return context.answer(
         allow_replication_factor_change=getattr(request, "allow_replication_factor_change", True),
         error_code=top.code,
         error_message=message,

@@ -12,7 +12,6 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.replica_dirs import cordoned_dirs, dir_of, start_copy
 
@@ -28,12 +27,11 @@ async def handle(request: Any, context: RequestContext) -> Any:
                 results.setdefault(topic.name, []).append(
                     schema.AlterReplicaLogDirPartitionResult(partition_index=number, error_code=ErrorCode(code))
                 )
-    return schema.AlterReplicaLogDirsResponse(
-        throttle_time=NO_TIME,
+    return context.answer(
         results=tuple(
             schema.AlterReplicaLogDirTopicResult(topic_name=name, partitions=tuple(parts))
             for name, parts in results.items()
-        ),
+        )
     )
 
 

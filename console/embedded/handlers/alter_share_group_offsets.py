@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import get_or_create_group, topic_error, visible_group
 from console.embedded.groups import Committed
@@ -22,7 +21,6 @@ _NOT_SHARE = "Group {} is not a share group."
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """Set the start offsets of the partitions, and return a result for each."""
-    schema = context.schema
     code = share_group_error(context, request.group_id)
     message = SHARE_MESSAGES.get(code)
     group = visible_group(context, request.group_id)
@@ -34,9 +32,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     topics = () if code else tuple(_topic(request.group_id, context, item) for item in request.topics)
     if not code:
         context.state.touch()
-    return schema.AlterShareGroupOffsetsResponse(
-        throttle_time=NO_TIME, error_code=code, error_message=message, responses=topics
-    )
+    return context.answer(error_code=code, error_message=message, responses=topics)
 
 
 def _topic(group_id: str, context: RequestContext, item: Any) -> Any:

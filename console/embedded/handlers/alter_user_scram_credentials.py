@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.refusals import cluster_refusal_message
 from console.embedded.sasl import MAX_ITERATIONS, MIN_ITERATIONS, ScramHash, credential_of_salted
@@ -41,8 +40,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
             credential = credential_of_salted(item.salted_password, hash_, item.iterations, item.salt)
             context.state.put("scram", item.key, credential)
     schema = context.schema
-    return schema.AlterUserScramCredentialsResponse(
-        throttle_time=NO_TIME,
+    return context.answer(
         results=tuple(
             schema.AlterUserScramCredentialsResult(
                 user=user,
@@ -50,7 +48,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
                 error_message=problem.message if problem else None,
             )
             for user, problem in problems.items()
-        ),
+        )
     )
 
 

@@ -20,7 +20,6 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import error_answer
 from console.embedded.context import RequestContext
-from console.wire.schemas import for_version, messages
 
 _NO_TIME = timedelta(0)
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
@@ -34,9 +33,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     name = getattr(request, "client_software_name", None)
     version = getattr(request, "client_software_version", None)
     if code := _refused(request, context, name, version):
-        found = messages(18, context.version)
-        assert found is not None
-        return error_answer(request, found, code)
+        return error_answer(request, context.messages, code)
     context.session.software = (name or "", version or "")
     schema, cluster = context.schema, context.cluster
     release, view = cluster.release, context.view
@@ -47,8 +44,6 @@ async def handle(request: Any, context: RequestContext) -> Any:
             for key, (low, high) in sorted(cluster.served_by(context.broker_id).items())
         ),
     }
-    if context.version >= 1:
-        fields["throttle_time"] = _NO_TIME
     if context.version >= 3:
         fields["supported_features"] = tuple(
             schema.SupportedFeatureKey(name=name, min_version=low, max_version=high)
@@ -61,7 +56,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
             for name, level in view.features.items()
         )
         fields["finalized_features_epoch"] = view.offset
-    return for_version(schema.ApiVersionsResponse, **fields)
+    return context.answer(**fields)
 
 
 def _refused(request: Any, context: RequestContext, name: str | None, version: str | None) -> int:

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from kio.schema.errors import ErrorCode
 
 from console.embedded.acls import ANY, MATCH
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.refusals import (
     CHANGE_WITHOUT_AUTHORIZER,
@@ -46,11 +45,10 @@ async def handle(request: Any, context: RequestContext) -> Any:
         close_if_unset("CreateAcls", acl.resource_type, acl.pattern_type, acl.operation, acl.permission)
     results = _refused(acls, context) or _created(acls, context)
     schema = context.schema
-    return schema.CreateAclsResponse(
-        throttle_time=NO_TIME,
+    return context.answer(
         results=tuple(
             schema.AclCreationResult(error_code=result.code, error_message=result.message) for result in results
-        ),
+        )
     )
 
 

@@ -16,11 +16,9 @@ from uuid import uuid4
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.token_requests import now_ms, refused
 from console.embedded.tokens import LIFETIME_MS, PERIOD_MS, Token
-from console.wire.schemas import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -47,8 +45,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 def _answer(context: RequestContext, code: int, token: Token, proof: bytes) -> Any:
     type_, _, name = token.owner.partition(":")
     asked_type, _, asked_name = token.requester.partition(":")
-    return for_version(
-        context.schema.CreateDelegationTokenResponse,
+    return context.answer(
         error_code=code,
         principal_type=type_,
         principal_name=name,
@@ -59,5 +56,4 @@ def _answer(context: RequestContext, code: int, token: Token, proof: bytes) -> A
         max_timestamp=token.max_time,
         token_id=token.id,
         hmac=proof,
-        throttle_time=NO_TIME,
     )

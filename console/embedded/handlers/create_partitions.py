@@ -17,8 +17,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
-from console.embedded.context import RequestContext
+from console.embedded.context import NO_TIME, RequestContext
 from console.embedded.refusals import DONE, EXPIRED, Refusal
 from console.embedded.replicas import (
     Replicas,
@@ -83,8 +82,7 @@ def _plans(request: Any, context: RequestContext) -> dict[str, Growth | Refusal]
 
 def _answer(context: RequestContext, results: dict[str, Refusal], throttle: timedelta = NO_TIME) -> Any:
     schema = context.schema
-    return for_version(
-        schema.CreatePartitionsResponse,
+    return context.answer(
         throttle_time=throttle,
         results=tuple(
             for_version(

@@ -19,9 +19,8 @@ from uuid import UUID, uuid4
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.config_definitions import BrokerLayers, ConfigDefinition, release_configs
-from console.embedded.context import Cluster, RequestContext
+from console.embedded.context import NO_TIME, Cluster, RequestContext
 from console.embedded.refusals import EXPIRED, Refusal
 from console.embedded.state import MAX_RECORDS
 from console.embedded.topics import (
@@ -121,8 +120,7 @@ class _Answer:
             ids: of the topics that were or would be created.
             throttle: how long the client is to wait for its mutation quota.
         """
-        return for_version(
-            self._schema.CreateTopicsResponse,
+        return self._context.answer(
             throttle_time=throttle,
             topics=tuple(self._topic(name, results[name], ids.get(name)) for name in dict.fromkeys(self._names)),
         )

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from kio.schema.errors import ErrorCode
 
 from console.embedded.acls import filter_of, is_unknown_entry, is_unknown_pattern, matching_acls
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.refusals import (
     CHANGE_WITHOUT_AUTHORIZER,
@@ -41,8 +40,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     for wanted in filters:
         close_if_unset("DeleteAcls", wanted.resource_type, wanted.pattern_type, wanted.operation, wanted.permission)
     schema = context.schema
-    return schema.DeleteAclsResponse(
-        throttle_time=NO_TIME,
+    return context.answer(
         filter_results=tuple(
             schema.DeleteAclsFilterResult(
                 error_code=result.code,
@@ -50,7 +48,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
                 matching_acls=tuple(_matching_acl(schema, acl) for acl in result.acls),
             )
             for result in _results(filters, context)
-        ),
+        )
     )
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import group_error
 
@@ -21,12 +20,11 @@ from console.embedded.group_coordinator import group_error
 async def handle(request: Any, context: RequestContext) -> Any:
     """Delete groups of any type, and return the error code of each."""
     schema = context.schema
-    return schema.DeleteGroupsResponse(
-        throttle_time=NO_TIME,
+    return context.answer(
         results=tuple(
             schema.DeletableGroupResult(group_id=group_id, error_code=_delete(context, group_id))
             for group_id in request.groups_names
-        ),
+        )
     )
 
 

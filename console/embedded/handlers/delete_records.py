@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.config_rules import topic_config
 from console.embedded.context import RequestContext
 from console.embedded.partitions import NotServed as NotHere
@@ -38,8 +37,7 @@ class _Deleted(NamedTuple):
 async def handle(request: Any, context: RequestContext) -> Any:
     """Delete the records before each partition's offset, and return its low watermark."""
     schema = context.schema
-    return schema.DeleteRecordsResponse(
-        throttle_time=NO_TIME,
+    return context.answer(
         topics=tuple(
             schema.DeleteRecordsTopicResult(
                 name=topic.name,
@@ -54,7 +52,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
                 ),
             )
             for topic in request.topics
-        ),
+        )
     )
 
 

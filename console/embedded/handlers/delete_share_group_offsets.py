@@ -9,7 +9,6 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import topic_error, visible_group
 from console.embedded.groups import Group
@@ -31,9 +30,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     if not code and group is not None and group.has_members:
         code, message = ErrorCode.non_empty_group, SHARE_MESSAGES[ErrorCode.non_empty_group]
     topics = () if code or group is None else tuple(_topic(context, group, item.topic_name) for item in request.topics)
-    return context.schema.DeleteShareGroupOffsetsResponse(
-        throttle_time=NO_TIME, error_code=code, error_message=message, responses=topics
-    )
+    return context.answer(error_code=code, error_message=message, responses=topics)
 
 
 def _topic(context: RequestContext, group: Group, name: str) -> Any:

@@ -19,8 +19,7 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
-from console.embedded.context import RequestContext
+from console.embedded.context import NO_TIME, RequestContext
 from console.embedded.controllers import is_not_active
 from console.embedded.refusals import DONE, EXPIRED, Refusal
 from console.embedded.topics import MutationQuota
@@ -135,8 +134,7 @@ def _split(items: Iterable[Any]) -> tuple[list[Any], list[Any]]:
 
 def _answer(context: RequestContext, results: Iterable[_Result], throttle: timedelta = NO_TIME) -> Any:
     schema = context.schema
-    return for_version(
-        schema.DeleteTopicsResponse,
+    return context.answer(
         throttle_time=throttle,
         responses=tuple(
             for_version(

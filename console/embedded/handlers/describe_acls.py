@@ -17,7 +17,7 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from console.embedded.acls import filter_of, matching_acls
-from console.embedded.answers import NO_TIME, each_encoded, long_answer, with_pauses
+from console.embedded.answers import each_encoded, long_answer, with_pauses
 from console.embedded.context import RequestContext
 from console.embedded.refusals import DESCRIBE_WITHOUT_AUTHORIZER, close_if_unset, cluster_refusal_message
 from console.model.acl import Acl
@@ -41,9 +41,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _answer(context: RequestContext, code: int, message: str) -> Any:
-    return context.schema.DescribeAclsResponse(
-        throttle_time=NO_TIME, error_code=code, error_message=message, resources=()
-    )
+    return context.answer(error_code=code, error_message=message, resources=())
 
 
 def acl_resource(schema: Any, pattern: Pattern, acls: Iterable[Acl]) -> Any:

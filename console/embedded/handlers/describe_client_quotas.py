@@ -15,7 +15,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME, WireFormat, long_answer
+from console.embedded.answers import WireFormat, long_answer
 from console.embedded.context import RequestContext
 from console.embedded.quotas import BadFilter, Component, parsed_filter, quota_candidates
 from console.model.quota import QuotaEntity, QuotaPart, QuotaValues
@@ -41,9 +41,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _answer(context: RequestContext, code: int, message: str | None, entries: tuple[()] | None) -> Any:
-    return context.schema.DescribeClientQuotasResponse(
-        throttle_time=NO_TIME, error_code=code, error_message=message, entries=entries
-    )
+    return context.answer(error_code=code, error_message=message, entries=entries)
 
 
 FLEXIBLE_FROM = 1

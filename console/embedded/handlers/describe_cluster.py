@@ -15,7 +15,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import CLUSTER_OPERATIONS, NO_OPERATIONS, NO_TIME, advertised_controller
+from console.embedded.answers import CLUSTER_OPERATIONS, NO_OPERATIONS, advertised_controller
 from console.embedded.context import RequestContext
 from console.embedded.controllers import named_controller
 from console.embedded.tables import BrokerNode
@@ -33,9 +33,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     asked = getattr(request, "endpoint_type", _BROKERS)
     if asked != own:
         known = asked in _TYPES
-        return for_version(
-            schema.DescribeClusterResponse,
-            throttle_time=NO_TIME,
+        return context.answer(
             error_code=ErrorCode.mismatched_endpoint_type if known else ErrorCode.unsupported_endpoint_type,
             error_message=(
                 f"The request was sent to an endpoint of type {_TYPES[own]}, but we wanted an endpoint of type "
@@ -53,9 +51,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     fenced_too = getattr(request, "include_fenced_brokers", False)
     brokers = sorted(view.brokers.values(), key=lambda broker: broker.id)
     listed = (_broker(schema, broker) for broker in brokers if broker.alive or fenced_too)
-    return for_version(
-        schema.DescribeClusterResponse,
-        throttle_time=NO_TIME,
+    return context.answer(
         error_code=0,
         error_message=None,
         endpoint_type=own,

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.token_requests import living, refused
 from console.embedded.tokens import Token
@@ -26,10 +25,8 @@ async def handle(request: Any, context: RequestContext) -> Any:
         None if request.owners is None else {f"{each.principal_type}:{each.principal_name}" for each in request.owners}
     )
     found = [] if code else [token for token in living(context).values() if owners is None or token.owner in owners]
-    return context.schema.DescribeDelegationTokenResponse(
-        error_code=code,
-        tokens=tuple(_described(context, token) for token in found if _may_see(context, token)),
-        throttle_time=NO_TIME,
+    return context.answer(
+        error_code=code, tokens=tuple(_described(context, token) for token in found if _may_see(context, token))
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_OPERATIONS, NO_TIME, group_operations
+from console.embedded.answers import NO_OPERATIONS, group_operations
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import group_error, visible_group
 from console.embedded.groups import Group, GroupState
@@ -27,11 +27,7 @@ _DEAD = "Dead"
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """Return a description or an error for each group."""
-    return for_version(
-        context.schema.DescribeGroupsResponse,
-        throttle_time=NO_TIME,
-        groups=tuple(_group(request, context, group_id) for group_id in request.groups),
-    )
+    return context.answer(groups=tuple(_group(request, context, group_id) for group_id in request.groups))
 
 
 def _group(request: Any, context: RequestContext, group_id: str) -> Any:

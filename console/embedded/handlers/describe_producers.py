@@ -10,7 +10,6 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.producers import ProducerEntry
 from console.embedded.transactions import expire
@@ -26,15 +25,14 @@ async def handle(request: Any, context: RequestContext) -> Any:
     """Return the producers or an error for each partition."""
     schema = context.schema
     expire(context.cluster)
-    return schema.DescribeProducersResponse(
-        throttle_time=NO_TIME,
+    return context.answer(
         topics=tuple(
             schema.TopicResponse(
                 name=topic.name,
                 partitions=tuple(_partition(context, topic.name, number) for number in topic.partition_indexes),
             )
             for topic in request.topics
-        ),
+        )
     )
 
 

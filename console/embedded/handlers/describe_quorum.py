@@ -33,8 +33,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     """Return the quorum. As in Kafka, the one requested partition must be that of the metadata log."""
     schema = context.schema
     if not context.allowed("DESCRIBE"):
-        return for_version(
-            schema.DescribeQuorumResponse,
+        return context.answer(
             error_code=ErrorCode.cluster_authorization_failed,
             error_message=CLUSTER_REFUSED,
             topics=(),
@@ -46,8 +45,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         refusal = Refusal(ErrorCode.unknown_topic_or_partition, _NOT_HOSTED)
     elif not answers_for_quorum(context):
         refusal = Refusal(ErrorCode.not_leader_or_follower, _NOT_LEADER)
-    return for_version(
-        schema.DescribeQuorumResponse,
+    return context.answer(
         error_code=0,
         error_message="",
         topics=tuple(

@@ -13,7 +13,6 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import visible_group
 from console.embedded.groups import Group
@@ -27,9 +26,7 @@ _UNKNOWN = -1
 async def handle(request: Any, context: RequestContext) -> Any:
     """Return the start offsets of each group. A missing group, or one of another type, has none and is no error
     (measured)."""
-    return context.schema.DescribeShareGroupOffsetsResponse(
-        throttle_time=NO_TIME, groups=tuple(_group(context, asked) for asked in request.groups)
-    )
+    return context.answer(groups=tuple(_group(context, asked) for asked in request.groups))
 
 
 def _group(context: RequestContext, asked: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_OPERATIONS, NO_TIME, TOPIC_OPERATIONS
+from console.embedded.answers import NO_OPERATIONS, TOPIC_OPERATIONS
 from console.embedded.config_alter import ELR
 from console.embedded.context import RequestContext
 from console.embedded.tables import NO_LEADER, Partition, Topic
@@ -34,7 +34,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     names = sorted(name for name in asked if name >= begin)
     if cursor and (cursor.partition_index < 0 or (not everything and begin not in names)):
         failed = tuple(_empty(schema, topic.name, ErrorCode.invalid_request) for topic in request.topics)
-        return schema.DescribeTopicPartitionsResponse(throttle_time=NO_TIME, topics=failed)
+        return context.answer(topics=failed)
     allowed = [name for name in names if context.allowed("DESCRIBE", "TOPIC", name)]
     # A limit below 1 still gets one partition, so that a cursor always moves on.
     left = max(min(MAX_PARTITIONS, request.response_partition_limit), 1)
@@ -61,7 +61,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         topics += [
             _empty(schema, name, ErrorCode.topic_authorization_failed) for name in names if name not in set(allowed)
         ]
-    return schema.DescribeTopicPartitionsResponse(throttle_time=NO_TIME, topics=tuple(topics), next_cursor=following)
+    return context.answer(topics=tuple(topics), next_cursor=following)
 
 
 def _empty(schema: Any, name: str, code: int, operations: int = NO_OPERATIONS) -> Any:

@@ -11,7 +11,6 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import TRANSACTION_TOPIC, coordinator_of
 from console.embedded.producers import Transaction
@@ -20,12 +19,8 @@ from console.embedded.transactions import expire
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """Return the transaction or an error for each id. Ends first what has timed out."""
-    schema = context.schema
     expire(context.cluster)
-    return schema.DescribeTransactionsResponse(
-        throttle_time=NO_TIME,
-        transaction_states=tuple(_state(context, id_) for id_ in request.transactional_ids),
-    )
+    return context.answer(transaction_states=tuple(_state(context, id_) for id_ in request.transactional_ids))
 
 
 def _state(context: RequestContext, id_: str) -> Any:

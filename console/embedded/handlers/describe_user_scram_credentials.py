@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.tables import ScramCredential
 
@@ -31,13 +30,17 @@ async def handle(request: Any, context: RequestContext) -> Any:
             # Never completes: the client's timeout ends the request, as with a real broker.
             await asyncio.get_running_loop().create_future()
         refused = _result(schema, "", ErrorCode.cluster_authorization_failed, None)
-        return _answer(schema, ErrorCode.cluster_authorization_failed, None, (refused,) * len(request.users))
+        return context.answer(
+            error_code=ErrorCode.cluster_authorization_failed,
+            error_message=None,
+            results=(refused,) * len(request.users),
+        )
     credentials: dict[str, dict[int, ScramCredential]] = {}
     for key, credential in context.view.scram.items():
         credentials.setdefault(key.user, {})[key.mechanism] = credential
     asked = Counter(user.name for user in request.users or ()) or Counter(dict.fromkeys(credentials, 1))
     results = (_described(schema, user, times, credentials.get(user, {})) for user, times in asked.items())
-    return _answer(schema, 0, "", tuple(results))
+    return context.answer(error_code=0, error_message="", results=tuple(results))
 
 
 def _described(schema: Any, user: str, times: int, known: Mapping[int, ScramCredential]) -> Any:
@@ -55,10 +58,4 @@ def _described(schema: Any, user: str, times: int, known: Mapping[int, ScramCred
 def _result(schema: Any, user: str, code: int, message: str | None, infos: tuple[Any, ...] = ()) -> Any:
     return schema.DescribeUserScramCredentialsResult(
         user=user, error_code=code, error_message=message, credential_infos=infos
-    )
-
-
-def _answer(schema: Any, code: int, message: str | None, results: tuple[Any, ...]) -> Any:
-    return schema.DescribeUserScramCredentialsResponse(
-        throttle_time=NO_TIME, error_code=code, error_message=message, results=results
     )

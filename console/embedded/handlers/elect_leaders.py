@@ -16,12 +16,10 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.refusals import DONE, EXPIRED, Refusal, cluster_refused
 from console.embedded.state import ClusterState
 from console.embedded.tables import NO_LEADER, Partition
-from console.wire.schemas import for_version
 
 Results = Iterable[tuple[str, Iterable[tuple[int, Refusal]]]]
 
@@ -55,9 +53,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 def _answer(context: RequestContext, code: int, results: Results) -> Any:
     schema = context.schema
-    return for_version(
-        schema.ElectLeadersResponse,
-        throttle_time=NO_TIME,
+    return context.answer(
         error_code=code,
         replica_election_results=tuple(
             schema.ReplicaElectionResult(

@@ -13,11 +13,9 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.producers import COMPLETE, ONGOING, Transaction
 from console.embedded.transactions import LAST_EPOCH, asked, end, new_producer
-from console.wire.schemas import for_version
 
 _NONE = -1
 _BUMPS_FROM = 5
@@ -29,9 +27,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     found = asked(context, request.transactional_id, int(request.producer_id), request.producer_epoch)
     code = found if isinstance(found, int) else _ended(context, found, request.committed)
     told = isinstance(found, Transaction) and not code and context.version >= _BUMPS_FROM
-    return for_version(
-        context.schema.EndTxnResponse,
-        throttle_time=NO_TIME,
+    return context.answer(
         error_code=code,
         producer_id=found.producer_id if told and isinstance(found, Transaction) else _NONE,
         producer_epoch=found.epoch if told and isinstance(found, Transaction) else _NONE,

@@ -13,7 +13,6 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.token_requests import now_ms, to_change
 
@@ -32,6 +31,4 @@ async def handle(request: Any, context: RequestContext) -> Any:
             expires = min(token.max_time, expires + period)
             context.state.tokens[token.id] = replace(token, expires=expires)
         context.state.touch()
-    return context.schema.ExpireDelegationTokenResponse(
-        error_code=code, expiry_timestamp=expires, throttle_time=NO_TIME
-    )
+    return context.answer(error_code=code, expiry_timestamp=expires)

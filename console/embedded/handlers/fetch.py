@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.clock import event_or_time
 from console.embedded.context import RequestContext
 from console.embedded.handlers.list_offsets import READ_COMMITTED
@@ -49,25 +48,16 @@ _NO_SESSION, _BEGINS, _SESSIONLESS = 0, 0, -1
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """Return the records of the requested partitions, once there are enough or the client's wait is over."""
-    schema = context.schema
     # The client is to send a full request, as for a session that was evicted from a broker's cache.
     if getattr(request, "session_epoch", _SESSIONLESS) not in (_BEGINS, _SESSIONLESS):
-        return for_version(
-            schema.FetchResponse,
-            throttle_time=NO_TIME,
-            error_code=ErrorCode.fetch_session_id_not_found,
-            session_id=_NO_SESSION,
-            responses=(),
-        )
+        return context.answer(error_code=ErrorCode.fetch_session_id_not_found, session_id=_NO_SESSION, responses=())
     found = await read_topics(request, context)
     leaders = {part.refusal.leader for topic in found for part in topic.parts if part.refusal} - {NO_LEADER}
-    return for_version(
-        schema.FetchResponse,
-        throttle_time=NO_TIME,
+    return context.answer(
         error_code=0,
         session_id=_NO_SESSION,
         responses=tuple(_topic(context, topic) for topic in found),
-        **(node_endpoints_field(context, leaders) if leaders else {}),
+        **node_endpoints_field(context, leaders) if leaders else {},
     )
 
 

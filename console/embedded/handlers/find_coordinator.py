@@ -18,11 +18,9 @@ from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.config_changes import MALFORMED
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import GROUP_TOPIC, TRANSACTION_TOPIC, coordinator_of, ensure_topic
-from console.wire.schemas import for_version
 
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2
 _SEVERAL_FROM = 4
@@ -47,16 +45,13 @@ async def handle(request: Any, context: RequestContext) -> Any:
     if context.version < _SEVERAL_FROM:
         found = _find(context, kind, request.key)
         message = _MESSAGES.get(found.error_code, "NONE" if not found.error_code else None)
-        return for_version(
-            schema.FindCoordinatorResponse, throttle_time=NO_TIME, error_message=message, **found._asdict()
-        )
-    return schema.FindCoordinatorResponse(
-        throttle_time=NO_TIME,
+        return context.answer(error_message=message, **found._asdict())
+    return context.answer(
         coordinators=tuple(
             schema.Coordinator(key=key, error_message=_message(kind, found.error_code), **found._asdict())
             for key in request.coordinator_keys
             for found in (_find(context, kind, key),)
-        ),
+        )
     )
 
 

@@ -11,10 +11,8 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import group_error
-from console.wire.schemas import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -26,4 +24,4 @@ async def handle(request: Any, context: RequestContext) -> Any:
         code = ErrorCode.unknown_member_id
         if group is not None:
             code = group.heartbeat(request.member_id, instance_id, request.generation_id, context.clock.time())
-    return for_version(context.schema.HeartbeatResponse, throttle_time=NO_TIME, error_code=code)
+    return context.answer(error_code=code)

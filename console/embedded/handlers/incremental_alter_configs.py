@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from console.embedded.answers import NO_TIME
 from console.embedded.config_alter import altered_results
 from console.embedded.config_changes import ConfigChange, Operation
 from console.embedded.context import RequestContext
@@ -28,6 +27,4 @@ async def handle(request: Any, context: RequestContext) -> Any:
         )
         for item in request.resources
     ]
-    return context.schema.IncrementalAlterConfigsResponse(
-        throttle_time=NO_TIME, responses=altered_results(context, changes, validate_only=request.validate_only)
-    )
+    return context.answer(responses=altered_results(context, changes, validate_only=request.validate_only))

@@ -16,10 +16,8 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.transactions import begin, new_producer
-from console.wire.schemas import for_version
 
 _NO_PRODUCER = -1
 
@@ -37,10 +35,4 @@ async def handle(request: Any, context: RequestContext) -> Any:
         code = ErrorCode.cluster_authorization_failed
     else:
         producer_id, epoch = new_producer(context.cluster), 0
-    return for_version(
-        context.schema.InitProducerIdResponse,
-        throttle_time=NO_TIME,
-        error_code=code,
-        producer_id=producer_id,
-        producer_epoch=epoch,
-    )
+    return context.answer(error_code=code, producer_id=producer_id, producer_epoch=epoch)

@@ -17,7 +17,6 @@ from uuid import uuid4
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import get_or_create_group, group_error, run_timers
 from console.embedded.groups import Joined, JoinRequest
@@ -32,9 +31,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     """Let the member join, wait for the generation, and return it; its leader gets the members, too."""
     schema = context.schema
     joined = await _joined(request, context)
-    return for_version(
-        schema.JoinGroupResponse,
-        throttle_time=NO_TIME,
+    return context.answer(
         error_code=joined.code,
         generation_id=joined.generation,
         protocol_type=joined.protocol_type,

@@ -12,10 +12,8 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import group_error
-from console.wire.schemas import for_version
 
 _SEVERAL_FROM = 3
 
@@ -26,10 +24,9 @@ async def handle(request: Any, context: RequestContext) -> Any:
     code = group_error(context, request.group_id)
     if context.version < _SEVERAL_FROM:
         code = code or _leave(context, request.group_id, request.member_id, None)
-        return for_version(schema.LeaveGroupResponse, throttle_time=NO_TIME, error_code=code)
+        return context.answer(error_code=code)
     members = () if code else request.members
-    return schema.LeaveGroupResponse(
-        throttle_time=NO_TIME,
+    return context.answer(
         error_code=code,
         members=tuple(
             schema.MemberResponse(

@@ -14,7 +14,6 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.model.entity_types import BY_NUMBER, Lister
 
@@ -49,6 +48,4 @@ def _resources(context: RequestContext, types: tuple[int, ...]) -> Iterator[Any]
 
 
 def _answer(context: RequestContext, code: int, resources: tuple[Any, ...]) -> Any:
-    return context.schema.ListConfigResourcesResponse(
-        throttle_time=NO_TIME, error_code=code, config_resources=resources
-    )
+    return context.answer(error_code=code, config_resources=resources)

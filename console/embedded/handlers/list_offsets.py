@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.partition_log import NO_OFFSET, PartitionLog
 from console.embedded.partitions import AskedTopic, LedPartition, NotServed, apply_retention, asked_topic, led_partition
@@ -50,15 +49,13 @@ async def handle(request: Any, context: RequestContext) -> Any:
     schema = context.schema
     expire(context.cluster)
     stable = getattr(request, "isolation_level", 0) == READ_COMMITTED
-    return for_version(
-        schema.ListOffsetsResponse,
-        throttle_time=NO_TIME,
+    return context.answer(
         topics=tuple(
             schema.ListOffsetsTopicResponse(
                 name=item.name, partitions=tuple(_partitions(context, item, request.replica_id, stable=stable))
             )
             for item in request.topics
-        ),
+        )
     )
 
 

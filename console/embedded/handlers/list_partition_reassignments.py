@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.refusals import DONE, cluster_refused
 from console.embedded.replicas import is_moving
 from console.embedded.tables import Topic
-from console.wire.schemas import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -24,9 +22,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     topics: Iterator[tuple[Topic, Iterable[int]]] = iter(())
     if not refused:
         topics = _all(context) if request.topics is None else _named(request, context)
-    return for_version(
-        schema.ListPartitionReassignmentsResponse,
-        throttle_time=NO_TIME,
+    return context.answer(
         error_code=top.code,
         error_message=top.message,
         topics=tuple(

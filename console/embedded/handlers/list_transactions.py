@@ -16,11 +16,9 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.producers import STATES, Transaction
 from console.embedded.transactions import of_broker
-from console.wire.schemas import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -36,9 +34,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         code = int(ErrorCode.invalid_regular_expression)
     # Where all states of the filter are unknown nothing matches, instead of everything.
     found = tuple(of_broker(context)) if not code and (wanted or not request.state_filters) else ()
-    return for_version(
-        schema.ListTransactionsResponse,
-        throttle_time=NO_TIME,
+    return context.answer(
         error_code=code,
         unknown_state_filters=unknown,
         transaction_states=tuple(

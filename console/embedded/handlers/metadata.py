@@ -27,7 +27,6 @@ from kio.schema.errors import ErrorCode
 from console.embedded.answers import (
     CLUSTER_OPERATIONS,
     NO_OPERATIONS,
-    NO_TIME,
     TOPIC_OPERATIONS,
     advertised_controller,
     error_answer,
@@ -62,9 +61,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     operations = NO_OPERATIONS
     if getattr(request, "include_cluster_authorized_operations", False):
         operations = context.operations(CLUSTER_OPERATIONS) if context.allowed("DESCRIBE") else 0
-    response = for_version(
-        schema.MetadataResponse,
-        throttle_time=NO_TIME,
+    response = context.answer(
         brokers=tuple(
             for_version(schema.MetadataResponseBroker, node_id=b.id, host=b.host, port=b.port, rack=b.rack)
             for b in sorted(view.brokers.values(), key=lambda broker: broker.id)

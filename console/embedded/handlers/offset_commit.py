@@ -18,7 +18,6 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import get_or_create_group, group_error, topic_error, topic_name_of
 from console.embedded.groups import Committed, Group
@@ -33,13 +32,12 @@ _SHARE = "share"
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """Store the offsets, and return the error code of each partition."""
-    schema = context.schema
     group = context.state.groups.get(request.group_id)
     code = group_error(context, request.group_id, may_be_empty=True) or _refused_member(request, context, group)
     topics = tuple(_topic(request, context, item, code) for item in request.topics)
     if not code:
         context.state.touch()
-    return for_version(schema.OffsetCommitResponse, throttle_time=NO_TIME, topics=topics)
+    return context.answer(topics=topics)
 
 
 def _refused_member(request: Any, context: RequestContext, group: Group | None) -> int:

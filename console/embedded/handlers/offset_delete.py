@@ -9,7 +9,6 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import CONSUMERS, group_error, subscribed, topic_error
 from console.embedded.groups import Group
@@ -19,7 +18,6 @@ _KEEPS_EMPTY_FROM = (4, 0)
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """Delete the offsets, and return the error code of each partition."""
-    schema = context.schema
     code = group_error(context, request.group_id, "DELETE")
     group = context.state.groups.get(request.group_id)
     if not code and group is None:
@@ -31,7 +29,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     topics = () if code or group is None else tuple(_topic(context, group, item) for item in request.topics)
     if topics and group is not None and not (group.members or group.offsets or _keeps_empty(context)):
         del context.state.groups[group.id]
-    return schema.OffsetDeleteResponse(error_code=code, throttle_time=NO_TIME, topics=topics)
+    return context.answer(error_code=code, topics=topics)
 
 
 def _keeps_empty(context: RequestContext) -> bool:

@@ -20,7 +20,6 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import group_error, topic_name_of
 from console.embedded.groups import Committed
@@ -33,17 +32,14 @@ _NOTHING = Committed(-1)
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """Return the offsets of the groups; -1 for a partition without one."""
-    schema = context.schema
     if context.version >= _SEVERAL_FROM:
-        return schema.OffsetFetchResponse(
-            throttle_time=NO_TIME, groups=tuple(_group(context, group) for group in request.groups)
-        )
+        return context.answer(groups=tuple(_group(context, group) for group in request.groups))
     code = group_error(context, request.group_id, "DESCRIBE", may_be_empty=True)
     # v1 has no top-level error_code; Kafka 3.7 to 4.0 then report no error at all (measured).
     says_so = context.cluster.release.number >= _ERROR_IN_V1_FROM
     per_partition = code if context.version < _TOP_ERROR_FROM and says_so else 0
     topics = () if code and not per_partition else _topics(context, request.group_id, request.topics, per_partition)
-    return for_version(schema.OffsetFetchResponse, throttle_time=NO_TIME, topics=tuple(topics), error_code=code)
+    return context.answer(topics=tuple(topics), error_code=code)
 
 
 def _group(context: RequestContext, asked: Any) -> Any:

@@ -13,7 +13,6 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.partition_log import NO_OFFSET
 from console.embedded.partitions import AskedTopic, NotServed, asked_topic, led_partition
@@ -25,15 +24,14 @@ _NO_EPOCH = -1
 async def handle(request: Any, context: RequestContext) -> Any:
     """Return the end offset or an error for each partition."""
     schema = context.schema
-    return schema.OffsetForLeaderEpochResponse(
-        throttle_time=NO_TIME,
+    return context.answer(
         topics=tuple(
             schema.OffsetForLeaderTopicResult(
                 topic=item.topic,
                 partitions=tuple(_partition(context, asked_topic(context, item), part) for part in item.partitions),
             )
             for item in request.topics
-        ),
+        )
     )
 
 

@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.config_rules import topic_config
 from console.embedded.context import RequestContext
 from console.embedded.partition_log import NO_OFFSET
@@ -70,12 +69,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
                 "records sent with acks=0 could not be written"  # Kafka has no other way to report it
             )
         return None
-    return for_version(
-        context.schema.ProduceResponse,
-        responses=responses,
-        throttle_time=NO_TIME,
-        **(node_endpoints_field(context, leaders) if leaders else {}),
-    )
+    return context.answer(responses=responses, **node_endpoints_field(context, leaders) if leaders else {})
 
 
 def _topic(request: Any, context: RequestContext, item: Any, leaders: set[int]) -> Any:

@@ -12,7 +12,6 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.refusals import DONE, Refusal
 from console.embedded.voters import directory_id, elect, refused, replica_key, voter_set, voters
@@ -21,9 +20,7 @@ from console.embedded.voters import directory_id, elect, refused, replica_key, v
 async def handle(request: Any, context: RequestContext) -> Any:
     """Remove the voter, and return the error."""
     refusal = refused(request, context, "remove") or _remove(request, context)
-    return context.schema.RemoveRaftVoterResponse(
-        throttle_time=NO_TIME, error_code=refusal.code, error_message=refusal.message
-    )
+    return context.answer(error_code=refusal.code, error_message=refusal.message)
 
 
 def _remove(request: Any, context: RequestContext) -> Refusal:

@@ -13,10 +13,8 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
-from console.embedded.context import RequestContext
+from console.embedded.context import NO_TIME, RequestContext
 from console.embedded.sasl import SaslFailure
-from console.wire.schemas import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -37,8 +35,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _answer(context: RequestContext, code: int, message: str | None, token: bytes) -> Any:
-    return for_version(
-        context.schema.SaslAuthenticateResponse,
+    return context.answer(
         error_code=code,
         error_message=message,
         auth_bytes=token,

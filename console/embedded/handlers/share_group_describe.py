@@ -10,7 +10,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.newer_group_answers import described, described_group, topic_partitions
 from console.embedded.newer_groups import NewerMember
@@ -19,9 +18,7 @@ from console.wire.schemas import for_version
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """Return a description or an error for each group."""
-    return context.schema.ShareGroupDescribeResponse(
-        throttle_time=NO_TIME, groups=tuple(_group(request, context, group_id) for group_id in request.group_ids)
-    )
+    return context.answer(groups=tuple(_group(request, context, group_id) for group_id in request.group_ids))
 
 
 def _group(request: Any, context: RequestContext, group_id: str) -> Any:

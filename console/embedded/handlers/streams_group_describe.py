@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.newer_group_answers import described, described_group
 from console.embedded.newer_groups import NewerGroup, NewerMember, Partitions, Tasks
@@ -26,9 +25,7 @@ _NOT_REQUESTED, _NOT_STORED, _AVAILABLE = 0, 1, 3
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """Return a description or an error for each group."""
-    return context.schema.StreamsGroupDescribeResponse(
-        throttle_time=NO_TIME, groups=tuple(_group(request, context, group_id) for group_id in request.group_ids)
-    )
+    return context.answer(groups=tuple(_group(request, context, group_id) for group_id in request.group_ids))
 
 
 def _group(request: Any, context: RequestContext, group_id: str) -> Any:

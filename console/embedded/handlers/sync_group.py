@@ -13,19 +13,15 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import group_error, run_timers
 from console.embedded.groups import Synced
-from console.wire.schemas import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """Store the leader's assignments, and return the member's own once they are there."""
     synced = await _synced(request, context)
-    return for_version(
-        context.schema.SyncGroupResponse,
-        throttle_time=NO_TIME,
+    return context.answer(
         error_code=synced.code,
         protocol_type=synced.protocol_type,
         protocol_name=synced.protocol,

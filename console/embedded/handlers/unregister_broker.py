@@ -11,7 +11,6 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.refusals import DONE, Refusal, cluster_refused
 from console.embedded.replicas import broker_lost
@@ -22,9 +21,7 @@ _MESSAGES_FROM = (4, 1)
 async def handle(request: Any, context: RequestContext) -> Any:
     """Remove the broker, alive or not, and return the error."""
     refusal = _unregister(context, int(request.broker_id))
-    return context.schema.UnregisterBrokerResponse(
-        throttle_time=NO_TIME, error_code=refusal.code, error_message=refusal.message
-    )
+    return context.answer(error_code=refusal.code, error_message=refusal.message)
 
 
 def _unregister(context: RequestContext, broker_id: int) -> Refusal:

@@ -13,13 +13,11 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_TIME
 from console.embedded.config_alter import ELR, take_min_isr_from_brokers
 from console.embedded.context import RequestContext
 from console.embedded.refusals import cluster_refusal_message
 from console.embedded.spec import METADATA_VERSION
 from console.model.feature_levels import why_no_way_back
-from console.wire.schemas import for_version
 
 _UPGRADE, _SAFE, _UNSAFE = 1, 2, 3
 _ALL_OR_NONE_FROM = (4, 0)
@@ -93,10 +91,10 @@ def _reason(context: RequestContext, feature: str, level: int, kind: int) -> str
 
 def _answer(context: RequestContext, code: int, message: str | None, results: dict[str, tuple[int, str | None]]) -> Any:
     schema = context.schema
-    fields: dict[str, Any] = {"throttle_time": NO_TIME, "error_code": code, "error_message": message}
+    fields: dict[str, Any] = {"error_code": code, "error_message": message}
     if hasattr(schema, "UpdatableFeatureResult"):
         fields["results"] = tuple(
             schema.UpdatableFeatureResult(feature=feature, error_code=error, error_message=reason)
             for feature, (error, reason) in results.items()
         )
-    return for_version(schema.UpdateFeaturesResponse, **fields)
+    return context.answer(**fields)

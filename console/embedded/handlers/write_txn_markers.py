@@ -23,7 +23,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     """Append a marker to each partition, and return its error code."""
     schema = context.schema
     allowed = context.allowed("ALTER") or context.allowed("CLUSTER_ACTION")
-    return schema.WriteTxnMarkersResponse(
+    return context.answer(
         markers=tuple(
             schema.WritableTxnMarkerResult(
                 producer_id=marker.producer_id,

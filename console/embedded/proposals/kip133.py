@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from importlib import import_module
 from typing import Any
 
 from kio.schema.errors import ErrorCode
@@ -29,6 +28,7 @@ from console.model.quota import CLIENT_ID, USER, QuotaEntity
 from console.wire.proposals import kip133_configs as wire
 from console.wire.proposals.formats import UNSUPPORTED_OPERATION
 from console.wire.proposals.kip133_configs import ResourceType
+from console.wire.schemas import api_key, messages, request_module
 
 QUOTA_PARTS = {int(ResourceType.CLIENT): CLIENT_ID, int(ResourceType.USER): USER}
 _CONFIG_TYPES = {int(ResourceType.TOPIC): TOPIC, int(ResourceType.BROKER): BROKER}
@@ -73,7 +73,7 @@ def _delegated_context(context: RequestContext, api: str, version: int, resource
     The proposals' requests may go to any broker.
     """
     values = {part.name: getattr(context, part.name) for part in fields(RequestContext)}
-    values |= {"version": version, "schema": import_module(f"kio.schema.{api}.v{version}.response")}
+    values["messages"] = messages(api_key(api), version)
     if resource.type == BROKER:
         values["broker_id"] = int(resource.name)
     return _AllRights(**values)
@@ -92,7 +92,7 @@ async def replace_overrides(
     resource: ConfigResource, configs: Mapping[str, str], context: RequestContext, *, validate_only: bool
 ) -> Any:
     """Replace a resource's overrides, and return kio's result of AlterConfigs."""
-    kio = import_module(f"kio.schema.alter_configs.v{REPLACE_VERSION}.request")
+    kio = request_module("alter_configs", REPLACE_VERSION)
     request = kio.AlterConfigsRequest(
         resources=(
             kio.AlterConfigsResource(
@@ -113,7 +113,7 @@ async def alter_overrides(
     resource: ConfigResource, added: Mapping[str, str], deleted: Iterable[str], context: RequestContext
 ) -> Any:
     """Add and delete overrides, and return kio's result of IncrementalAlterConfigs."""
-    kio = import_module(f"kio.schema.incremental_alter_configs.v{INCREMENTAL_VERSION}.request")
+    kio = request_module("incremental_alter_configs", INCREMENTAL_VERSION)
     operations: list[tuple[str, AlterOp, str | None]] = [(key, SET, value) for key, value in added.items()]
     operations += [(key, AlterOp.parse("DELETE"), None) for key in deleted]
     request = kio.IncrementalAlterConfigsRequest(
