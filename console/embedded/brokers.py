@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 from uuid import uuid4
 
-from console.embedded.clock import Clock, SystemClock
+from console.embedded.clock import Clock
 from console.embedded.config_alter import begin_configs
 from console.embedded.context import CloseConnection, Cluster, Session
 from console.embedded.faults import Fault, Faults
@@ -229,7 +229,7 @@ class EmbeddedCluster(Cluster):
             released = advertised(release(spec.versions), proposals=False)
             apis = advertised(release(spec.versions), proposals=True) if spec.proposals else released
         at_controllers = of_controllers(released)
-        super().__init__(spec, clock or SystemClock(), spec.cluster_id or _cluster_id(), apis, at_controllers)
+        super().__init__(spec, clock or Clock(), spec.cluster_id or _cluster_id(), apis, at_controllers)
         self.counters = Counters()
         self.faults = Faults()
         self.pipeline = RequestPipeline(self, self.faults, self.counters, profile)

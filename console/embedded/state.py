@@ -9,7 +9,7 @@ from typing import Any, Generic, ParamSpec
 from uuid import UUID, uuid4
 
 from console.embedded.acls import AclTable
-from console.embedded.clock import Clock, SystemClock
+from console.embedded.clock import Clock
 from console.embedded.groups import Group
 from console.embedded.partition_log import PartitionLog
 from console.embedded.producers import Transaction
@@ -143,7 +143,7 @@ class ClusterState:
     def __init__(self, cluster_id: str, release: Release, clock: Clock | None = None) -> None:
         self.cluster_id = cluster_id
         self.release = release
-        self.clock: Clock = clock or SystemClock()
+        self.clock = clock or Clock()
         self.tables = Tables()
         self.log = ChangeLog()
         self.groups: dict[str, Group] = {}

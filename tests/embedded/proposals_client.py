@@ -9,11 +9,11 @@ from typing import Any
 from kio.serial import entity_reader
 
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.clock import ManualClock
 from console.embedded.state import View
 from console.model.codes import AclOperation, AclResourceType
 from console.wire.frames import encode_header, encode_payload, split_response, with_open_codes
 from console.wire.schemas import messages
+from tests.support.manual_clock import ManualClock
 from tests.support.patience import PATIENCE
 
 

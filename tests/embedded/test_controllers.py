@@ -18,7 +18,6 @@ from console.admin.settings import ConnectionSettings
 from console.cli.main import run
 from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
-from console.embedded.clock import ManualClock
 from console.embedded.controllers import FORWARDING_SECONDS
 from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec, clusters_of
@@ -31,6 +30,7 @@ from console.triage import symptoms
 from tests.contract import controllers as contract
 from tests.embedded.raw_client import RawClient
 from tests.embedded.topic_requests import create, topic
+from tests.support.manual_clock import ManualClock
 from tests.support.patience import PATIENCE
 
 SPEC = clusters_of("quorum", ClusterSpec())["quorum"]

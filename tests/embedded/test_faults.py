@@ -16,7 +16,6 @@ from kio.static.constants import EntityType
 
 from console.embedded.answers import error_answer
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.clock import ManualClock
 from console.embedded.faults import (
     BrokerDown,
     Cut,
@@ -40,6 +39,7 @@ from console.wire.frames import decode_body, encode_body
 from console.wire.schemas import BY_VERSION, messages
 from tests.embedded.raw_client import RawClient, framed, header
 from tests.embedded.test_cluster_clients import add_topic
+from tests.support.manual_clock import ManualClock
 from tests.support.patience import PATIENCE
 from tests.support.recorded_requests import Recording, load, replay
 from tests.wire.samples import sample

@@ -17,7 +17,6 @@ from console.admin.settings import ConnectionSettings
 from console.contexts import Context
 from console.embedded.answers import CONTROLLER_APIS
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.clock import ManualClock
 from console.embedded.faults import (
     BrokerDown,
     Cut,
@@ -68,6 +67,7 @@ from console.wire.schemas import api_key
 from tests.support.applied import apply_plan
 from tests.support.cutting_proxy import Cut as Lose
 from tests.support.cutting_proxy import CuttingProxy
+from tests.support.manual_clock import ManualClock
 from tests.support.older_brokers import like
 from tests.support.patience import PATIENCE
 from tests.support.recorded_requests import Recording, load, replay

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.clock import ManualClock
 from console.embedded.group_coordinator import coordinator_of, ensure_topic
 from console.embedded.groups import GroupState
 from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
 from tests.embedded.group_client import GroupClient
 from tests.embedded.raw_client import RawClient
+from tests.support.manual_clock import ManualClock
 
 NO_DELAY = {"group.initial.rebalance.delay.ms": "0"}
 UNKNOWN_MEMBER, REBALANCING, ILLEGAL_GENERATION, FENCED = 25, 27, 22, 82

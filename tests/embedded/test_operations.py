@@ -13,7 +13,6 @@ from console.admin.settings import ConnectionSettings
 from console.cli.scheduled import read_leftovers
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.clock import ManualClock
 from console.embedded.partition_log import PartitionLog
 from console.embedded.replica_dirs import dir_of, start_copy
 from console.embedded.replicas import is_moving, new_topic, start_move
@@ -29,6 +28,7 @@ from console.session.operating import NEEDS, Pace, ask_of, begin, read_operation
 from console.session.reading import read_needs
 from console.session.session import Session
 from console.session.snapshot_reader import Clock, Refused
+from tests.support.manual_clock import ManualClock
 
 RACKS = {1: "a", 2: "b", 3: "c", 4: "c"}
 LAYOUT = ((1, 2, 3), (3, 1, 2), (2, 3, 1), (1, 2, 4))

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.clock import ManualClock
 from console.embedded.partitions import partition_size
 from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
 from console.model.config import topic_resource
 from tests.embedded.raw_client import RawClient, framed
 from tests.embedded.record_batches import batch, fetch, fetch_request, produce, produce_request, values
+from tests.support.manual_clock import ManualClock
 
 pytestmark = pytest.mark.filterwarnings("error")
 TOPIC_ID_FROM = 13

@@ -11,7 +11,6 @@ from console.admin.client import AdminClient
 from console.admin.groups import describe_groups, group_lag, list_groups
 from console.admin.settings import ConnectionSettings
 from console.embedded.brokers import EmbeddedCluster, run_in_thread
-from console.embedded.clock import ManualClock
 from console.embedded.partitions import partition_size
 from console.embedded.replicas import new_topic
 from console.embedded.scenarios.incident import BEHIND, LOADED, THROTTLED
@@ -19,6 +18,7 @@ from console.embedded.scenarios.quiet import GROUPS
 from console.embedded.spec import ClusterSpec
 from tests.embedded.raw_client import RawClient
 from tests.embedded.record_batches import batch, fetch, produce, values
+from tests.support.manual_clock import ManualClock
 from tests.support.patience import PATIENCE
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.clock import ManualClock
 from console.embedded.partition_log import PartitionLog
 from console.embedded.replica_dirs import BYTES_PER_SECOND, copy_of, dir_of, start_copy
 from console.embedded.replicas import new_topic
@@ -21,6 +20,7 @@ from console.embedded.spec import ClusterSpec, clusters_of
 from console.embedded.state_file import CODECS, StateFileError, encode_state, write_state
 from console.model.config import topic_resource
 from tests.embedded.test_cluster_clients import add_topic
+from tests.support.manual_clock import ManualClock
 from tests.support.patience import PATIENCE
 
 

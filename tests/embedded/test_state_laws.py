@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from console.embedded.clock import ManualClock
 from console.embedded.group_coordinator import partition_of
 from console.embedded.java import java_hash
 from console.embedded.replicas import broker_back, broker_lost, new_topic, striped
@@ -18,6 +17,7 @@ from console.embedded.state import TABLE_NAMES, ClusterState, Propagation
 from console.embedded.tables import NO_LEADER, RETENTION, BrokerNode, Table
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
+from tests.support.manual_clock import ManualClock
 
 NAMES = st.sampled_from("abcdef")
 BROKERS = (1, 2, 3, 4)

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.clock import ManualClock
 from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
 from console.embedded.throttling import SPAN, WINDOW, WINDOWS, Rate, Timed, TokenBucket
 from console.model.quota import QuotaEntity
 from tests.embedded.raw_client import RawClient
 from tests.embedded.record_batches import batch, fetch_request, produce_request, values
+from tests.support.manual_clock import ManualClock
 
 LOADER = QuotaEntity.of({"client-id": "loader"})
 

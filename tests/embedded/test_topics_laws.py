@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.clock import ManualClock
 from console.embedded.handlers.create_partitions import grow, planned_growth
 from console.embedded.handlers.elect_leaders import elect, elect_all
 from console.embedded.refusals import DONE, Refusal
@@ -16,6 +15,7 @@ from console.embedded.replicas import broker_back, broker_lost, is_moving, new_t
 from console.embedded.spec import RELEASE_NAMES, ClusterSpec
 from console.embedded.tables import NO_LEADER, Partition
 from console.embedded.topics import PlannedTopic, Planner, WantedTopic, create
+from tests.support.manual_clock import ManualClock
 
 GOOD = st.lists(st.integers(1, 3), min_size=1, max_size=3, unique=True).map(tuple)
 ANY = st.lists(st.integers(0, 4), max_size=4).map(tuple)

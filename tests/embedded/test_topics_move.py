@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.clock import ManualClock
 from console.embedded.replicas import cancelled, caught_up, is_moving, new_partition, new_topic, reassigned
 from console.embedded.spec import ClusterSpec
 from console.embedded.tables import Partition
@@ -19,6 +18,7 @@ from console.model.config import topic_resource
 from tests.embedded.proposals_client import Rights, until
 from tests.embedded.raw_client import RawClient
 from tests.embedded.topic_requests import elect, move, moving
+from tests.support.manual_clock import ManualClock
 from tests.support.patience import PATIENCE
 
 DONE = (0, None)
