@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -107,14 +107,6 @@ class FlightReader:
         """Return the number of answers."""
         return len(self.times)
 
-    def index_at(self, at_ms: int) -> int:
-        """Return how many answers arrived by a time, which is the index of the first later one.
-
-        Args:
-            at_ms: milliseconds since 1970, UTC; an answer at this very time counts.
-        """
-        return bisect_right(self.times, at_ms)
-
     def asked(self, index: int) -> Asked:
         """Return the question to which an answer belongs; no body is decompressed.
 
@@ -134,22 +126,6 @@ class FlightReader:
         of_key = self._of_key[self._keys[index]]
         place = bisect_right(of_key, index) - 2
         return of_key[place] if place >= 0 else None
-
-    def state_at(self, at_ms: int) -> Mapping[Asked, int]:
-        """Return the state of a record at a time: each question that was answered by then -> the index of its last
-        answer.
-
-        No body is decompressed.
-
-        Args:
-            at_ms: milliseconds since 1970, UTC.
-        """
-        end = self.index_at(at_ms)
-        found = {}
-        for asked, of_key in zip(self._asked, self._of_key, strict=True):
-            if place := bisect_right(of_key, end - 1):
-                found[asked] = of_key[place - 1]
-        return found
 
     def answer(self, index: int) -> Answer:
         """Return an answer with its body; equal ones next to each other share the body's bytes.
