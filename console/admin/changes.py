@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+
 from console.admin.acls import create_acls, delete_acls
 from console.admin.cluster import unregister_broker
 from console.admin.configs import alter_configs
@@ -23,15 +26,39 @@ from console.admin.topics import Progress, create_partitions, create_topics, del
 from console.admin.transactions import abort_transaction
 from console.admin.voters import add_voter, remove_voter
 from console.model import changes
-from console.model.changes import (
-    AccessChange,
-    ChangeRequest,
-    ClusterChange,
-    GroupChange,
-    Outcome,
-    PartitionChange,
-    TopicChange,
+from console.model.changes import ChangeRequest, Outcome
+
+SENDERS: Mapping[type[changes.Request], Callable[..., Awaitable[tuple[Outcome, ...]]]] = MappingProxyType(
+    {
+        changes.CreateTopics: create_topics,
+        changes.DeleteTopics: delete_topics,
+        changes.CreatePartitions: create_partitions,
+        changes.ElectLeaders: elect_leaders,
+        changes.AlterReassignments: alter_reassignments,
+        changes.AlterReplicaDirs: alter_replica_dirs,
+        changes.DeleteRecords: delete_records,
+        changes.AbortTransaction: abort_transaction,
+        changes.CommitOffsets: commit_offsets,
+        changes.DeleteOffsets: delete_offsets,
+        changes.AlterShareGroupOffsets: alter_share_group_offsets,
+        changes.DeleteShareGroupOffsets: delete_share_group_offsets,
+        changes.DeleteGroups: delete_groups,
+        changes.CreateAcls: create_acls,
+        changes.DeleteAcls: delete_acls,
+        changes.AlterScram: alter_scram,
+        changes.CreateToken: create_token,
+        changes.RenewToken: renew_token,
+        changes.ExpireToken: expire_token,
+        changes.AlterConfigs: alter_configs,
+        changes.AlterQuotas: alter_quotas,
+        changes.UpdateFeatures: update_features,
+        changes.UnregisterBroker: unregister_broker,
+        changes.AddVoter: add_voter,
+        changes.RemoveVoter: remove_voter,
+    }
 )
+"""Request -> the function that sends it: (link, request, validate_only=…) -> outcomes."""
+_WITH_PROGRESS = (changes.CreateTopics, changes.CreatePartitions)
 
 
 async def send(
@@ -44,84 +71,5 @@ async def send(
     on_progress: (partitions with a leader, all partitions) during the wait after a creation or growth.
     Raises AdminError only if nothing was sent. Must not be cancelled: the outcome would be lost.
     """
-    if isinstance(request, TopicChange):
-        return await _send_topics(link, request, validate_only, on_progress)
-    if isinstance(request, PartitionChange):
-        return await _send_partitions(link, request, validate_only)
-    if isinstance(request, GroupChange):
-        return await _send_groups(link, request, validate_only)
-    if isinstance(request, AccessChange):
-        return await _send_access(link, request, validate_only)
-    return await _send_cluster(link, request, validate_only)
-
-
-async def _send_topics(
-    link: Link, request: TopicChange, validate_only: bool, on_progress: Progress | None
-) -> tuple[Outcome, ...]:
-    match request:
-        case changes.CreateTopics():
-            return await create_topics(link, request, validate_only=validate_only, on_progress=on_progress)
-        case changes.DeleteTopics():
-            return await delete_topics(link, request, validate_only=validate_only)
-        case changes.CreatePartitions():
-            return await create_partitions(link, request, validate_only=validate_only, on_progress=on_progress)
-
-
-async def _send_partitions(link: Link, request: PartitionChange, validate_only: bool) -> tuple[Outcome, ...]:
-    match request:
-        case changes.ElectLeaders():
-            return await elect_leaders(link, request, validate_only=validate_only)
-        case changes.AlterReassignments():
-            return await alter_reassignments(link, request, validate_only=validate_only)
-        case changes.AlterReplicaDirs():
-            return await alter_replica_dirs(link, request, validate_only=validate_only)
-        case changes.DeleteRecords():
-            return await delete_records(link, request, validate_only=validate_only)
-        case changes.AbortTransaction():
-            return await abort_transaction(link, request, validate_only=validate_only)
-
-
-async def _send_groups(link: Link, request: GroupChange, validate_only: bool) -> tuple[Outcome, ...]:
-    match request:
-        case changes.CommitOffsets():
-            return await commit_offsets(link, request, validate_only=validate_only)
-        case changes.DeleteOffsets():
-            return await delete_offsets(link, request, validate_only=validate_only)
-        case changes.AlterShareGroupOffsets():
-            return await alter_share_group_offsets(link, request, validate_only=validate_only)
-        case changes.DeleteShareGroupOffsets():
-            return await delete_share_group_offsets(link, request, validate_only=validate_only)
-        case changes.DeleteGroups():
-            return await delete_groups(link, request, validate_only=validate_only)
-
-
-async def _send_access(link: Link, request: AccessChange, validate_only: bool) -> tuple[Outcome, ...]:
-    match request:
-        case changes.CreateAcls():
-            return await create_acls(link, request, validate_only=validate_only)
-        case changes.DeleteAcls():
-            return await delete_acls(link, request, validate_only=validate_only)
-        case changes.AlterScram():
-            return await alter_scram(link, request, validate_only=validate_only)
-        case changes.CreateToken():
-            return await create_token(link, request, validate_only=validate_only)
-        case changes.RenewToken():
-            return await renew_token(link, request, validate_only=validate_only)
-        case changes.ExpireToken():
-            return await expire_token(link, request, validate_only=validate_only)
-
-
-async def _send_cluster(link: Link, request: ClusterChange, validate_only: bool) -> tuple[Outcome, ...]:
-    match request:
-        case changes.AlterConfigs():
-            return await alter_configs(link, request, validate_only=validate_only)
-        case changes.AlterQuotas():
-            return await alter_quotas(link, request, validate_only=validate_only)
-        case changes.UpdateFeatures():
-            return await update_features(link, request, validate_only=validate_only)
-        case changes.UnregisterBroker():
-            return await unregister_broker(link, request, validate_only=validate_only)
-        case changes.AddVoter():
-            return await add_voter(link, request, validate_only=validate_only)
-        case changes.RemoveVoter():
-            return await remove_voter(link, request, validate_only=validate_only)
+    watched = {"on_progress": on_progress} if isinstance(request, _WITH_PROGRESS) else {}
+    return await SENDERS[type(request)](link, request, validate_only=validate_only, **watched)

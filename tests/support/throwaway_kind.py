@@ -195,10 +195,8 @@ INSERTED = (
     ("console/admin/changes.py", "from console.admin.quotas import alter_quotas", ", alter_shares", True),
     (
         "console/admin/changes.py",
-        "        case changes.AlterConfigs():\n",
-        """        case changes.AlterShares():
-            return await alter_shares(link, request, validate_only=validate_only)
-""",
+        "        changes.AlterConfigs: alter_configs,\n",
+        "        changes.AlterShares: alter_shares,\n",
         False,
     ),
     ("console/language/verbs/__init__.py", "    show,\n", "    share,\n", False),

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.admin.changes import SENDERS
 from console.admin.configs import replacement
 from console.admin.delivery import configs_verdict, same_value
 from console.admin.partitions import elected, moved
 from console.admin.scram import by_rounds, scram_verdict
 from console.admin.topics import created, deleted, grown
-from console.model.changes import ConfigOp, NewTopic, Outcome, ScramUser, Status
+from console.model.changes import ChangeRequest, ConfigOp, NewTopic, Outcome, ScramUser, Status
 from console.model.cluster import Partition, Reassignment, Topic, TopicListing
 from console.model.codes import (
     APPEND,
@@ -251,3 +253,7 @@ def test_no_user_is_twice_in_a_request(users: list[ScramUser]) -> None:
     for part in parts:
         assert len({user.user for user in part}) == len(part) > 0
     assert len(parts) <= 2
+
+
+def test_every_request_has_its_sender() -> None:
+    assert SENDERS.keys() == set(get_args(ChangeRequest))
