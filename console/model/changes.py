@@ -33,15 +33,18 @@ class ConfigOp(Struct, frozen=True):
 
 class Request(Struct, frozen=True):
     """A request that changes a cluster. api: Kafka's name of it. is_loss: whether it takes away what an operator may
-    want back."""
+    want back. counted: the field whose items are counted, and the word for one of them, and for several where that is
+    not regular."""
 
     api: ClassVar[str] = ""
     is_loss: ClassVar[bool] = False
+    counted: ClassVar[tuple[str, ...]] = ()
 
     @property
     def content(self) -> str:
         """What it holds, as ``3 topics``; names in it are untrusted and not cleaned."""
-        raise NotImplementedError
+        field_name, *words = self.counted
+        return plural(len(getattr(self, field_name)), *words)
 
 
 class AlterConfigs(Request, frozen=True):
@@ -70,13 +73,9 @@ class AlterQuotas(Request, frozen=True):
     """One AlterClientQuotas: entity -> key -> new value, None to remove the key."""
 
     api: ClassVar[str] = "AlterClientQuotas"
+    counted: ClassVar[tuple[str, ...]] = ("ops", "entity", "entities")
 
     ops: Mapping[QuotaEntity, Mapping[str, float | None]]
-
-    @property
-    def content(self) -> str:
-        """How many entities."""
-        return plural(len(self.ops), "entity", "entities")
 
 
 class NewTopic(Struct, frozen=True):
@@ -174,14 +173,10 @@ class CreateTopics(Request, frozen=True):
     """One CreateTopics. timeout_ms is the broker's own limit for the call."""
 
     api: ClassVar[str] = "CreateTopics"
+    counted: ClassVar[tuple[str, ...]] = ("topics", "topic")
 
     topics: tuple[NewTopic, ...]
     timeout_ms: int = 30_000
-
-    @property
-    def content(self) -> str:
-        """How many topics."""
-        return plural(len(self.topics), "topic")
 
 
 class DeleteTopics(Request, frozen=True):
@@ -189,42 +184,30 @@ class DeleteTopics(Request, frozen=True):
 
     api: ClassVar[str] = "DeleteTopics"
     is_loss: ClassVar[bool] = True
+    counted: ClassVar[tuple[str, ...]] = ("names", "topic")
 
     names: tuple[str, ...]
     timeout_ms: int = 30_000
-
-    @property
-    def content(self) -> str:
-        """How many topics."""
-        return plural(len(self.names), "topic")
 
 
 class CreatePartitions(Request, frozen=True):
     """One CreatePartitions: topic -> new total count. was: the counts that were read, to settle an unknown outcome."""
 
     api: ClassVar[str] = "CreatePartitions"
+    counted: ClassVar[tuple[str, ...]] = ("counts", "topic")
 
     counts: Mapping[str, int]
     was: Mapping[str, int] = msgspec.field(default_factory=dict)
     timeout_ms: int = 30_000
-
-    @property
-    def content(self) -> str:
-        """How many topics."""
-        return plural(len(self.counts), "topic")
 
 
 class CreateAcls(Request, frozen=True):
     """One CreateAcls; no validate-only."""
 
     api: ClassVar[str] = "CreateAcls"
+    counted: ClassVar[tuple[str, ...]] = ("acls", "ACL")
 
     acls: tuple[Acl, ...]
-
-    @property
-    def content(self) -> str:
-        """How many ACLs."""
-        return plural(len(self.acls), "ACL")
 
 
 class DeleteAcls(Request, frozen=True):
@@ -232,13 +215,9 @@ class DeleteAcls(Request, frozen=True):
 
     api: ClassVar[str] = "DeleteAcls"
     is_loss: ClassVar[bool] = True
+    counted: ClassVar[tuple[str, ...]] = ("acls", "ACL")
 
     acls: tuple[Acl, ...]
-
-    @property
-    def content(self) -> str:
-        """How many ACLs."""
-        return plural(len(self.acls), "ACL")
 
 
 class ScramUser(Struct, frozen=True):
@@ -324,15 +303,11 @@ class ElectLeaders(Request, frozen=True):
     """One ElectLeaders for these partitions; unclean elects a replica out of sync, losing data."""
 
     api: ClassVar[str] = "ElectLeaders"
+    counted: ClassVar[tuple[str, ...]] = ("partitions", "partition")
 
     partitions: tuple[PartitionTarget, ...]
     unclean: bool = False
     timeout_ms: int = 30_000
-
-    @property
-    def content(self) -> str:
-        """How many partitions."""
-        return plural(len(self.partitions), "partition")
 
 
 class AlterReassignments(Request, frozen=True):
@@ -340,15 +315,11 @@ class AlterReassignments(Request, frozen=True):
     replicas before the move, to settle an unknown outcome: a move that ended by itself leaves others."""
 
     api: ClassVar[str] = "AlterPartitionReassignments"
+    counted: ClassVar[tuple[str, ...]] = ("moves", "partition")
 
     moves: Mapping[MoveTarget, tuple[int, ...] | None]
     original: Mapping[MoveTarget, tuple[int, ...]] = msgspec.field(default_factory=dict)
     timeout_ms: int = 30_000
-
-    @property
-    def content(self) -> str:
-        """How many partitions."""
-        return plural(len(self.moves), "partition")
 
 
 class AlterReplicaDirs(Request, frozen=True):
@@ -386,62 +357,51 @@ class AbortTransaction(Request, frozen=True):
         return "1 transaction"
 
 
-class CommitOffsets(Request, frozen=True):
+class _OfGroup(Request, frozen=True):
+    group: str
+
+    @property
+    def content(self) -> str:
+        """How many offsets of which group."""
+        return f"{super().content} of group {self.group}"
+
+
+class CommitOffsets(_OfGroup, frozen=True):
     """One OffsetCommit for a group without members. topic_ids: of the topics that the offsets are meant for, as far as
     they are known."""
 
     api: ClassVar[str] = "OffsetCommit"
+    counted: ClassVar[tuple[str, ...]] = ("offsets", "offset")
 
-    group: str
     offsets: Mapping[GroupOffsetTarget, CommittedOffset]
     topic_ids: Mapping[str, str] = msgspec.field(default_factory=dict)
 
-    @property
-    def content(self) -> str:
-        """How many offsets of which group."""
-        return f"{plural(len(self.offsets), 'offset')} of group {self.group}"
 
-
-class DeleteOffsets(Request, frozen=True):
+class DeleteOffsets(_OfGroup, frozen=True):
     """One OffsetDelete for a group."""
 
     api: ClassVar[str] = "OffsetDelete"
+    counted: ClassVar[tuple[str, ...]] = ("targets", "offset")
 
-    group: str
     targets: tuple[GroupOffsetTarget, ...]
 
-    @property
-    def content(self) -> str:
-        """How many offsets of which group."""
-        return f"{plural(len(self.targets), 'offset')} of group {self.group}"
 
-
-class AlterShareGroupOffsets(Request, frozen=True):
+class AlterShareGroupOffsets(_OfGroup, frozen=True):
     """One AlterShareGroupOffsets: the start offset of each partition, for a share group without members."""
 
     api: ClassVar[str] = "AlterShareGroupOffsets"
+    counted: ClassVar[tuple[str, ...]] = ("offsets", "offset")
 
-    group: str
     offsets: Mapping[GroupOffsetTarget, int]
 
-    @property
-    def content(self) -> str:
-        """How many offsets of which group."""
-        return f"{plural(len(self.offsets), 'offset')} of group {self.group}"
 
-
-class DeleteShareGroupOffsets(Request, frozen=True):
+class DeleteShareGroupOffsets(_OfGroup, frozen=True):
     """One DeleteShareGroupOffsets: brokers delete those of a whole topic, so all of a topic's offsets are named."""
 
     api: ClassVar[str] = "DeleteShareGroupOffsets"
+    counted: ClassVar[tuple[str, ...]] = ("targets", "offset")
 
-    group: str
     targets: tuple[GroupOffsetTarget, ...]
-
-    @property
-    def content(self) -> str:
-        """How many offsets of which group."""
-        return f"{plural(len(self.targets), 'offset')} of group {self.group}"
 
 
 class DeleteGroups(Request, frozen=True):
@@ -449,13 +409,9 @@ class DeleteGroups(Request, frozen=True):
 
     api: ClassVar[str] = "DeleteGroups"
     is_loss: ClassVar[bool] = True
+    counted: ClassVar[tuple[str, ...]] = ("names", "group")
 
     names: tuple[str, ...]
-
-    @property
-    def content(self) -> str:
-        """How many groups."""
-        return plural(len(self.names), "group")
 
 
 class DeleteRecords(Request, frozen=True):
@@ -491,15 +447,11 @@ class UpdateFeatures(Request, frozen=True):
     """One UpdateFeatures: feature -> level, 0 to turn it off; all of them or none. lowered: those that are lowered."""
 
     api: ClassVar[str] = "UpdateFeatures"
+    counted: ClassVar[tuple[str, ...]] = ("levels", "feature")
 
     levels: Mapping[str, int]
     lowered: frozenset[str] = frozenset()
     timeout_ms: int = 60_000
-
-    @property
-    def content(self) -> str:
-        """How many features."""
-        return plural(len(self.levels), "feature")
 
 
 class AddVoter(Request, frozen=True):
