@@ -15,8 +15,8 @@ from msgspec import Struct, field
 from console.model.changes import Status
 from console.model.failure import Failure
 from console.model.journal_lines import (
-    ClosedLine,
-    DecidedLine,
+    Closed,
+    Decided,
     EditLine,
     EndedLine,
     IntentLine,
@@ -27,7 +27,7 @@ from console.model.journal_lines import (
     OutcomeLine,
     Request,
     Sending,
-    SettledLine,
+    Settled,
     Told,
     Who,
     encoded,
@@ -35,7 +35,7 @@ from console.model.journal_lines import (
     read_line,
 )
 from console.plan.edit_json import edit_json, edit_of, was_json, was_of
-from console.plan.staged import Place, Staged
+from console.plan.staged import Staged
 
 # What the journal holds, as values. Times are UTC. And who this process is in it.
 
@@ -82,35 +82,6 @@ class Answered(Struct, frozen=True):
     request: int
     at: datetime
     edits: Mapping[int, Ended]
-
-
-class Settled(Struct, frozen=True):
-    """What the cluster was found to have of edits whose outcome was unknown. Only APPLIED settles anything: that an
-    edit does not show yet does not prove that its request is not still on its way. topic_ids: of topics that were
-    created."""
-
-    change: int
-    at: datetime
-    edits: Mapping[int, Status]
-    topic_ids: Mapping[int, str] = field(default_factory=dict)
-
-
-class Decided(Struct, frozen=True):
-    """What an operator said of edits whose outcome was unknown, APPLIED or NOT_APPLIED, and why."""
-
-    change: int
-    at: datetime
-    edits: Mapping[int, Status]
-    who: Who
-    why: str
-
-
-class Closed(Struct, frozen=True):
-    """An edit that is not to be taken back any more, and why."""
-
-    place: Place
-    at: datetime
-    why: str
 
 
 Note = Sending | Answered | Settled | Decided | Told | Closed | Mended | OperationLine
@@ -185,13 +156,7 @@ def note_line(note: Note) -> bytes:
             return encoded(
                 OutcomeLine(change, request, at, {place: _ended_line(each) for place, each in edits.items()})
             )
-        case Settled(change, at, edits, topic_ids):
-            return encoded(SettledLine(change, at, _texts(edits), topic_ids))
-        case Decided(change, at, edits, who, why):
-            return encoded(DecidedLine(change, at, _texts(edits), who, why))
-        case Closed(place, at, why):
-            return encoded(ClosedLine(place, at, why))
-        case Sending() | Told() | Mended() | OperationLine():
+        case _:
             return encoded(note)
 
 
@@ -206,12 +171,6 @@ def _record(data: Json) -> Numbered | Note:
             return Numbered(change, Intent(at, context, who, origin, tuple(map(_entry, edits)), requests, operation))
         case OutcomeLine(change, request, at, edits):
             return Answered(change, request, at, {place: _ended(each) for place, each in edits.items()})
-        case SettledLine(change, at, edits, topic_ids):
-            return Settled(change, at, _statuses(edits), topic_ids)
-        case DecidedLine(change, at, edits, who, why):
-            return Decided(change, at, _statuses(edits), who, why)
-        case ClosedLine(place, at, why):
-            return Closed(Place(*place), at, why)
         case note:
             return note
 
@@ -219,16 +178,14 @@ def _record(data: Json) -> Numbered | Note:
 def _edit_line(entry: Entry) -> EditLine:
     staged = entry.staged
     edit, was = edit_json(staged.edit, entry.secret), was_json(staged.edit, staged.was)
-    reverts = None if staged.reverts is None else (staged.reverts.change, staged.reverts.edit)
     return EditLine(
-        edit, was, staged.lasts_ms, entry.until, reverts, staged.topic_id, entry.overridden, entry.overrides
+        edit, was, staged.lasts_ms, entry.until, staged.reverts, staged.topic_id, entry.overridden, entry.overrides
     )
 
 
 def _entry(line: EditLine) -> Entry:
     edit = edit_of(dict(line.edit))
-    reverts = None if line.reverts is None else Place(*line.reverts)
-    staged = Staged(edit, was_of(edit, line.was), line.lasts_ms, reverts, line.topic_id)
+    staged = Staged(edit, was_of(edit, line.was), line.lasts_ms, line.reverts, line.topic_id)
     return Entry(staged, line.until, line.overridden, line.overrides, secret=bool(line.edit.get("secret")))
 
 
@@ -244,11 +201,3 @@ def _ended_line(ended: Ended) -> EndedLine:
 
 def _ended(line: EndedLine) -> Ended:
     return Ended(Status(line.status), None if line.error is None else Failure(*line.error), line.topic_id)
-
-
-def _texts(edits: Mapping[int, Status]) -> dict[int, str]:
-    return {place: status.value for place, status in edits.items()}
-
-
-def _statuses(edits: Mapping[int, str]) -> dict[int, Status]:
-    return {place: Status(status) for place, status in edits.items()}

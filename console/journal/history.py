@@ -10,12 +10,25 @@ from typing import NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from console.journal.entries import Answered, Closed, Decided, Ended, Entry, Intent, Note, Numbered, Settled
+from console.journal.entries import Answered, Ended, Entry, Intent, Note, Numbered
 from console.model.changes import Status
 from console.model.failure import Failure
-from console.model.journal_lines import FINAL, UNKNOWN, Mended, OperationLine, Origin, Sending, Told, Who, final_status
+from console.model.journal_lines import (
+    FINAL,
+    UNKNOWN,
+    Closed,
+    Decided,
+    Mended,
+    OperationLine,
+    Origin,
+    Place,
+    Sending,
+    Settled,
+    Told,
+    Who,
+    final_status,
+)
 from console.plan.edits import Slot
-from console.plan.staged import Place
 
 
 class State(StrEnum):
@@ -230,10 +243,10 @@ def _with(change: Change, note: _OfChange) -> Change:
                 topic_ids={**change.topic_ids, **made},
             )
         case Settled():
-            seen = {place: status for place, status in note.edits.items() if status is Status.APPLIED}
+            seen = {place: Status.APPLIED for place, status in note.edits.items() if status == Status.APPLIED}
             return replace(change, found={**change.found, **seen}, topic_ids={**change.topic_ids, **note.topic_ids})
         case Decided():
-            said = {place: status for place, status in note.edits.items() if status in FINAL}
+            said = {place: Status(status) for place, status in note.edits.items() if status in FINAL}
             decision = Decision(note.who, note.at, note.why)
             decided = {**change.decided, **dict.fromkeys(said, decision)}
             return replace(change, found={**change.found, **said}, decided=decided)

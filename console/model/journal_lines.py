@@ -74,6 +74,13 @@ class Request(NamedTuple):
     edits: tuple[int, ...]
 
 
+class Place(NamedTuple):
+    """An edit of a change that was applied: the change's number in the journal, and the edit's index in it, from 0."""
+
+    change: int
+    edit: int
+
+
 class EditLine(NamedTuple):
     """An edit of a change. edit, was: JSON. lasts_ms, until: how long it is to hold. reverts: number of the change and
     place of the edit that it takes back. topic_id: the topic that it was bound to. overridden: whether it overrode what
@@ -83,7 +90,7 @@ class EditLine(NamedTuple):
     was: Any
     lasts_ms: int | None = None
     until: datetime | None = None
-    reverts: tuple[int, int] | None = None
+    reverts: Place | None = None
     topic_id: str | None = None
     overridden: bool = False
     overrides: Mapping[str, str] = _NOTHING
@@ -128,8 +135,9 @@ class OutcomeLine(NamedTuple):
     edits: Mapping[int, EndedLine]
 
 
-class SettledLine(NamedTuple):
-    """What a later read of the cluster showed of edits whose outcome was unknown: a status by the edit's place.
+class Settled(NamedTuple):
+    """What a later read of the cluster showed of edits whose outcome was unknown: a status by the edit's place. Only
+    APPLIED settles anything: that an edit does not show yet does not prove that its request is not still on its way.
     topic_ids: of topics that were created."""
 
     change: int
@@ -138,8 +146,8 @@ class SettledLine(NamedTuple):
     topic_ids: Mapping[int, str] = _NOTHING
 
 
-class DecidedLine(NamedTuple):
-    """What an operator declared of edits whose outcome was unknown, and why."""
+class Decided(NamedTuple):
+    """What an operator declared of edits whose outcome was unknown, APPLIED or NOT_APPLIED, and why."""
 
     change: int
     at: datetime
@@ -155,10 +163,10 @@ class Told(NamedTuple):
     at: datetime
 
 
-class ClosedLine(NamedTuple):
-    """An edit that is not to be taken back any more, and why. place: the change's number and the edit's place."""
+class Closed(NamedTuple):
+    """An edit that is not to be taken back any more, and why."""
 
-    place: tuple[int, int]
+    place: Place
     at: datetime
     why: str
 
@@ -185,7 +193,7 @@ class OperationLine(NamedTuple):
     data: Json
 
 
-Line = IntentLine | Sending | OutcomeLine | SettledLine | DecidedLine | Told | ClosedLine | Mended | OperationLine
+Line = IntentLine | Sending | OutcomeLine | Settled | Decided | Told | Closed | Mended | OperationLine
 
 
 def final_status(ended: str | None, found: str | None, sent: bool) -> str | None:
@@ -407,14 +415,14 @@ def _outcome(data: Json) -> OutcomeLine:
     return OutcomeLine(int(data["change"]), int(data["request"]), time_of(data["at"]), edits)
 
 
-def _settled(data: Json) -> SettledLine:
+def _settled(data: Json) -> Settled:
     topic_ids = {int(place): str(topic_id) for place, topic_id in data.get("topic_ids", {}).items()}
-    return SettledLine(int(data["change"]), time_of(data["at"]), _statuses(data), topic_ids)
+    return Settled(int(data["change"]), time_of(data["at"]), _statuses(data), topic_ids)
 
 
-def _decided(data: Json) -> DecidedLine:
+def _decided(data: Json) -> Decided:
     who, why = Who(**data["who"]), str(data["why"])
-    return DecidedLine(int(data["change"]), time_of(data["at"]), _statuses(data), who, why)
+    return Decided(int(data["change"]), time_of(data["at"]), _statuses(data), who, why)
 
 
 _READERS: Mapping[str, Callable[[Json], Line]] = MappingProxyType(
@@ -425,7 +433,7 @@ _READERS: Mapping[str, Callable[[Json], Line]] = MappingProxyType(
         "settled": _settled,
         "decided": _decided,
         "told": lambda data: Told(int(data["change"]), time_of(data["at"])),
-        "closed": lambda data: ClosedLine(_place(data["place"]), time_of(data["at"]), str(data["why"])),
+        "closed": lambda data: Closed(_place(data["place"]), time_of(data["at"]), str(data["why"])),
         "mended": lambda data: Mended(time_of(data["at"]), Who(**data["who"])),
         **dict.fromkeys(
             OPERATION_KINDS,
@@ -450,9 +458,9 @@ def status_of(text: str) -> str:
     return text
 
 
-def _place(data: Any) -> tuple[int, int]:
+def _place(data: Any) -> Place:
     change, edit = data
-    return int(change), int(edit)
+    return Place(int(change), int(edit))
 
 
 def _body(line: Line) -> tuple[str, dict[str, Any]]:
@@ -475,16 +483,16 @@ def _body(line: Line) -> tuple[str, dict[str, Any]]:
         case OutcomeLine():
             ended = {str(place): _ended_json(each) for place, each in line.edits.items()}
             return "outcome", {"change": line.change, "request": line.request, **at, "edits": ended}
-        case SettledLine():
+        case Settled():
             topic_ids = {str(place): topic_id for place, topic_id in line.topic_ids.items()}
             more = {"topic_ids": topic_ids} if topic_ids else {}
             return "settled", {"change": line.change, **at, "edits": _by_place(line.edits), **more}
-        case DecidedLine():
+        case Decided():
             said = {"who": line.who._asdict(), "why": line.why, "edits": _by_place(line.edits)}
             return "decided", {"change": line.change, **at, **said}
         case Told():
             return "told", {"change": line.change, **at}
-        case ClosedLine():
+        case Closed():
             return "closed", {"place": list(line.place), **at, "why": line.why}
         case Mended():
             return "mended", {**at, "who": line.who._asdict()}
@@ -493,7 +501,7 @@ def _body(line: Line) -> tuple[str, dict[str, Any]]:
 
 
 def _by_place(edits: Mapping[int, str]) -> dict[str, str]:
-    return {str(place): status for place, status in edits.items()}
+    return {str(place): str(status) for place, status in edits.items()}
 
 
 def _edit_json(line: EditLine) -> dict[str, Any]:

@@ -25,14 +25,14 @@ from console.model.journal_lines import (
     FINAL,
     SUFFIX,
     BadLine,
-    DecidedLine,
+    Decided,
     IntentLine,
     Json,
     Line,
     Mended,
     OutcomeLine,
     Sending,
-    SettledLine,
+    Settled,
     cluster_of,
     final_status,
     line_of,
@@ -176,7 +176,7 @@ def principal_of(name: str) -> str | None:
     return name if ":" in name else f"User:{name}"
 
 
-Note = Sending | OutcomeLine | SettledLine | DecidedLine
+Note = Sending | OutcomeLine | Settled | Decided
 """Lines that report how a change ended."""
 
 
@@ -206,7 +206,7 @@ def endings(intent: IntentLine, notes: Iterable[Note]) -> Iterator[Ending]:
                 answered[place] = Ending(ended.status, note.at, name, message)
         else:
             # A read proves only that an edit was applied; an operator may also declare that it was not.
-            proves = FINAL if isinstance(note, DecidedLine) else {APPLIED}
+            proves = FINAL if isinstance(note, Decided) else {APPLIED}
             found |= {place: Ending(status, note.at) for place, status in note.edits.items() if status in proves}
     for place in range(len(intent.edits)):
         answer, later = answered.get(place), found.get(place)
@@ -327,7 +327,7 @@ class _Reading:
             if found.change in self.changes:
                 raise BadLine(f"change {found.change} occurs twice; the first counts")
             self.changes[found.change] = _Change(found, settings, [])
-        elif isinstance(found, Sending | OutcomeLine | SettledLine | DecidedLine) and found.change in self.changes:
+        elif isinstance(found, Sending | OutcomeLine | Settled | Decided) and found.change in self.changes:
             self.changes[found.change].notes.append(found)
         return isinstance(found, Mended)
 

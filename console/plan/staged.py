@@ -49,6 +49,8 @@ UNREAD: Final = Unread.UNREAD
 """That part of the cluster was not read when the edit was staged: the state of its target is unknown."""
 
 if TYPE_CHECKING:
+    from console.model.journal_lines import Place
+
     Was = (
         ConfigEntry
         | float
@@ -76,13 +78,6 @@ hidden, what else would apply), the quota, the binding, the topic, the credentia
 what an election does, the move, where the log begins and ends, the broker, the voter, a feature's level, what a group
 has for a partition, a group with all its offsets. None: nothing was
 there."""
-
-
-class Place(NamedTuple):
-    """An edit of a change that was applied: the change's number in the journal, and the edit's index in it, from 0."""
-
-    change: int
-    edit: int
 
 
 class Staged(Struct, frozen=True):

@@ -16,16 +16,15 @@ from msgspec.structs import replace
 
 from console.log_file import state_directory
 from console.model.changes import Status
-from console.model.journal_lines import OperationLine
+from console.model.journal_lines import OperationLine, Settled, Told
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from console.contexts import Context
-    from console.journal.entries import Note, Numbered, Settled
+    from console.journal.entries import Note, Numbered
     from console.journal.file import Contents, JournalFile
     from console.journal.history import Change, Due, History
-    from console.model.journal_lines import Told
     from console.model.snapshot import Snapshot
     from console.operations.operation import Operation
     from console.plan.edits import Edit
@@ -95,7 +94,6 @@ async def former_changes(session: Session) -> FormerChanges:
         return FormerChanges((str(error.failure),))
     # These imports take long, and are seldom needed.
     from console.answers.history_results import ahead_lines, due_line, open_lines
-    from console.model.journal_lines import Told
 
     past = history_of(contents)
     # Taken before settling: a change whose outcome is found right now is shown all the same.
@@ -189,7 +187,6 @@ async def reconcile_unfinished(
     waited for, at most `IN_FLIGHT` seconds in all. Raises AdminError if the cluster is lost.
     """
     from console.admin.link import delays
-    from console.journal.entries import Settled
     from console.journal.history import State
     from console.session.describe_again import describe_again
 

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec import Struct, structs
 
-from console.journal.entries import Closed, Decided, still_runs, this_operator
+from console.journal.entries import still_runs, this_operator
 from console.journal.file import JournalFile
 from console.journal.history import Change, Due, History, State, latest_changes
 from console.model.changes import Status
 from console.model.failure import Failure
-from console.model.journal_lines import Mended
+from console.model.journal_lines import Closed, Decided, Mended, Place
 from console.model.snapshot import Snapshot
 from console.plan.conflicts import conflicts, rebase
 from console.plan.edits import Slot
 from console.plan.kinds.registry import kind_of
 from console.plan.plan import StageReport
 from console.plan.reversal import reversal
-from console.plan.staged import UNREAD, Place, Staged, Was, topic_id_of
+from console.plan.staged import UNREAD, Staged, Was, topic_id_of
 from console.present import names
 from console.present.failures import how_to_settle
 from console.session.former_changes import history_of, in_journal, read_open, reconcile_open

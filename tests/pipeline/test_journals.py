@@ -13,19 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.journal.entries import (
-    Answered,
-    Closed,
-    Decided,
-    Ended,
-    Entry,
-    Intent,
-    Note,
-    Numbered,
-    Settled,
-    intent_line,
-    note_line,
-)
+from console.journal.entries import Answered, Ended, Entry, Intent, Note, Numbered, intent_line, note_line
 from console.journal.file import JournalFile
 from console.journal.history import history
 from console.model.acl import Acl
@@ -47,7 +35,19 @@ from console.model.codes import (
 )
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, broker_resource, topic_resource
 from console.model.failure import Failure
-from console.model.journal_lines import Mended, Origin, Request, Sending, Told, Who, segment_path
+from console.model.journal_lines import (
+    Closed,
+    Decided,
+    Mended,
+    Origin,
+    Place,
+    Request,
+    Sending,
+    Settled,
+    Told,
+    Who,
+    segment_path,
+)
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.pipeline import plans
@@ -75,7 +75,7 @@ from console.plan.edits import (
 from console.plan.kinds.features import SetFeature
 from console.plan.kinds.records import TrimLog
 from console.plan.kinds.registrations import RemoveRegistration
-from console.plan.staged import UNREAD, Place, Staged, Was
+from console.plan.staged import UNREAD, Staged, Was
 
 AT = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
 WHO = Who("alice", "bob", "carol", "10.1.2.3")

@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 
 from console.journal import file as journal_file
-from console.journal.entries import Answered, Closed, Ended, Entry, Intent, Numbered, note_line, record
+from console.journal.entries import Answered, Ended, Entry, Intent, Numbered, note_line, record
 from console.journal.file import Contents, JournalFile, journal_path
 from console.journal.segments import JournalError
 from console.model.changes import Status
 from console.model.config import topic_resource
 from console.model.failure import Failure
-from console.model.journal_lines import LONGEST_LINE, Mended, Origin, Request, Sending, Who
+from console.model.journal_lines import LONGEST_LINE, Closed, Mended, Origin, Place, Request, Sending, Who
 from console.plan.edits import SetConfig
-from console.plan.staged import Place, Staged
+from console.plan.staged import Staged
 
 AT = datetime(2026, 3, 4, tzinfo=UTC)
 WHO = Who("alice", "root")

@@ -12,14 +12,11 @@ from hypothesis import strategies as st
 from console.journal import open_changes
 from console.journal.entries import (
     Answered,
-    Closed,
-    Decided,
     Ended,
     Entry,
     Intent,
     Note,
     Numbered,
-    Settled,
     intent_line,
     note_line,
     still_runs,
@@ -31,10 +28,10 @@ from console.journal.open_changes import OpenChanges
 from console.model.changes import NewTopic, Status
 from console.model.config import topic_resource
 from console.model.failure import Failure
-from console.model.journal_lines import Mended, Origin, Request, Sending, Told, Who
+from console.model.journal_lines import Closed, Decided, Mended, Origin, Place, Request, Sending, Settled, Told, Who
 from console.model.quota import QuotaEntity
 from console.plan.edits import CreateTopic, Edit, SetConfig, SetQuota, UnsetQuota
-from console.plan.staged import Place, Staged, Was
+from console.plan.staged import Staged, Was
 from console.session.journal_changes import opposites
 
 AT = datetime(2026, 3, 4, tzinfo=UTC)
