@@ -17,8 +17,8 @@ from console.operations.goals import Goal, within_a_broker
 from console.operations.proposal import Proposal
 from console.operations.throttle import throttle_edits
 from console.plan.amounts import byte_count, duration
-from console.plan.kinds.moves import MoveReplicas
-from console.plan.kinds.replica_dirs import MoveReplicaDir, directories_of
+from console.plan.edits import MoveReplicaDir, MoveReplicas
+from console.plan.kinds.replica_dirs import directories_of
 from console.present.columns import Columns
 from console.present.moves import BROKERS_AFTER, DIR_MOVES, DIRS_AFTER, RELOCATIONS
 from console.present.names import plural

@@ -55,4 +55,4 @@ def command_of(edit: Edit) -> str:
 @cache
 def _by_edit() -> Mapping[type[Edit], Callable[[Any], EditStatement]]:
     """Return kind of edit -> the function that makes its statement."""
-    return {edit: of for kind in STATEMENT_KINDS.values() for edit, of in kind.of_edits().items()}
+    return {edit: of for kind in STATEMENT_KINDS.values() for edit, of in kind.of_edits.items()}

@@ -41,8 +41,7 @@ class StatementKind(Struct, Generic[S], frozen=True, kw_only=True):
     needs: the parts of a snapshot that it needs, from the statement and the entity that is selected.
     lines: the answer of a query that is text alone; tables are made by `console.answers.queries`.
     edits: what an edit verb stages, once `needs` was read; raises CommandError, with its span in the script.
-    of_edits: kind of edit -> its statement, whose text is the command that stages it. A function, as modules of
-    `console.plan.kinds` load much that a script without edits does not need.
+    of_edits: kind of edit -> its statement, whose text is the command that stages it.
     secrets: the secrets that have to be read or asked for, in order.
     """
 
@@ -51,7 +50,7 @@ class StatementKind(Struct, Generic[S], frozen=True, kw_only=True):
     needs: Callable[[S, Subject | None], Needs] = _needs_nothing
     lines: Callable[[S, Snapshot], Iterable[str]] | None = None
     edits: Callable[[S, Staging], Iterable[Edit]] = _stages_nothing
-    of_edits: Callable[[], OfEdits] = dict
+    of_edits: OfEdits = {}
     secrets: Callable[[S], tuple[SecretSlot, ...]] = _asks_nothing
 
 

@@ -18,10 +18,8 @@ from console.operations.placement import Placement, placement_of, read_log_dirs
 from console.operations.planner import propose
 from console.operations.proposal import DirMove, Proposal, Relocation, UnknownPlace
 from console.operations.throttle import ThrottleChange, foreign_text, throttle_change
-from console.plan.edits import Edit
-from console.plan.kinds.leaders import ElectPreferred
-from console.plan.kinds.moves import CancelMove, MoveReplicas, moves_in
-from console.plan.kinds.replica_dirs import MoveReplicaDir
+from console.plan.edits import CancelMove, Edit, ElectPreferred, MoveReplicaDir, MoveReplicas
+from console.plan.kinds.moves import moves_in
 
 PARTITIONS_AT_ONCE = 100
 """Moves of an operation that are under way at the same time, at most. The next ones start when half of them are

@@ -8,11 +8,11 @@ from collections.abc import Container, Iterable, Sequence
 
 from console.model.snapshot import Snapshot
 from console.plan.edit_kind import Batch
-from console.plan.edits import ConfigEdit, Edit
+from console.plan.edits import ConfigEdit, Edit, SetFeature
 from console.plan.effective_values import DiffGroup, DiffLine
 from console.plan.kafka_tools import CONFIG_OPTION, Command
 from console.plan.kinds.configs import BY_LEVEL
-from console.plan.kinds.features import SetFeature, feature_of
+from console.plan.kinds.features import feature_of
 from console.plan.kinds.registry import BATCHES, kind_of
 from console.plan.plan import Plan
 from console.plan.requests import Facts, Step

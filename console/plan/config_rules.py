@@ -18,11 +18,12 @@ from console.plan.edits import (
     CreateTopic,
     DeleteTopic,
     SetConfig,
+    SetFeature,
     Slot,
     SubtractConfig,
     UnsetConfig,
 )
-from console.plan.kinds.features import SetFeature, feature_of, forbidden_at
+from console.plan.kinds.features import feature_of, forbidden_at
 from console.plan.staged import UNREAD, Draft, Dropped, Refused, Staged, Verdict, Was, shown
 from console.plan.values import LIST, appended, as_compared, own_text, parse_value, parts_of, subtracted
 

@@ -14,7 +14,7 @@ from console.model.changes import Status, Target
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit
-from console.plan.effective_values import DiffLine, EffectiveValue
+from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command
 from console.plan.requests import Facts, Step
 from console.plan.risk_rules import RiskRule
@@ -45,6 +45,29 @@ class Reversal(NamedTuple):
     edits: tuple[Edit, ...]
     left: Was
     loss: str = ""
+
+
+# -- what several kinds share ------------------------------------------------------------------------------------------
+
+
+def is_absent(_edit: Edit, now: Was) -> bool:
+    """Return whether nothing is there: what a deletion wants."""
+    return now is None
+
+
+def leaves_nothing(_edit: Edit, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    """Return the effective value after a deletion."""
+    return NOTHING
+
+
+def no_way_back(loss: str, left: Was = None) -> Callable[[Edit, Was, Mapping[str, str]], Reversal]:
+    """Return the reversal of an edit that nothing reverts.
+
+    Args:
+        loss: why, for an operator.
+        left: the state of its target that the edit left.
+    """
+    return lambda _edit, _was, _recorded: Reversal((), left, loss)
 
 
 # -- defaults ----------------------------------------------------------------------------------------------------------
@@ -131,9 +154,7 @@ class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
     verb: str
     """The verb of its lines in a diff, as an operator says it: ``set``, ``delete``."""
     form: str
-    """The field of the JSON form that names the target; unique together with `op`."""
-    op: str
-    """The value of the JSON form's field ``op``."""
+    """The field of the JSON form that names the target; unique together with the verb, or `json_verb`."""
     to_json: Callable[[Any, bool], Json]
     """(edit, hide) -> the JSON form without ``op``: the fields that name the target, and what is done in a field
     ``value`` (some old kinds have other names). With hide a value that must not be written is left out."""
@@ -175,6 +196,8 @@ class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
 
     # -- parts with a default ------------------------------------------------------------------------------------------
 
+    json_verb: str = ""
+    """The verb of the JSON form where it is another one."""
     holds_secret: Callable[[Any], bool] = _no_secret
     """(edit) -> whether it holds a value that must not be written to a file."""
     hideable: bool = False
@@ -208,6 +231,11 @@ class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
     doubt: Callable[[Any, int, bool], str] = _no_doubt
     """(edit, change, same topic) -> for an edit that reverts one of that change: why its target may not be what the
     change made; ``""`` for no doubt. same topic: whether the topic's id is known to be the same."""
+
+    @property
+    def op(self) -> str:
+        """The value of the JSON form's field ``op``."""
+        return self.json_verb or self.verb
 
 
 class Batch(Struct, frozen=True, eq=False, kw_only=True):

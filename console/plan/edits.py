@@ -11,13 +11,22 @@ from msgspec import Struct
 
 from console.model.acl import Acl
 from console.model.changes import (
+    BrokerTarget,
+    FeatureTarget,
     GroupOffsetTarget,
     GroupTarget,
+    LogTarget,
+    MoveTarget,
+    NewToken,
     NewTopic,
+    PartitionTarget,
     ProducerTarget,
+    ReplicaTarget,
     ScramUser,
     Target,
+    TokenTarget,
     TopicTarget,
+    VoterTarget,
 )
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource
@@ -197,10 +206,18 @@ class DeleteScram(_ScramEdit, frozen=True):
     """Delete a SCRAM credential."""
 
 
-class EndTransaction(Edit, frozen=True):
+class _OnTopic(Edit, frozen=True):
+    topic: str
+
+    @property
+    def on_topic(self) -> str:
+        """The topic's name."""
+        return self.topic
+
+
+class EndTransaction(_OnTopic, frozen=True):
     """Write an abort marker for the open transaction of a producer in a partition, which no coordinator will end."""
 
-    topic: str
     number: int
     producer_id: int
 
@@ -209,10 +226,67 @@ class EndTransaction(Edit, frozen=True):
         """The producer's transaction in the partition."""
         return ProducerTarget(self.topic, self.number, self.producer_id)
 
+
+class TrimLog(_OnTopic, frozen=True):
+    """Delete the records of a partition before an offset."""
+
+    partition: int
+    before: int
+
     @property
-    def on_topic(self) -> str:
-        """The topic's name."""
-        return self.topic
+    def target(self) -> LogTarget:
+        """The partition's records."""
+        return LogTarget(self.topic, self.partition)
+
+
+class _Election(_OnTopic, frozen=True):
+    partition: int
+
+    @property
+    def target(self) -> PartitionTarget:
+        """The partition, for its leader."""
+        return PartitionTarget(self.topic, self.partition)
+
+
+class ElectPreferred(_Election, frozen=True):
+    """Make the preferred replica lead, the first one of the partition."""
+
+
+class ElectUnclean(_Election, frozen=True):
+    """Make a replica lead that is out of sync, where none in sync is alive. Its missing records are lost."""
+
+
+class _OfMove(_OnTopic, frozen=True):
+    partition: int
+
+    @property
+    def target(self) -> MoveTarget:
+        """The partition, for its move."""
+        return MoveTarget(self.topic, self.partition)
+
+
+class MoveReplicas(_OfMove, frozen=True):
+    """Move a partition to these brokers, the preferred leader first. resize: their number may differ from today's."""
+
+    replicas: tuple[int, ...]
+    resize: bool = False
+
+
+class CancelMove(_OfMove, frozen=True):
+    """Cancel a partition's move: it stays on the replicas that it had before."""
+
+
+class MoveReplicaDir(_OnTopic, frozen=True):
+    """Move a broker's replica of a partition into another of its log directories."""
+
+    partition: int
+    broker: int
+    path: str
+
+    @property
+    def target(self) -> ReplicaTarget:
+        """The replica."""
+        return ReplicaTarget(self.topic, self.partition, self.broker)
 
 
 class _GroupOffsetEdit(Edit, frozen=True):
@@ -259,9 +333,94 @@ class DeleteGroup(Edit, frozen=True):
         return GroupTarget(self.name)
 
 
+class RemoveRegistration(Edit, frozen=True):
+    """Unregister a broker that is down."""
+
+    broker_id: int
+
+    @property
+    def target(self) -> BrokerTarget:
+        """The registration."""
+        return BrokerTarget(self.broker_id)
+
+
+class SetFeature(Edit, frozen=True):
+    """Finalize a feature at a level; 0 turns it off."""
+
+    name: str
+    level: int
+
+    @property
+    def target(self) -> FeatureTarget:
+        """The feature."""
+        return FeatureTarget(self.name)
+
+
+class _VoterEdit(Edit, frozen=True):
+    voter_id: int
+    directory_id: str
+
+    @property
+    def target(self) -> VoterTarget:
+        """The voter."""
+        return VoterTarget(self.voter_id, self.directory_id)
+
+
+class JoinQuorum(_VoterEdit, frozen=True):
+    """Make a controller that follows the log a voter. directory_id: of its log, ``""`` where none follows; listener,
+    host, port: where other voters reach it, ``""`` and -1 where that is unknown."""
+
+    listener: str = ""
+    host: str = ""
+    port: int = -1
+
+
+class LeaveQuorum(_VoterEdit, frozen=True):
+    """Take a controller's vote. directory_id: of the voter that is meant, ``""`` where there is none."""
+
+
+BROKERS_OWN, AT_ONCE = -1, -1
+"""A period that the broker's configs decide, and none before a token expires."""
+
+
+class MakeToken(Edit, frozen=True):
+    """Make a token. owner: a principal, ``""`` for who asks. lifetime_ms: `BROKERS_OWN`, or at most so long."""
+
+    owner: str = ""
+    renewers: tuple[str, ...] = ()
+    lifetime_ms: int = BROKERS_OWN
+
+    @property
+    def target(self) -> NewToken:
+        """The token that is to be: one of each owner in a plan."""
+        return NewToken(self.owner)
+
+
+class _TokenEdit(Edit, frozen=True):
+    id: str
+    period_ms: int
+
+    @property
+    def target(self) -> TokenTarget:
+        """The token."""
+        return TokenTarget(self.id)
+
+
+class Renew(_TokenEdit, frozen=True):
+    """Have a token expire a period from now on, `BROKERS_OWN` as the broker's configs have it."""
+
+
+class Expire(_TokenEdit, frozen=True):
+    """Have a token expire a period from now on, or `AT_ONCE`."""
+
+
 ConfigEdit = SetConfig | UnsetConfig | AppendConfig | SubtractConfig
 QuotaEdit = SetQuota | UnsetQuota
 AclEdit = AddAcl | RemoveAcl
 TopicEdit = CreateTopic | DeleteTopic | GrowTopic
 ScramEdit = UpsertScram | DeleteScram
 GroupOffsetEdit = CommitOffset | DeleteOffset
+Election = ElectPreferred | ElectUnclean
+MoveEdit = MoveReplicas | CancelMove
+VoterEdit = JoinQuorum | LeaveQuorum
+TokenEdit = Renew | Expire

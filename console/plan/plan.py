@@ -16,26 +16,7 @@ from console.model.codes import GROUP
 from console.model.config import ConfigResource
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit, Slot
-from console.plan.staged import UNREAD, Dropped, Refused, Staged, Was, subject, topic_id_of
-
-__all__ = [
-    "EMPTY",
-    "UNREAD",
-    "Dropped",
-    "Moment",
-    "Plan",
-    "Refused",
-    "StageReport",
-    "Staged",
-    "Staging",
-    "Was",
-    "discard",
-    "redo",
-    "stage",
-    "undo",
-    "with_outcomes",
-    "without",
-]
+from console.plan.staged import Draft, Dropped, Refused, Staged, subject, topic_id_of
 
 
 class _Removed(NamedTuple):
@@ -158,8 +139,6 @@ class Staging:
 
     def __init__(self, plan: Plan, snapshot: Snapshot) -> None:
         # The rules are read when something is first staged, not when a console starts.
-        from console.plan.staged import Draft
-
         self.snapshot = snapshot
         self.draft = Draft(plan.staged, snapshot)
         self._base = plan

@@ -11,13 +11,13 @@ from console.plan.edits import (
     AddAcl,
     DeleteScram,
     Edit,
+    LeaveQuorum,
     RemoveAcl,
     SetConfig,
     SetQuota,
     UnsetConfig,
     UnsetQuota,
 )
-from console.plan.kinds.voters import LeaveQuorum
 from console.present.columns import clock
 from console.present.events import details
 from console.present.text import Line, clean

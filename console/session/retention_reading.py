@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from console.model.config import ConfigResource, topic_resource
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot, TopicPartition
-from console.plan.edits import Slot
-from console.plan.kinds.records import TrimLog
+from console.plan.edits import Slot, TrimLog
 from console.plan.retention import (
     SEGMENT_BYTES,
     Deletion,

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from console.contexts import Context
     from console.flight.recorder import Recorder
     from console.journal.file import JournalFile
+    from console.plan.edits import TrimLog
     from console.plan.effective_values import DiffGroup
-    from console.plan.kinds.records import TrimLog
     from console.plan.reconcile import InFlight
     from console.plan.retention import Deletion, RetentionCut
     from console.plan.risk_rules import RiskFacts

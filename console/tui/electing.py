@@ -9,7 +9,8 @@ from console.language.quoting import quote
 from console.model.cluster import Partition, Topic
 from console.model.elections import needs_preferred, why_not_preferred
 from console.model.snapshot import Snapshot
-from console.plan.kinds.leaders import ElectPreferred, preferred_elections
+from console.plan.edits import ElectPreferred
+from console.plan.kinds.leaders import preferred_elections
 from console.tui.editing import Editing
 
 

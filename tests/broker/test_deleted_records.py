@@ -20,8 +20,8 @@ from console.model.changes import CreateTopics, DeleteRecords, DeleteTopics, Log
 from console.model.cluster import LogRange
 from console.plan.compile import runbook
 from console.plan.diff import diff
+from console.plan.edits import TrimLog
 from console.plan.kafka_tools import STDIN
-from console.plan.kinds.records import TrimLog
 from console.plan.reconcile import ApplyOptions
 from console.plan.risks import risks
 from console.session.applying import check_plan

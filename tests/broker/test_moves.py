@@ -31,8 +31,8 @@ from console.operations.proposal import Relocation
 from console.operations.throttle import throttle_edits
 from console.plan.compile import predict, runbook
 from console.plan.diff import diff
+from console.plan.edits import MoveReplicas
 from console.plan.kafka_tools import STDIN
-from console.plan.kinds.moves import MoveReplicas
 from console.plan.stale_throttles import stale_throttles
 from console.session.reading import read_needs
 from console.session.session import Session

@@ -36,7 +36,7 @@ from console.model.config import broker_resource, is_override
 from console.model.snapshot import dir_copies
 from console.operations.goals import DrainDir
 from console.operations.operation import Progress, State
-from console.plan.kinds.replica_dirs import MoveReplicaDir
+from console.plan.edits import MoveReplicaDir
 from console.plan.reconcile import ApplyReport
 from console.plan.stale_throttles import LOG_DIRS_RATE
 from console.session.operating import NEEDS, Pace, ask_of, begin, way_back, work_on

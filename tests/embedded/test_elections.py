@@ -37,8 +37,8 @@ from console.model.snapshot import Snapshot
 from console.plan.compile import compile_plan, predict
 from console.plan.conflicts import conflicts
 from console.plan.current_state import current_state, verdict
-from console.plan.kinds.leaders import ElectPreferred, ElectUnclean, preferred_elections
-from console.plan.kinds.moves import CancelMove
+from console.plan.edits import CancelMove, ElectPreferred, ElectUnclean
+from console.plan.kinds.leaders import preferred_elections
 from console.plan.plan import EMPTY, stage
 from console.plan.reconcile import ApplyOptions
 from console.plan.requests import RECORD_LIMIT, Facts

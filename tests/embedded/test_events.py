@@ -25,7 +25,7 @@ from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.model.config import CLUSTER_DEFAULT, topic_resource
 from console.model.quota import QuotaEntity
-from console.plan.kinds.voters import LeaveQuorum
+from console.plan.edits import LeaveQuorum
 from console.present.events import line, what_text
 from console.session.event_feed import EventFeed
 from console.session.event_reversal import way_back

@@ -16,7 +16,7 @@ from console.model.changes import Status
 from console.model.config import topic_resource
 from console.plan.compile import runbook
 from console.plan.diff import diff
-from console.plan.kinds.moves import CancelMove, MoveReplicas
+from console.plan.edits import CancelMove, MoveReplicas
 from console.session.snapshot_reader import read_reassignments
 from console.triage.symptoms import Subject
 from tests.embedded.test_elections import ran, session_on

@@ -65,16 +65,16 @@ from console.plan.edits import (
     Edit,
     GrowTopic,
     RemoveAcl,
+    RemoveRegistration,
     SetConfig,
+    SetFeature,
     SetQuota,
     SubtractConfig,
+    TrimLog,
     UnsetConfig,
     UnsetQuota,
     UpsertScram,
 )
-from console.plan.kinds.features import SetFeature
-from console.plan.kinds.records import TrimLog
-from console.plan.kinds.registrations import RemoveRegistration
 from console.plan.staged import UNREAD, Staged, Was
 
 AT = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)

@@ -91,7 +91,6 @@ KINDS = (
         edit=Share,
         verb="share",
         form="share_of",
-        op="share",
         to_json=_json,
         from_json=lambda data: Share(data["share_of"], float(data["value"])),
         state_json=float,
@@ -137,7 +136,7 @@ _SHARE = StatementKind(
     text=lambda share: f"share user {quote(share.user)} {share.percent}",
     needs=lambda _share, _selected: whole_parts("quotas"),
     edits=lambda share, _staging: [Share(share.user, float(share.percent))],
-    of_edits=lambda: {Share: lambda edit: ShareTime(edit.user, round(edit.percent))},
+    of_edits={Share: lambda edit: ShareTime(edit.user, round(edit.percent))},
 )
 
 VERBS = (

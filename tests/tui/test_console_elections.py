@@ -14,8 +14,7 @@ from console.embedded.partition_log import PartitionLog
 from console.embedded.record_batch import produced_batch
 from console.embedded.replicas import broker_back, broker_lost, new_topic, start_move
 from console.embedded.spec import ClusterSpec
-from console.plan.kinds.leaders import ElectPreferred, ElectUnclean
-from console.plan.kinds.moves import CancelMove
+from console.plan.edits import CancelMove, ElectPreferred, ElectUnclean
 from tests.embedded.record_batches import batch
 from tests.tui.console_app import Driven, driven, driven_on
 from tests.tui.console_app import cluster as model_cluster

@@ -14,9 +14,7 @@ from console.embedded.replicas import new_topic, start_move
 from console.embedded.spec import ClusterSpec
 from console.model.config import broker_resource
 from console.operations.goals import Drain
-from console.plan.edits import SetConfig
-from console.plan.kinds.leaders import ElectPreferred
-from console.plan.kinds.moves import CancelMove
+from console.plan.edits import CancelMove, ElectPreferred, SetConfig
 from console.session.operating import begin, read_operations
 from console.session.session import Session
 from tests.tui.console_app import driven_on

@@ -10,7 +10,7 @@ from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.partition_log import PartitionLog
 from console.embedded.replicas import is_moving, new_topic
 from console.embedded.spec import ClusterSpec
-from console.plan.kinds.replica_dirs import MoveReplicaDir
+from console.plan.edits import MoveReplicaDir
 from console.plan.stale_throttles import LISTS, RATES
 from tests.tui.console_app import Driven, driven_on
 

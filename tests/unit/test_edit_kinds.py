@@ -50,6 +50,7 @@ from console.plan.edit_json import edit_json, edit_of, was_json, was_of
 from console.plan.edits import (
     AddAcl,
     AppendConfig,
+    CancelMove,
     CommitOffset,
     CreateTopic,
     DeleteGroup,
@@ -57,27 +58,31 @@ from console.plan.edits import (
     DeleteScram,
     DeleteTopic,
     Edit,
+    ElectPreferred,
+    ElectUnclean,
     EndTransaction,
+    Expire,
     GrowTopic,
+    JoinQuorum,
+    LeaveQuorum,
+    MakeToken,
+    MoveReplicaDir,
+    MoveReplicas,
     RemoveAcl,
+    RemoveRegistration,
+    Renew,
     SetConfig,
+    SetFeature,
     SetQuota,
     Slot,
     SubtractConfig,
+    TrimLog,
     UnsetConfig,
     UnsetQuota,
     UpsertScram,
 )
 from console.plan.kinds.configs import BY_LEVEL
-from console.plan.kinds.features import SetFeature
-from console.plan.kinds.leaders import ElectPreferred, ElectUnclean
-from console.plan.kinds.moves import CancelMove, MoveReplicas
-from console.plan.kinds.records import TrimLog
-from console.plan.kinds.registrations import RemoveRegistration
 from console.plan.kinds.registry import BATCHES, KINDS, kind_of
-from console.plan.kinds.replica_dirs import MoveReplicaDir
-from console.plan.kinds.tokens import Expire, MakeToken, Renew
-from console.plan.kinds.voters import JoinQuorum, LeaveQuorum
 from console.plan.risk_rules import NAMES
 from console.plan.staged import UNREAD, Was
 

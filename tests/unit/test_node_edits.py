@@ -26,10 +26,16 @@ from console.model.failure import Failure
 from console.model.snapshot import Snapshot
 from console.model.topic_readers import TopicReaders
 from console.plan.current_state import moved, verdict
-from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig, SubtractConfig
-from console.plan.kinds.features import SetFeature
-from console.plan.kinds.records import TrimLog
-from console.plan.kinds.registrations import RemoveRegistration
+from console.plan.edits import (
+    CreateTopic,
+    DeleteTopic,
+    Edit,
+    RemoveRegistration,
+    SetConfig,
+    SetFeature,
+    SubtractConfig,
+    TrimLog,
+)
 from console.plan.plan import EMPTY, Plan, stage
 from console.plan.retention import bytes_freed
 from console.plan.reversal import reversal

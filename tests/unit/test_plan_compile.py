@@ -56,8 +56,9 @@ from console.plan.edits import (
     UnsetQuota,
     UpsertScram,
 )
-from console.plan.plan import EMPTY, Plan, Staged, stage
+from console.plan.plan import EMPTY, Plan, stage
 from console.plan.requests import RECORD_LIMIT, Facts, Step, pack
+from console.plan.staged import Staged
 from tests.support.model_cluster import ModelCluster
 
 T1, T2, NEW = topic_resource("t1"), topic_resource("t2"), topic_resource("new")

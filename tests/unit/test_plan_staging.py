@@ -38,7 +38,8 @@ from console.plan.edits import (
     UnsetQuota,
     UpsertScram,
 )
-from console.plan.plan import EMPTY, UNREAD, Plan, StageReport, discard, stage, undo, with_outcomes
+from console.plan.plan import EMPTY, Plan, StageReport, discard, stage, undo, with_outcomes
+from console.plan.staged import UNREAD
 from tests.support.model_cluster import ModelCluster
 
 T1, T2, NEW = topic_resource("t1"), topic_resource("t2"), topic_resource("new")

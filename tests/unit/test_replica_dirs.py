@@ -12,9 +12,10 @@ from console.model.cluster import LogDir, Partition, ReplicaDir, ReplicaSize, Re
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
 from console.plan.diff import diff
+from console.plan.edits import MoveReplicaDir
 from console.plan.kafka_tools import Command
 from console.plan.kinds.registry import kind_of
-from console.plan.kinds.replica_dirs import DIRECTORIES, MoveReplicaDir
+from console.plan.kinds.replica_dirs import DIRECTORIES
 from console.plan.plan import EMPTY, stage
 from console.plan.risks import risks
 from console.plan.staged import Draft

@@ -44,7 +44,7 @@ from console.model.quota import QuotaEntity
 from console.model.rates import Rates, with_dirs
 from console.model.snapshot import Snapshot, trends_after, with_failures
 from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
-from console.plan.kinds.moves import CancelMove
+from console.plan.edits import CancelMove
 from console.present.triage import alarms, cause_id, cause_rows, counts
 from console.triage.cause import Certainty, Next
 from console.triage.diagnosis import RULES, Verdict, diagnose

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from console.language.interpret import command_of
 from console.model.cluster import Partition, Reassignment, destination, original
 from console.model.snapshot import Snapshot
-from console.plan.kinds.moves import CancelMove, is_unclean_to_cancel
+from console.plan.edits import CancelMove
+from console.plan.kinds.moves import is_unclean_to_cancel
 from console.session.staged_steps import first_step, staging_of
 from console.triage.cause import Certainty, Claim, Next, Severity
 from console.triage.diagnosis import diagnose

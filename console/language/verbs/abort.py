@@ -63,7 +63,7 @@ _ABORT = StatementKind(
     text=_text,
     needs=_needs,
     edits=_edits,
-    of_edits=lambda: {EndTransaction: lambda edit: Abort(Name(edit.topic), edit.number, edit.producer_id)},
+    of_edits={EndTransaction: lambda edit: Abort(Name(edit.topic), edit.number, edit.producer_id)},
 )
 
 VERBS = (

@@ -129,7 +129,7 @@ def _of_acl(edit: AddAcl | RemoveAcl) -> Access:
 
 
 _ACCESS = StatementKind(
-    statement=Access, text=_text, needs=_needs, edits=_edits, of_edits=lambda: {AddAcl: _of_acl, RemoveAcl: _of_acl}
+    statement=Access, text=_text, needs=_needs, edits=_edits, of_edits={AddAcl: _of_acl, RemoveAcl: _of_acl}
 )
 
 VERBS = (

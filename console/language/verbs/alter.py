@@ -26,7 +26,7 @@ from console.language.statements import (
     subject_text,
 )
 from console.language.tokenizer import NOWHERE, Span
-from console.language.verb import CHANGE, OfEdits, StatementKind, Verb
+from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.config import ConfigEntry, ConfigResource
 from console.model.quota import QuotaEntity
 from console.plan.amounts import duration_text, exact_number
@@ -132,20 +132,23 @@ def _items(verb: str, target: ConfigResource, assign: Assign, entry: ConfigEntry
     return parse_value(key, LIST, assign.value)
 
 
-def _of_edits() -> OfEdits:
-    return {
-        SetConfig: lambda edit: _of_config("set", edit),
-        AppendConfig: lambda edit: _of_config("append", edit),
-        SubtractConfig: lambda edit: _of_config("subtract", edit),
-        SetQuota: lambda edit: Alter("set", Entity(edit.entity), (Assign(Key(edit.key), exact_number(edit.value)),)),
-    }
-
-
 def _of_config(verb: str, edit: SetConfig | AppendConfig | SubtractConfig) -> Alter:
     return Alter(verb, Entity(edit.resource), (assign_of(key_of_edit(edit), edit.value),))
 
 
-_ALTER = StatementKind(statement=Alter, text=_text, needs=_needs, edits=_edits, of_edits=_of_edits, secrets=_secrets)
+_ALTER = StatementKind(
+    statement=Alter,
+    text=_text,
+    needs=_needs,
+    edits=_edits,
+    of_edits={
+        SetConfig: lambda edit: _of_config("set", edit),
+        AppendConfig: lambda edit: _of_config("append", edit),
+        SubtractConfig: lambda edit: _of_config("subtract", edit),
+        SetQuota: lambda edit: Alter("set", Entity(edit.entity), (Assign(Key(edit.key), exact_number(edit.value)),)),
+    },
+    secrets=_secrets,
+)
 
 VERBS = (
     Verb(

@@ -9,9 +9,9 @@ from console.language.reader import Reader
 from console.language.snapshot_parts import Needs, configs_of, whole_parts
 from console.language.staging import SAID, Staging
 from console.language.statements import EditStatement, Name, Subject, joined, name_text, partition_text
-from console.language.verb import CHANGE, OfEdits, StatementKind, Verb
+from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.config import topic_resource
-from console.plan.edits import Edit
+from console.plan.edits import CancelMove, Edit
 
 
 class CancelMoves(EditStatement, frozen=True):
@@ -39,7 +39,7 @@ def _needs(statement: CancelMoves, _selected: Subject | None) -> Needs:
 
 def _edits(statement: CancelMoves, staging: Staging) -> Iterable[Edit]:
     """Return a cancellation for each partition that moves. Where none does, return some, whose report says so."""
-    from console.plan.kinds.moves import CancelMove, moves_of
+    from console.plan.kinds.moves import moves_of
 
     topic = staging.topic(statement.topic)
     if statement.partition is not None:
@@ -48,13 +48,13 @@ def _edits(statement: CancelMoves, staging: Staging) -> Iterable[Edit]:
     return moving or tuple(CancelMove(topic, number) for number in staging.partitions(topic)[:SAID])
 
 
-def _of_edits() -> OfEdits:
-    from console.plan.kinds.moves import CancelMove
-
-    return {CancelMove: lambda edit: CancelMoves(Name(edit.topic), edit.partition)}
-
-
-_CANCEL = StatementKind(statement=CancelMoves, text=_text, needs=_needs, edits=_edits, of_edits=_of_edits)
+_CANCEL = StatementKind(
+    statement=CancelMoves,
+    text=_text,
+    needs=_needs,
+    edits=_edits,
+    of_edits={CancelMove: lambda edit: CancelMoves(Name(edit.topic), edit.partition)},
+)
 
 VERBS = (
     Verb(

@@ -183,7 +183,7 @@ _CREATE = StatementKind(
     text=_text,
     needs=_needs,
     edits=_edits,
-    of_edits=lambda: {CreateTopic: _of_creation},
+    of_edits={CreateTopic: _of_creation},
     secrets=lambda statement: secrets_among(statement.configs, f"topic {statement.name.text} "),
 )
 

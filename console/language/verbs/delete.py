@@ -21,10 +21,10 @@ from console.language.reader import Expected, Reader, Role, What
 from console.language.snapshot_parts import Needs, the_group, the_topic
 from console.language.staging import Staging
 from console.language.statements import EditStatement, Name, Subject, in_group, joined, name_text, partition_text
-from console.language.verb import CHANGE, OfEdits, StatementKind, Verb
+from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.config import topic_resource
 from console.plan.amounts import moment
-from console.plan.edits import DeleteGroup, DeleteOffset, DeleteTopic, Edit
+from console.plan.edits import DeleteGroup, DeleteOffset, DeleteTopic, Edit, TrimLog
 from console.present.text import clean
 
 
@@ -88,7 +88,7 @@ _TOPIC = StatementKind(
     text=lambda statement: f"delete topic {name_text(statement.name)}",
     needs=lambda statement, _selected: the_topic(statement.name),
     edits=lambda statement, staging: [DeleteTopic(staging.topic(statement.name))],
-    of_edits=lambda: {DeleteTopic: lambda edit: Delete(Name(edit.name))},
+    of_edits={DeleteTopic: lambda edit: Delete(Name(edit.name))},
 )
 
 # -- records -----------------------------------------------------------------------------------------------------------
@@ -117,8 +117,6 @@ def _trims(statement: DeleteRecords, staging: Staging) -> Iterator[Edit]:
     """Yield an edit for each partition. A time becomes the offset of the first record that is not older, or the end
     offset where all records are. Raises CommandError where the leader did not report that offset.
     """
-    from console.plan.kinds.records import TrimLog
-
     name = staging.topic(statement.topic)
     if statement.partition is not None:
         staging.require_partition(name, statement.partition, statement.span)
@@ -139,14 +137,12 @@ def _offset(statement: DeleteRecords, staging: Staging, name: str, number: int) 
     return log.end if at < 0 else at
 
 
-def _of_trims() -> OfEdits:
-    from console.plan.kinds.records import TrimLog
-
-    return {TrimLog: lambda edit: DeleteRecords(Name(edit.topic), edit.partition, edit.before)}
-
-
 _RECORDS = StatementKind(
-    statement=DeleteRecords, text=_records_text, needs=_records_needs, edits=_trims, of_edits=_of_trims
+    statement=DeleteRecords,
+    text=_records_text,
+    needs=_records_needs,
+    edits=_trims,
+    of_edits={TrimLog: lambda edit: DeleteRecords(Name(edit.topic), edit.partition, edit.before)},
 )
 
 # -- a group, or its offsets -------------------------------------------------------------------------------------------
@@ -171,19 +167,15 @@ def _group_edits(statement: DeleteGroupOffsets, staging: Staging) -> Iterator[Ed
         yield DeleteOffset(name, *place)
 
 
-def _of_group_edits() -> OfEdits:
-    return {
-        DeleteOffset: lambda edit: DeleteGroupOffsets(Name(edit.group), Name(edit.topic), edit.partition),
-        DeleteGroup: lambda edit: DeleteGroupOffsets(Name(edit.name)),
-    }
-
-
 _GROUP = StatementKind(
     statement=DeleteGroupOffsets,
     text=lambda statement: f"delete {in_group(statement.group, statement.topic, statement.partition)}",
     needs=lambda statement, _selected: the_group(statement.group),
     edits=_group_edits,
-    of_edits=_of_group_edits,
+    of_edits={
+        DeleteOffset: lambda edit: DeleteGroupOffsets(Name(edit.group), Name(edit.topic), edit.partition),
+        DeleteGroup: lambda edit: DeleteGroupOffsets(Name(edit.name)),
+    },
 )
 
 VERBS = (

@@ -18,9 +18,9 @@ from console.language.reader import Reader
 from console.language.snapshot_parts import Needs, the_topic, whole_parts
 from console.language.staging import SAID, Staging
 from console.language.statements import EditStatement, Name, Subject, joined, name_text, partition_text
-from console.language.verb import CHANGE, OfEdits, StatementKind, Verb
+from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.config import broker_resource
-from console.plan.edits import Edit
+from console.plan.edits import Edit, ElectPreferred, ElectUnclean
 
 
 class Elect(EditStatement, frozen=True):
@@ -63,7 +63,7 @@ def _needs(statement: Elect, _selected: Subject | None) -> Needs:
 
 def _edits(statement: Elect, staging: Staging) -> Iterable[Edit]:
     """Return an election for each partition that needs one. Where none does, return some, whose report says so."""
-    from console.plan.kinds.leaders import ElectPreferred, ElectUnclean, preferred_brokers, preferred_elections
+    from console.plan.kinds.leaders import preferred_brokers, preferred_elections
 
     topics = staging.snapshot.topics
     if statement.topic is not None:
@@ -77,16 +77,16 @@ def _edits(statement: Elect, staging: Staging) -> Iterable[Edit]:
     return needed or preferred_elections(topics, statement.broker, needed=False)[:SAID]
 
 
-def _of_edits() -> OfEdits:
-    from console.plan.kinds.leaders import ElectPreferred, ElectUnclean
-
-    return {
+_ELECT = StatementKind(
+    statement=Elect,
+    text=_text,
+    needs=_needs,
+    edits=_edits,
+    of_edits={
         ElectPreferred: lambda edit: Elect(topic=Name(edit.topic), partition=edit.partition),
         ElectUnclean: lambda edit: Elect(unclean=True, topic=Name(edit.topic), partition=edit.partition),
-    }
-
-
-_ELECT = StatementKind(statement=Elect, text=_text, needs=_needs, edits=_edits, of_edits=_of_edits)
+    },
+)
 
 VERBS = (
     Verb(

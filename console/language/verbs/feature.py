@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from console.language.arguments import whole_number
 from console.language.quoting import quote_beside_equals
 from console.language.reader import Candidate, Expected, Form, Reader, What
 from console.language.snapshot_parts import EVERY_BROKER, NOTHING, Needs, whole_parts
-from console.language.staging import Staging
 from console.language.statements import EditStatement, Subject, joined
-from console.language.verb import CHANGE, OfEdits, StatementKind, Verb
+from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.feature_levels import ELR_VERSION, brings, level_name
 from console.model.snapshot import Snapshot
-from console.plan.edits import Edit
+from console.plan.edits import SetFeature
 
 
 class FeatureSet(EditStatement, frozen=True):
@@ -68,20 +65,13 @@ def _levels(snapshot: Snapshot, feature: str) -> list[Candidate]:
     return [Candidate(str(level), level_name(feature, level), texts.get(level, "")) for level in levels]
 
 
-def _edits(statement: FeatureSet, _staging: Staging) -> Iterator[Edit]:
-    from console.plan.kinds.features import SetFeature
-
-    for name, level in statement.levels:
-        yield SetFeature(name, level)
-
-
-def _of_edits() -> OfEdits:
-    from console.plan.kinds.features import SetFeature
-
-    return {SetFeature: lambda edit: FeatureSet(((edit.name, edit.level),))}
-
-
-_FEATURE = StatementKind(statement=FeatureSet, text=_text, needs=_needs, edits=_edits, of_edits=_of_edits)
+_FEATURE = StatementKind(
+    statement=FeatureSet,
+    text=_text,
+    needs=_needs,
+    edits=lambda statement, _staging: [SetFeature(name, level) for name, level in statement.levels],
+    of_edits={SetFeature: lambda edit: FeatureSet(((edit.name, edit.level),))},
+)
 
 VERBS = (
     Verb(

@@ -30,7 +30,7 @@ _GROW = StatementKind(
     text=lambda statement: f"grow topic {name_text(statement.name)} partitions={statement.partitions}",
     needs=lambda statement, _selected: the_topic(statement.name),
     edits=lambda statement, staging: [GrowTopic(staging.topic(statement.name), statement.partitions)],
-    of_edits=lambda: {GrowTopic: lambda edit: Grow(Name(edit.name), edit.partitions)},
+    of_edits={GrowTopic: lambda edit: Grow(Name(edit.name), edit.partitions)},
 )
 
 VERBS = (

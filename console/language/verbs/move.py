@@ -12,10 +12,10 @@ from console.language.reader import Reader
 from console.language.snapshot_parts import Needs, the_topic, whole_parts
 from console.language.staging import Staging
 from console.language.statements import EditStatement, Name, Subject, Where, joined, name_text, partition_text
-from console.language.verb import CHANGE, OfEdits, StatementKind, Verb
+from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.numbers import commas
 from console.operations.goals import MoveIntoDir, MoveTopic
-from console.plan.edits import Edit
+from console.plan.edits import Edit, MoveReplicaDir, MoveReplicas
 
 
 class MovePartition(EditStatement, frozen=True):
@@ -88,17 +88,9 @@ def _needs(statement: MovePartition, _selected: Subject | None) -> Needs:
 
 
 def _edits(statement: MovePartition, staging: Staging) -> Iterator[Edit]:
-    from console.plan.kinds.moves import MoveReplicas
-
     topic = staging.topic(statement.topic)
     staging.require_partition(topic, statement.partition, statement.span)
     yield MoveReplicas(topic, statement.partition, statement.replicas, statement.resize)
-
-
-def _of_moves() -> OfEdits:
-    from console.plan.kinds.moves import MoveReplicas
-
-    return {MoveReplicas: lambda edit: MovePartition(Name(edit.topic), edit.partition, edit.replicas, edit.resize)}
 
 
 # -- into another directory --------------------------------------------------------------------------------------------
@@ -110,20 +102,18 @@ def _dir_text(statement: MoveToDir) -> str:
 
 
 def _dir_edits(statement: MoveToDir, staging: Staging) -> Iterator[Edit]:
-    from console.plan.kinds.replica_dirs import MoveReplicaDir
-
     topic = staging.topic(statement.topic)
     staging.require_partition(topic, statement.partition, statement.span)
     yield MoveReplicaDir(topic, statement.partition, statement.broker, statement.path)
 
 
-def _of_dir_moves() -> OfEdits:
-    from console.plan.kinds.replica_dirs import MoveReplicaDir
-
-    return {MoveReplicaDir: lambda edit: MoveToDir(Name(edit.topic), edit.partition, edit.broker, edit.path)}
-
-
-_MOVE = StatementKind(statement=MovePartition, text=_text, needs=_needs, edits=_edits, of_edits=_of_moves)
+_MOVE = StatementKind(
+    statement=MovePartition,
+    text=_text,
+    needs=_needs,
+    edits=_edits,
+    of_edits={MoveReplicas: lambda edit: MovePartition(Name(edit.topic), edit.partition, edit.replicas, edit.resize)},
+)
 _TO_DIR = StatementKind(
     statement=MoveToDir,
     text=_dir_text,
@@ -131,7 +121,7 @@ _TO_DIR = StatementKind(
         the_topic(statement.topic) | whole_parts("cluster", "log_dirs") | Needs(nodes=frozenset({statement.broker}))
     ),
     edits=_dir_edits,
-    of_edits=_of_dir_moves,
+    of_edits={MoveReplicaDir: lambda edit: MoveToDir(Name(edit.topic), edit.partition, edit.broker, edit.path)},
 )
 
 VERBS = (

@@ -174,7 +174,7 @@ def _of_commit(edit: CommitOffset) -> ResetOffsets:
 
 
 _RESET = StatementKind(
-    statement=ResetOffsets, text=_text, needs=_needs, edits=_edits, of_edits=lambda: {CommitOffset: _of_commit}
+    statement=ResetOffsets, text=_text, needs=_needs, edits=_edits, of_edits={CommitOffset: _of_commit}
 )
 
 VERBS = (

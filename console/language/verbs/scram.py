@@ -10,7 +10,7 @@ from console.language.reader import Candidate, Expected, Form, Reader, Role, Wha
 from console.language.snapshot_parts import Needs, whole_parts
 from console.language.staging import Staging
 from console.language.statements import Asked, EditStatement, SecretSlot, SecretSource, Subject, joined, secret_text
-from console.language.verb import CHANGE, OfEdits, StatementKind, Verb
+from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.changes import ScramUser
 from console.model.codes import ScramMechanism
 from console.model.snapshot import Snapshot
@@ -101,19 +101,20 @@ def _upserts(statement: ScramSet, staging: Staging) -> Iterator[Edit]:
     yield UpsertScram(ScramUser(statement.user, statement.mechanism), iterations, staging.secrets["password"])
 
 
-def _of_upserts() -> OfEdits:
-    return {UpsertScram: lambda edit: ScramSet(edit.user.user, edit.user.mechanism, Asked(), edit.iterations)}
-
-
 _SET = StatementKind(
-    statement=ScramSet, text=_set_text, needs=_needs, edits=_upserts, of_edits=_of_upserts, secrets=_secrets
+    statement=ScramSet,
+    text=_set_text,
+    needs=_needs,
+    edits=_upserts,
+    of_edits={UpsertScram: lambda edit: ScramSet(edit.user.user, edit.user.mechanism, Asked(), edit.iterations)},
+    secrets=_secrets,
 )
 _DELETE = StatementKind(
     statement=ScramDelete,
     text=lambda statement: f"scram delete {quote(statement.user)} {statement.mechanism.label}",
     needs=_needs,
     edits=lambda statement, _staging: [DeleteScram(ScramUser(statement.user, statement.mechanism))],
-    of_edits=lambda: {DeleteScram: lambda edit: ScramDelete(edit.user.user, edit.user.mechanism)},
+    of_edits={DeleteScram: lambda edit: ScramDelete(edit.user.user, edit.user.mechanism)},
 )
 
 VERBS = (

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from console.language.arguments import duration, named
 from console.language.quoting import quote, quote_beside_equals
 from console.language.reader import Candidate, Expected, Reader, What
 from console.language.snapshot_parts import whole_parts
-from console.language.staging import Staging
 from console.language.statements import EditStatement, joined
-from console.language.verb import CHANGE, OfEdits, StatementKind, Verb
+from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text, parse_duration
-from console.plan.edits import Edit
+from console.plan.edits import Expire, MakeToken, Renew
 
 NONE = -1
 """A period that is not given: the brokers' own, or at once."""
@@ -85,46 +82,24 @@ def _change_text(statement: TokenChange) -> str:
     return joined(f"token {statement.action} {quote(statement.id)}", period)
 
 
-def _created(statement: TokenCreate, _staging: Staging) -> Iterator[Edit]:
-    from console.plan.kinds.tokens import MakeToken
-
-    yield MakeToken(statement.owner, statement.renewers, statement.lifetime)
-
-
-def _changed(statement: TokenChange, _staging: Staging) -> Iterator[Edit]:
-    from console.plan.kinds.tokens import Expire, Renew
-
-    yield (Renew if statement.action == "renew" else Expire)(statement.id, statement.period)
-
-
-def _of_created() -> OfEdits:
-    from console.plan.kinds.tokens import MakeToken
-
-    return {MakeToken: lambda edit: TokenCreate(edit.owner, edit.renewers, edit.lifetime_ms)}
-
-
-def _of_changed() -> OfEdits:
-    from console.plan.kinds.tokens import Expire, Renew
-
-    return {
-        Renew: lambda edit: TokenChange("renew", edit.id, edit.period_ms),
-        Expire: lambda edit: TokenChange("expire", edit.id, edit.period_ms),
-    }
-
+_EDITS = {"renew": Renew, "expire": Expire}
 
 _CREATE = StatementKind(
     statement=TokenCreate,
     text=_create_text,
     needs=lambda _statement, _selected: whole_parts("tokens"),
-    edits=_created,
-    of_edits=_of_created,
+    edits=lambda statement, _staging: [MakeToken(statement.owner, statement.renewers, statement.lifetime)],
+    of_edits={MakeToken: lambda edit: TokenCreate(edit.owner, edit.renewers, edit.lifetime_ms)},
 )
 _CHANGE = StatementKind(
     statement=TokenChange,
     text=_change_text,
     needs=lambda _statement, _selected: whole_parts("tokens"),
-    edits=_changed,
-    of_edits=_of_changed,
+    edits=lambda statement, _staging: [_EDITS[statement.action](statement.id, statement.period)],
+    of_edits={
+        Renew: lambda edit: TokenChange("renew", edit.id, edit.period_ms),
+        Expire: lambda edit: TokenChange("expire", edit.id, edit.period_ms),
+    },
 )
 
 VERBS = (

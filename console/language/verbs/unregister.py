@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from console.language.arguments import INT_MAX, need_number
 from console.language.reader import Expected, Reader, What
 from console.language.snapshot_parts import whole_parts
-from console.language.staging import Staging
 from console.language.statements import EditStatement
-from console.language.verb import CHANGE, OfEdits, StatementKind, Verb
-from console.plan.edits import Edit
+from console.language.verb import CHANGE, StatementKind, Verb
+from console.plan.edits import RemoveRegistration
 
 
 class Unregister(EditStatement, frozen=True):
@@ -24,24 +21,12 @@ def _parse(reader: Reader) -> Unregister:
     return Unregister(need_number(reader, Expected(What.BROKER, "the number of a broker", detail="down"), INT_MAX))
 
 
-def _edits(statement: Unregister, _staging: Staging) -> Iterator[Edit]:
-    from console.plan.kinds.registrations import RemoveRegistration
-
-    yield RemoveRegistration(statement.broker_id)
-
-
-def _of_edits() -> OfEdits:
-    from console.plan.kinds.registrations import RemoveRegistration
-
-    return {RemoveRegistration: lambda edit: Unregister(edit.broker_id)}
-
-
 _UNREGISTER = StatementKind(
     statement=Unregister,
     text=lambda statement: f"unregister broker {statement.broker_id}",
     needs=lambda _statement, _selected: whole_parts("cluster", "quorum", "topics"),
-    edits=_edits,
-    of_edits=_of_edits,
+    edits=lambda statement, _staging: [RemoveRegistration(statement.broker_id)],
+    of_edits={RemoveRegistration: lambda edit: Unregister(edit.broker_id)},
 )
 
 VERBS = (

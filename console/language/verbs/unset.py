@@ -9,7 +9,7 @@ from console.language.reader import Reader
 from console.language.snapshot_parts import Needs, subject_or, to_change
 from console.language.staging import Staging
 from console.language.statements import EditStatement, Entity, Key, Subject, entity_text, joined, key_of_edit, key_text
-from console.language.verb import CHANGE, OfEdits, StatementKind, Verb
+from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.quota import QuotaEntity
 from console.plan.edits import Edit, UnsetConfig, UnsetQuota
 
@@ -51,19 +51,15 @@ def _edits(statement: Unset, staging: Staging) -> Iterator[Edit]:
         yield UnsetConfig(subject, each.name)
 
 
-def _of_edits() -> OfEdits:
-    return {
-        UnsetConfig: lambda edit: Unset(Entity(edit.resource), (key_of_edit(edit),)),
-        UnsetQuota: lambda edit: Unset(Entity(edit.entity), (Key(edit.key),)),
-    }
-
-
 _UNSET = StatementKind(
     statement=Unset,
     text=lambda statement: joined("unset", entity_text(statement.entity), *map(key_text, statement.keys)),
     needs=_needs,
     edits=_edits,
-    of_edits=_of_edits,
+    of_edits={
+        UnsetConfig: lambda edit: Unset(Entity(edit.resource), (key_of_edit(edit),)),
+        UnsetQuota: lambda edit: Unset(Entity(edit.entity), (Key(edit.key),)),
+    },
 )
 
 VERBS = (

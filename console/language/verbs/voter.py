@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from console.language.arguments import INT_MAX, need_number
+from console.language.quoting import quote
 from console.language.reader import Candidate, Expected, Reader, What
 from console.language.snapshot_parts import whole_parts
 from console.language.staging import Staging
 from console.language.statements import EditStatement, joined
-from console.language.verb import CHANGE, OfEdits, StatementKind, Verb
+from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.snapshot import Snapshot
-from console.plan.edits import Edit
-
-if TYPE_CHECKING:
-    from console.plan.kinds.voters import JoinQuorum
+from console.plan.edits import Edit, JoinQuorum, LeaveQuorum
 
 _READS = whole_parts("cluster", "quorum", "features")
 _DIRECTORY, _AT = "directory", "at"
@@ -97,14 +94,10 @@ def _add_text(statement: AddVoter) -> str:
 
 
 def _directory(directory: str) -> tuple[str, ...]:
-    from console.language.quoting import quote
-
     return (f"{_DIRECTORY}={quote(directory)}",) if directory else ()
 
 
 def _place(at: tuple[str, str, int] | None) -> tuple[str, ...]:
-    from console.language.quoting import quote
-
     if at is None:
         return ()
     listener, host, port = at
@@ -120,8 +113,6 @@ def _remove_text(statement: RemoveVoter) -> str:
 
 def _add_edits(statement: AddVoter, staging: Staging) -> Iterator[Edit]:
     """Yield the edit, with the directory and the endpoint that are known of the controller."""
-    from console.plan.kinds.voters import JoinQuorum
-
     quorum, node = staging.snapshot.quorum, statement.voter_id
     following = [each.directory_id for each in quorum.observers if each.id == node] if quorum is not None else []
     directory = statement.directory or (following[0] if len(following) == 1 else "")
@@ -137,17 +128,9 @@ def _add_edits(statement: AddVoter, staging: Staging) -> Iterator[Edit]:
 
 
 def _remove_edits(statement: RemoveVoter, staging: Staging) -> Iterator[Edit]:
-    from console.plan.kinds.voters import LeaveQuorum
-
     quorum = staging.snapshot.quorum
     voters = [each.directory_id for each in quorum.voters if each.id == statement.voter_id] if quorum else []
     yield LeaveQuorum(statement.voter_id, statement.directory or (voters[0] if voters else ""))
-
-
-def _of_added() -> OfEdits:
-    from console.plan.kinds.voters import JoinQuorum
-
-    return {JoinQuorum: _statement_of}
 
 
 def _statement_of(edit: JoinQuorum) -> AddVoter:
@@ -155,21 +138,19 @@ def _statement_of(edit: JoinQuorum) -> AddVoter:
     return AddVoter(edit.voter_id, edit.directory_id, at)
 
 
-def _of_removed() -> OfEdits:
-    from console.plan.kinds.voters import LeaveQuorum
-
-    return {LeaveQuorum: lambda edit: RemoveVoter(edit.voter_id, edit.directory_id)}
-
-
 _ADD = StatementKind(
-    statement=AddVoter, text=_add_text, needs=lambda _statement, _selected: _READS, edits=_add_edits, of_edits=_of_added
+    statement=AddVoter,
+    text=_add_text,
+    needs=lambda _statement, _selected: _READS,
+    edits=_add_edits,
+    of_edits={JoinQuorum: _statement_of},
 )
 _REMOVE = StatementKind(
     statement=RemoveVoter,
     text=_remove_text,
     needs=lambda _statement, _selected: _READS,
     edits=_remove_edits,
-    of_edits=_of_removed,
+    of_edits={LeaveQuorum: lambda edit: RemoveVoter(edit.voter_id, edit.directory_id)},
 )
 
 VERBS = (

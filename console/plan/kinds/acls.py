@@ -18,7 +18,7 @@ from console.model.codes import BROKER, AclOperation, AclResourceType, PatternTy
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot, host_ranges
 from console.plan.acl_effects import acl_effects
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal, is_absent, leaves_nothing
 from console.plan.edits import AclEdit, AddAcl, RemoveAcl
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
@@ -217,20 +217,12 @@ def _is_there(_edit: AddAcl, now: Acl | None) -> bool:
     return now is not None
 
 
-def _is_gone(_edit: RemoveAcl, now: Acl | None) -> bool:
-    return now is None
-
-
 def _before(_edit: AclEdit, there: Acl | None, _inheritance: Inheritance) -> EffectiveValue:
     return NOTHING if there is None else EffectiveValue(there.permission.name)
 
 
 def _after_added(edit: AddAcl, _there: Acl | None, _inheritance: Inheritance) -> EffectiveValue:
     return EffectiveValue(edit.acl.permission.name)
-
-
-def _after_removed(_edit: RemoveAcl, _there: Acl | None, _inheritance: Inheritance) -> EffectiveValue:
-    return NOTHING
 
 
 def _reverse_added(edit: AddAcl, was: Acl | None, _overrides: Mapping[str, str]) -> Reversal:
@@ -374,7 +366,6 @@ KINDS = (
         edit=AddAcl,
         verb="add",
         form="acl",
-        op="add",
         to_json=_to_json,
         from_json=lambda data: AddAcl(_binding_of(data["acl"])),
         state_json=_binding_json,
@@ -397,16 +388,15 @@ KINDS = (
         edit=RemoveAcl,
         verb="remove",
         form="acl",
-        op="remove",
         to_json=_to_json,
         from_json=lambda data: RemoveAcl(_binding_of(data["acl"])),
         state_json=_binding_json,
         state_of=_binding_of,
         judge=_judge_removed,
         current=_current,
-        wanted=_is_gone,
+        wanted=is_absent,
         before=_before,
-        after=_after_removed,
+        after=leaves_nothing,
         reversal=_reverse_removed,
         batch=REMOVALS,
         effects=acl_effects,

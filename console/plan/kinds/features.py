@@ -25,7 +25,7 @@ from console.model.inheritance import Inheritance
 from console.model.numbers import commas
 from console.model.snapshot import Snapshot
 from console.plan.edit_kind import Batch, EditKind, Reversal
-from console.plan.edits import ConfigEdit, Edit, SetConfig, Slot, UnsetConfig
+from console.plan.edits import ConfigEdit, Edit, SetConfig, SetFeature, Slot, UnsetConfig
 from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command
 from console.plan.predict_configs import predict_configs
@@ -36,18 +36,6 @@ from console.plan.values import own_text
 
 NAMED = 3
 """Nodes that a line names."""
-
-
-class SetFeature(Edit, frozen=True):
-    """Finalize a feature at a level; 0 turns it off."""
-
-    name: str
-    level: int
-
-    @property
-    def target(self) -> FeatureTarget:
-        """The feature."""
-        return FeatureTarget(self.name)
 
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
@@ -357,7 +345,6 @@ KINDS = (
         edit=SetFeature,
         verb="set",
         form="feature",
-        op="set",
         to_json=lambda edit, _hide: {"feature": edit.name, "value": edit.level},
         from_json=lambda data: SetFeature(data["feature"], int(data["value"])),
         state_json=lambda was: was,

@@ -25,7 +25,7 @@ from console.model.coordinators import OFFSETS, partition_of
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.model.transactions import verdict
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal, leaves_nothing
 from console.plan.edits import CommitOffset, DeleteOffset, GroupOffsetEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.group_commands import delete_offset_commands, reset_commands
@@ -209,10 +209,6 @@ def _before(_edit: GroupOffsetEdit, there: GroupOffset | None, _inheritance: Inh
 
 def _after_commit(edit: CommitOffset, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
     return EffectiveValue(edit.offset)
-
-
-def _after_deletion(_edit: Any, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
-    return NOTHING
 
 
 def _reset_phrase(line: DiffLine, old: str, new: str) -> str:
@@ -445,50 +441,41 @@ DELETIONS = Batch(steps=_forget_steps, predict=_with_offsets, commands=_forget_c
 
 _RISKS = (RiskRule(ASSIGNED_CONSUMERS, _assigned_consumers),)
 
-KINDS = (
-    EditKind(
-        edit=CommitOffset,
-        verb="reset",
-        form="group_offset",
-        op="reset",
-        to_json=_commit_json,
-        from_json=_commit_of,
-        state_json=_state_json,
-        state_of=_state_of,
-        judge=_judge_committed,
-        current=_current,
-        wanted=_is_committed,
-        before=_before,
-        after=_after_commit,
-        reversal=_reverse_commit,
-        batch=RESETS,
-        obstacle=_obstacle,
-        moved=_moved,
-        note=_note,
-        phrase=_reset_phrase,
-        effects=_effects,
-        risks=_RISKS,
-    ),
-    EditKind(
-        edit=DeleteOffset,
-        verb="delete",
-        form="group_offset",
-        op="delete",
-        to_json=_forget_json,
-        from_json=_forget_of,
-        state_json=_state_json,
-        state_of=_state_of,
-        judge=_judge_deleted_offset,
-        current=_current,
-        wanted=_is_deleted,
-        before=_before,
-        after=_after_deletion,
-        reversal=_reverse_deletion,
-        batch=DELETIONS,
-        obstacle=_obstacle,
-        moved=_moved,
-        phrase=_forget_phrase,
-        effects=_effects,
-        risks=_RISKS,
-    ),
+_DELETE = EditKind(
+    edit=DeleteOffset,
+    verb="delete",
+    form="group_offset",
+    to_json=_forget_json,
+    from_json=_forget_of,
+    state_json=_state_json,
+    state_of=_state_of,
+    judge=_judge_deleted_offset,
+    current=_current,
+    wanted=_is_deleted,
+    before=_before,
+    after=leaves_nothing,
+    reversal=_reverse_deletion,
+    batch=DELETIONS,
+    obstacle=_obstacle,
+    moved=_moved,
+    phrase=_forget_phrase,
+    effects=_effects,
+    risks=_RISKS,
 )
+_COMMIT = replace(
+    _DELETE,
+    edit=CommitOffset,
+    verb="reset",
+    to_json=_commit_json,
+    from_json=_commit_of,
+    judge=_judge_committed,
+    wanted=_is_committed,
+    after=_after_commit,
+    reversal=_reverse_commit,
+    batch=RESETS,
+    note=_note,
+    phrase=_reset_phrase,
+)
+
+KINDS: tuple[EditKind[Any], ...] = (_COMMIT, _DELETE)
+"""A commit is as a deletion but for what it names."""

@@ -10,7 +10,7 @@ from console.model.changes import DeleteGroups, Target
 from console.model.cluster import Group, GroupOffset, GroupPosition
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal, is_absent, leaves_nothing
 from console.plan.edits import DeleteGroup
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.group_commands import delete_group_command
@@ -58,10 +58,6 @@ def _group_moved(_edit: DeleteGroup, was: GroupPosition | None, now: GroupPositi
     }
 
 
-def _is_gone(_edit: DeleteGroup, now: GroupPosition | None) -> bool:
-    return now is None
-
-
 # -- presentation and the way back -------------------------------------------------------------------------------------
 
 
@@ -80,10 +76,6 @@ def _group_before(_edit: DeleteGroup, there: GroupPosition | None, _inheritance:
         return NOTHING
     count = len(there.committed)
     return EffectiveValue(f"{count} {'offset' if count == 1 else 'offsets'}")
-
-
-def _after(_edit: DeleteGroup, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
-    return NOTHING
 
 
 def _delete_phrase(_line: DiffLine, old: str, _new: str) -> str:
@@ -153,7 +145,6 @@ KINDS = (
         edit=DeleteGroup,
         verb="delete",
         form="group",
-        op="delete",
         to_json=lambda edit, _hide: {"group": edit.name},
         from_json=lambda data: DeleteGroup(data["group"]),
         state_json=_group_json,
@@ -161,10 +152,10 @@ KINDS = (
         current=_current_group,
         obstacle=_group_obstacle,
         moved=_group_moved,
-        wanted=_is_gone,
+        wanted=is_absent,
         judge=_judge_deleted,
         before=_group_before,
-        after=_after,
+        after=leaves_nothing,
         phrase=_delete_phrase,
         effects=_effects_of_group,
         reversal=_reverse_group,

@@ -30,35 +30,12 @@ from console.model.numbers import commas, json_text
 from console.model.snapshot import Snapshot
 from console.plan.amounts import byte_count
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
-from console.plan.edits import CreateTopic, DeleteTopic, Edit, Slot
+from console.plan.edits import CreateTopic, DeleteTopic, Edit, Election, ElectPreferred, ElectUnclean, Slot
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import STDIN, Command, option
 from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
 from console.plan.risk_rules import UNCLEAN_LOSS, Judged, RiskRule
 from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
-
-
-class _Election(Edit, frozen=True):
-    topic: str
-    partition: int
-
-    @property
-    def target(self) -> PartitionTarget:
-        """The partition, for its leader."""
-        return PartitionTarget(self.topic, self.partition)
-
-    @property
-    def on_topic(self) -> str:
-        """The topic's name."""
-        return self.topic
-
-
-class ElectPreferred(_Election, frozen=True):
-    """Make the preferred replica lead, the first one of the partition."""
-
-
-class ElectUnclean(_Election, frozen=True):
-    """Make a replica lead that is out of sync, where none in sync is alive. Its missing records are lost."""
 
 
 def preferred_elections(
@@ -118,7 +95,7 @@ def _judge_unclean(edit: ElectUnclean, draft: Draft) -> Verdict:
     return Staged(edit, would)
 
 
-def _partition(edit: _Election, draft: Draft) -> Partition | Verdict:
+def _partition(edit: Election, draft: Draft) -> Partition | Verdict:
     """Return the partition of an edit, or the verdict on an edit whose partition can't be elected for."""
     staged = draft.topic_edit(edit.topic)
     if isinstance(staged, CreateTopic):
@@ -337,7 +314,7 @@ def _unclean_phrase(_line: DiffLine, _old: str, new: str) -> str:
 # -- JSON --------------------------------------------------------------------------------------------------------------
 
 
-def _json(edit: _Election, _hide: bool) -> Json:
+def _json(edit: Election, _hide: bool) -> Json:
     return {"leader_of": edit.topic, "partition": edit.partition}
 
 
@@ -388,7 +365,7 @@ def _request(unclean: bool, some: list[Staged]) -> ElectLeaders:
     return ElectLeaders(tuple(target for target in targets if isinstance(target, PartitionTarget)), unclean)
 
 
-def _with_leaders(snapshot: Snapshot, edits: Sequence[_Election]) -> Snapshot:
+def _with_leaders(snapshot: Snapshot, edits: Sequence[Election]) -> Snapshot:
     """Return the snapshot with preferred replicas as leaders; an unclean leader is alone in its ISR."""
     seen = Described(snapshot)
     changed: dict[str, dict[int, Partition]] = {}
@@ -441,7 +418,7 @@ KINDS = (
         edit=ElectPreferred,
         verb="elect",
         form="leader_of",
-        op="elect-preferred",
+        json_verb="elect-preferred",
         to_json=_json,
         from_json=lambda data: ElectPreferred(data["leader_of"], int(data["partition"])),
         state_json=_partition_json,
@@ -463,7 +440,7 @@ KINDS = (
         edit=ElectUnclean,
         verb="elect",
         form="leader_of",
-        op="elect-unclean",
+        json_verb="elect-unclean",
         to_json=_json,
         from_json=lambda data: ElectUnclean(data["leader_of"], int(data["partition"])),
         state_json=asdict,

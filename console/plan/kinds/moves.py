@@ -18,7 +18,7 @@ from console.model.observers import not_in_sync
 from console.model.snapshot import Snapshot, TopicPartition, replica_sizes
 from console.plan.amounts import byte_count
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
-from console.plan.edits import DeleteTopic, Edit, Slot
+from console.plan.edits import CancelMove, DeleteTopic, MoveEdit, MoveReplicas, Slot
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import STDIN, Command
 from console.plan.kinds.configs import CONFIGS
@@ -27,32 +27,6 @@ from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
 from console.plan.risk_rules import UNCLEAN_LOSS, Judged, RiskNeeds, RiskRule
 from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
 from console.plan.topic_risks import UNCLEAN
-
-
-class _OfMove(Edit, frozen=True):
-    topic: str
-    partition: int
-
-    @property
-    def target(self) -> MoveTarget:
-        """The partition, for its move."""
-        return MoveTarget(self.topic, self.partition)
-
-    @property
-    def on_topic(self) -> str:
-        """The topic's name."""
-        return self.topic
-
-
-class CancelMove(_OfMove, frozen=True):
-    """Cancel a partition's move: it stays on the replicas that it had before."""
-
-
-class MoveReplicas(_OfMove, frozen=True):
-    """Move a partition to these brokers, the preferred leader first. resize: their number may differ from today's."""
-
-    replicas: tuple[int, ...]
-    resize: bool = False
 
 
 def is_move(reassignment: Reassignment) -> bool:
@@ -127,7 +101,7 @@ def _loss_needs(edit: CancelMove) -> RiskNeeds:
     return RiskNeeds(topics=frozenset({edit.topic}))
 
 
-def _refused(edit: CancelMove | MoveReplicas, was: Was, draft: Draft, doing: str) -> Refused | None:
+def _refused(edit: MoveEdit, was: Was, draft: Draft, doing: str) -> Refused | None:
     if isinstance(draft.topic_edit(edit.topic), DeleteTopic):
         return Refused(edit, f"the plan deletes topic {edit.topic}", "Discard the deletion, or this edit.")
     if draft.at(Slot(PartitionTarget(edit.topic, edit.partition), "")) is not None:
@@ -168,7 +142,7 @@ def _judge_move(edit: MoveReplicas, draft: Draft) -> Verdict:
 # -- what is there -----------------------------------------------------------------------------------------------------
 
 
-def _current(edit: CancelMove | MoveReplicas, seen: Described) -> Was:
+def _current(edit: MoveEdit, seen: Described) -> Was:
     """Return the move under way; for a partition that does not move, a Reassignment that changes nothing."""
     if not seen.read("reassignments"):
         return UNREAD
@@ -437,7 +411,6 @@ KINDS = (
         edit=MoveReplicas,
         verb="move",
         form="move_of",
-        op="move",
         to_json=_move_json,
         from_json=_move_of,
         state_json=_state_json,
@@ -457,7 +430,7 @@ KINDS = (
         edit=CancelMove,
         verb="cancel",
         form="move_of",
-        op="cancel-move",
+        json_verb="cancel-move",
         to_json=_json,
         from_json=lambda data: CancelMove(data["move_of"], int(data["partition"])),
         state_json=_state_json,

@@ -32,9 +32,9 @@ from console.model.quota import (
 )
 from console.model.snapshot import Snapshot
 from console.plan.amounts import exact_number, quota
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal, is_absent, leaves_nothing
 from console.plan.edits import QuotaEdit, SetQuota, UnsetQuota
-from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
+from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, alter_configs, entity_words
 from console.plan.requests import RECORD_LIMIT, Facts, Step, steps_of
 from console.plan.risk_rules import QUOTA_NEAR_ZERO, THROTTLES_EVERYONE, Judged, RiskRule
@@ -190,20 +190,12 @@ def _is_set(edit: SetQuota, now: float | None) -> bool:
     return now == edit.value
 
 
-def _is_unset(_edit: UnsetQuota, now: float | None) -> bool:
-    return now is None
-
-
 def _before(_edit: QuotaEdit, there: float | None, _inheritance: Inheritance) -> EffectiveValue:
     return EffectiveValue(there)
 
 
 def _after_set(edit: SetQuota, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
     return EffectiveValue(edit.value)
-
-
-def _after_unset(_edit: UnsetQuota, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
-    return NOTHING
 
 
 def _reverse_set(edit: SetQuota, was: float | None, _overrides: Mapping[str, str]) -> Reversal:
@@ -393,7 +385,6 @@ KINDS = (
         edit=SetQuota,
         verb="set",
         form="quota",
-        op="set",
         to_json=_set_json,
         from_json=lambda data: SetQuota(QuotaEntity.of(data["quota"]), data["key"], float(data["value"])),
         state_json=lambda was: was,
@@ -412,16 +403,15 @@ KINDS = (
         edit=UnsetQuota,
         verb="unset",
         form="quota",
-        op="unset",
         to_json=_unset_json,
         from_json=lambda data: UnsetQuota(QuotaEntity.of(data["quota"]), data["key"]),
         state_json=lambda was: was,
         state_of=float,
         judge=_judge_unset,
         current=_current,
-        wanted=_is_unset,
+        wanted=is_absent,
         before=_before,
-        after=_after_unset,
+        after=leaves_nothing,
         reversal=_reverse_unset,
         batch=QUOTAS,
         effects=_effects_of_unset,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from console.model.changes import DeleteRecords, LogTarget
+from console.model.changes import DeleteRecords
 from console.model.cluster import LogRange
 from console.model.config import topic_resource
 from console.model.elections import partition_in
@@ -14,8 +14,8 @@ from console.model.inheritance import Inheritance
 from console.model.numbers import json_text
 from console.model.snapshot import Snapshot
 from console.model.topic_readers import TopicReaders
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
-from console.plan.edits import CreateTopic, DeleteTopic, Edit, Slot
+from console.plan.edit_kind import Batch, EditKind, Json, no_way_back
+from console.plan.edits import CreateTopic, DeleteTopic, Slot, TrimLog
 from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.kafka_tools import STDIN, Command
 from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
@@ -26,24 +26,6 @@ from console.plan.values import items_of
 
 NAMED = 3
 """Groups and partitions that a line names."""
-
-
-class TrimLog(Edit, frozen=True):
-    """Delete the records of a partition before an offset."""
-
-    topic: str
-    partition: int
-    before: int
-
-    @property
-    def target(self) -> LogTarget:
-        """The partition's records."""
-        return LogTarget(self.topic, self.partition)
-
-    @property
-    def on_topic(self) -> str:
-        """The topic."""
-        return self.topic
 
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
@@ -136,10 +118,6 @@ def _effects(edit: TrimLog, seen: Described) -> tuple[str, ...]:
     if log is None or log.start >= edit.before:
         return ()
     return (f"offsets {log.start:,} to {edit.before - 1:,} go, {edit.before - log.start:,} of {log.end - log.start:,}",)
-
-
-def _reversal(_edit: TrimLog, _was: Was, _recorded: Mapping[str, str]) -> Reversal:
-    return Reversal((), UNREAD, "deleted records don't come back")
 
 
 # -- warnings ----------------------------------------------------------------------------------------------------------
@@ -242,7 +220,6 @@ KINDS = (
         edit=TrimLog,
         verb="delete",
         form="records_of",
-        op="delete",
         to_json=_json,
         from_json=_edit_of,
         state_json=lambda was: {"start": was.start, "end": was.end},
@@ -256,7 +233,7 @@ KINDS = (
         phrase=_phrase,
         effects=_effects,
         risks=(RiskRule(RECORDS_DELETED, _deleted, _risk_needs, lambda edit: edit.topic),),
-        reversal=_reversal,
+        reversal=no_way_back("deleted records don't come back", UNREAD),
         batch=TRIMS,
     ),
 )

@@ -7,13 +7,13 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from console.model.changes import BrokerTarget, Target, UnregisterBroker
+from console.model.changes import Target, UnregisterBroker
 from console.model.cluster import Broker
 from console.model.inheritance import Inheritance
 from console.model.nodes import controller_named
 from console.model.snapshot import Snapshot
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
-from console.plan.edits import Edit
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal, leaves_nothing
+from console.plan.edits import RemoveRegistration
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command
 from console.plan.requests import Facts, Step
@@ -22,17 +22,6 @@ from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Stag
 
 NAMED = 3
 """Partitions that a warning names."""
-
-
-class RemoveRegistration(Edit, frozen=True):
-    """Unregister a broker that is down."""
-
-    broker_id: int
-
-    @property
-    def target(self) -> BrokerTarget:
-        """The registration."""
-        return BrokerTarget(self.broker_id)
 
 
 # -- what is there -----------------------------------------------------------------------------------------------------
@@ -80,10 +69,6 @@ def _judge(edit: RemoveRegistration, draft: Draft) -> Verdict:
 
 def _before(_edit: RemoveRegistration, there: Broker | None, _inheritance: Inheritance) -> EffectiveValue:
     return NOTHING if there is None else EffectiveValue("down")
-
-
-def _after(_edit: RemoveRegistration, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
-    return NOTHING
 
 
 def _phrase(_line: DiffLine, _old: str, _new: str) -> str:
@@ -171,7 +156,7 @@ KINDS = (
         edit=RemoveRegistration,
         verb="unregister",
         form="registration",
-        op="remove",
+        json_verb="remove",
         to_json=_json,
         from_json=lambda data: RemoveRegistration(int(data["registration"])),
         state_json=_state_json,
@@ -181,7 +166,7 @@ KINDS = (
         moved=_moved,
         wanted=_wanted,
         before=_before,
-        after=_after,
+        after=leaves_nothing,
         note=_note,
         phrase=_phrase,
         effects=_effects,

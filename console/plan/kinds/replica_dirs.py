@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from console.model.changes import AlterReplicaDirs, ReplicaTarget
+from console.model.changes import AlterReplicaDirs
 from console.model.cluster import LogDir, ReplicaDir, ReplicaSize, ReplicaSizes
 from console.model.elections import partition_in
 from console.model.inheritance import Inheritance
@@ -16,33 +16,13 @@ from console.model.numbers import json_text
 from console.model.snapshot import Snapshot
 from console.plan.amounts import byte_count
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
-from console.plan.edits import DeleteTopic, Edit
+from console.plan.edits import DeleteTopic, MoveReplicaDir
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import STDIN, Command
 from console.plan.kinds.moves import MOVES
 from console.plan.requests import Facts, Step
 from console.plan.risk_rules import LOG_DIR_SPACE, Judged, RiskRule
 from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
-
-
-class MoveReplicaDir(Edit, frozen=True):
-    """Move a broker's replica of a partition into another of its log directories."""
-
-    topic: str
-    partition: int
-    broker: int
-    path: str
-
-    @property
-    def target(self) -> ReplicaTarget:
-        """The replica."""
-        return ReplicaTarget(self.topic, self.partition, self.broker)
-
-    @property
-    def on_topic(self) -> str:
-        """The topic's name."""
-        return self.topic
-
 
 # -- what is there -----------------------------------------------------------------------------------------------------
 
@@ -270,7 +250,7 @@ KINDS = (
         edit=MoveReplicaDir,
         verb="move",
         form="replica_of",
-        op="move-dir",
+        json_verb="move-dir",
         to_json=_json,
         from_json=_from_json,
         state_json=_state_json,

@@ -17,7 +17,7 @@ from console.model.codes import ScramMechanism
 from console.model.inheritance import Inheritance
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal, is_absent, leaves_nothing, no_way_back
 from console.plan.edits import DeleteScram, ScramEdit, UpsertScram
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, alter_configs, alter_with_secrets, entity_words
@@ -77,10 +77,6 @@ def _is_set(_edit: UpsertScram, now: ScramCredential | None) -> bool | None:
     return False if now is None else None
 
 
-def _is_deleted(_edit: DeleteScram, now: ScramCredential | None) -> bool:
-    return now is None
-
-
 def _settled(edit: UpsertScram, _was: Was, now: Was, changed: bool) -> Status | None:
     if not isinstance(now, ScramCredential):
         return None
@@ -96,18 +92,10 @@ def _after_set(edit: UpsertScram, _there: Was, _inheritance: Inheritance) -> Eff
     return EffectiveValue(edit.iterations, hidden=True)
 
 
-def _after_deleted(_edit: DeleteScram, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
-    return NOTHING
-
-
 def _reverse_set(edit: UpsertScram, was: ScramCredential | None, _overrides: Mapping[str, str]) -> Reversal:
     if was is None:
         return Reversal((DeleteScram(edit.user),), ScramCredential(edit.user.mechanism, edit.iterations))
     return Reversal((), UNREAD, "the former password is nowhere kept")
-
-
-def _reverse_deleted(_edit: DeleteScram, _was: Was, _overrides: Mapping[str, str]) -> Reversal:
-    return Reversal((), None, "the password is nowhere kept")
 
 
 def _doubt(_edit: DeleteScram, change: int, _same_topic: bool) -> str:
@@ -232,7 +220,6 @@ KINDS = (
         edit=UpsertScram,
         verb="set",
         form="scram",
-        op="set",
         to_json=_set_json,
         from_json=lambda data: UpsertScram(_user_of(data), int(data["iterations"]), _NOT_WRITTEN),
         state_json=_credential_json,
@@ -251,17 +238,16 @@ KINDS = (
         edit=DeleteScram,
         verb="delete",
         form="scram",
-        op="delete",
         to_json=_deleted_json,
         from_json=lambda data: DeleteScram(_user_of(data)),
         state_json=_credential_json,
         state_of=_credential_of,
         judge=_judge_deleted,
         current=_current,
-        wanted=_is_deleted,
+        wanted=is_absent,
         before=_before,
-        after=_after_deleted,
-        reversal=_reverse_deleted,
+        after=leaves_nothing,
+        reversal=no_way_back("the password is nowhere kept"),
         batch=DELETIONS,
         doubt=_doubt,
     ),

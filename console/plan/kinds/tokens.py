@@ -3,55 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
-from console.model.changes import CreateToken, ExpireToken, NewToken, RenewToken, Target, TokenTarget
+from console.model.changes import CreateToken, ExpireToken, RenewToken, Target
 from console.model.cluster import DelegationToken
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text, utc_time
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
-from console.plan.edits import Edit
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal, no_way_back
+from console.plan.edits import AT_ONCE, Edit, Expire, MakeToken, Renew, TokenEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
 from console.plan.requests import Facts, Step
 from console.plan.staged import Described, Draft, Refused, Staged, Verdict, Was
-
-BROKERS_OWN, AT_ONCE = -1, -1
-"""A period that the broker's configs decide, and none before a token expires."""
-
-
-class MakeToken(Edit, frozen=True):
-    """Make a token. owner: a principal, ``""`` for who asks. lifetime_ms: `BROKERS_OWN`, or at most so long."""
-
-    owner: str = ""
-    renewers: tuple[str, ...] = ()
-    lifetime_ms: int = BROKERS_OWN
-
-    @property
-    def target(self) -> NewToken:
-        """The token that is to be: one of each owner in a plan."""
-        return NewToken(self.owner)
-
-
-class _TokenEdit(Edit, frozen=True):
-    id: str
-    period_ms: int
-
-    @property
-    def target(self) -> TokenTarget:
-        """The token."""
-        return TokenTarget(self.id)
-
-
-class Renew(_TokenEdit, frozen=True):
-    """Have a token expire a period from now on, `BROKERS_OWN` as the broker's configs have it."""
-
-
-class Expire(_TokenEdit, frozen=True):
-    """Have a token expire a period from now on, or `AT_ONCE`."""
-
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
@@ -66,7 +32,7 @@ def _judge_made(edit: MakeToken, draft: Draft) -> Verdict:
     return Staged(edit, None)
 
 
-def _judge_known(edit: _TokenEdit, draft: Draft) -> Verdict:
+def _judge_known(edit: TokenEdit, draft: Draft) -> Verdict:
     was = _current(edit, draft)
     if was is None:
         hint = "List them: list tokens. A token of another owner is seen with Describe on DELEGATION_TOKEN."
@@ -89,7 +55,7 @@ def _nothing_yet(_edit: MakeToken, _seen: Described) -> Was:
     return None
 
 
-def _current(edit: _TokenEdit, seen: Described) -> Was:
+def _current(edit: TokenEdit, seen: Described) -> Was:
     return seen.found(seen.snapshot.tokens.get(edit.id), "tokens")
 
 
@@ -124,16 +90,8 @@ def _refused_logins(edit: Expire, _draft: Draft) -> tuple[str, ...]:
     return (f"clients that log in with it are refused {when}",)
 
 
-def _reverse_made(_edit: MakeToken, _was: Was, _recorded: Mapping[str, str]) -> Reversal:
-    return Reversal((), None, "which token was made is not written: token expire ID ends it")
-
-
 def _reverse_renewed(_edit: Renew, was: Was, _recorded: Mapping[str, str]) -> Reversal:
     return Reversal((), was, "a token's time runs on: token expire ID in DURATION sets when it ends")
-
-
-def _reverse_expired(_edit: Expire, _was: Was, _recorded: Mapping[str, str]) -> Reversal:
-    return Reversal((), None, "a token that has expired is gone: token create makes another")
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------------
@@ -148,7 +106,7 @@ def _made_of(data: Json) -> MakeToken:
     return MakeToken(str(data["token"]), tuple(map(str, value["renewers"])), int(value["lifetime"]))
 
 
-def _known_json(edit: _TokenEdit, _hide: bool) -> Json:
+def _known_json(edit: TokenEdit, _hide: bool) -> Json:
     return {"token": edit.id, "value": edit.period_ms}
 
 
@@ -174,7 +132,7 @@ def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
 def _request(edit: Edit) -> CreateToken | RenewToken | ExpireToken:
     if isinstance(edit, MakeToken):
         return CreateToken(edit.owner, edit.renewers, edit.lifetime_ms)
-    assert isinstance(edit, _TokenEdit)
+    assert isinstance(edit, TokenEdit)
     return (RenewToken if isinstance(edit, Renew) else ExpireToken)(edit.id, edit.period_ms)
 
 
@@ -197,7 +155,7 @@ def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
             renewers = (word for renewer in edit.renewers for word in option("--renewer-principal", renewer))
             owner = option("--owner-principal", edit.owner) if edit.owner else ()
             yield Command((_TOOL, "--create", "--max-life-time-period", str(edit.lifetime_ms), *renewers, *owner))
-        elif isinstance(edit, _TokenEdit):
+        elif isinstance(edit, TokenEdit):
             action = (
                 ("--renew", "--renew-time-period") if isinstance(edit, Renew) else ("--expire", "--expiry-time-period")
             )
@@ -208,59 +166,46 @@ def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
 LIVING = Batch(steps=_steps, predict=_unchanged, commands=_commands)
 EXPIRATIONS = Batch(steps=_steps, predict=_without, commands=_commands)
 
-KINDS = (
-    EditKind(
-        edit=MakeToken,
-        verb="create",
-        form="token",
-        op="create",
-        to_json=_made_json,
-        from_json=_made_of,
-        state_json=_token_json,
-        state_of=_token_of,
-        judge=_judge_made,
-        current=_nothing_yet,
-        wanted=_not_seen,
-        before=_before,
-        after=_after_made,
-        reversal=_reverse_made,
-        takes_away=lambda _edit: False,
-        batch=LIVING,
-    ),
-    EditKind(
-        edit=Renew,
-        verb="renew",
-        form="token",
-        op="renew",
-        to_json=_known_json,
-        from_json=lambda data: Renew(str(data["token"]), int(data["value"])),
-        state_json=_token_json,
-        state_of=_token_of,
-        judge=_judge_known,
-        current=_current,
-        wanted=_not_seen,
-        before=_before,
-        after=_after_renewed,
-        reversal=_reverse_renewed,
-        takes_away=lambda _edit: False,
-        batch=LIVING,
-    ),
-    EditKind(
-        edit=Expire,
-        verb="expire",
-        form="token",
-        op="expire",
-        to_json=_known_json,
-        from_json=lambda data: Expire(str(data["token"]), int(data["value"])),
-        state_json=_token_json,
-        state_of=_token_of,
-        judge=_judge_known,
-        current=_current,
-        wanted=_is_expired,
-        before=_before,
-        after=_after_expired,
-        effects=_refused_logins,
-        reversal=_reverse_expired,
-        batch=EXPIRATIONS,
-    ),
+_MAKE = EditKind(
+    edit=MakeToken,
+    verb="create",
+    form="token",
+    to_json=_made_json,
+    from_json=_made_of,
+    state_json=_token_json,
+    state_of=_token_of,
+    judge=_judge_made,
+    current=_nothing_yet,
+    wanted=_not_seen,
+    before=_before,
+    after=_after_made,
+    reversal=no_way_back("which token was made is not written: token expire ID ends it"),
+    takes_away=lambda _edit: False,
+    batch=LIVING,
 )
+_RENEW = replace(
+    _MAKE,
+    edit=Renew,
+    verb="renew",
+    to_json=_known_json,
+    from_json=lambda data: Renew(str(data["token"]), int(data["value"])),
+    judge=_judge_known,
+    current=_current,
+    after=_after_renewed,
+    reversal=_reverse_renewed,
+)
+_EXPIRE = replace(
+    _RENEW,
+    edit=Expire,
+    verb="expire",
+    from_json=lambda data: Expire(str(data["token"]), int(data["value"])),
+    wanted=_is_expired,
+    after=_after_expired,
+    effects=_refused_logins,
+    reversal=no_way_back("a token that has expired is gone: token create makes another"),
+    takes_away=lambda _edit: True,
+    batch=EXPIRATIONS,
+)
+
+KINDS: tuple[EditKind[Any], ...] = (_MAKE, _RENEW, _EXPIRE)
+"""A renewal is as a creation, and an end as a renewal, but for what each names."""

@@ -272,7 +272,6 @@ KINDS = (
         edit=CreateTopic,
         verb="create",
         form="topic",
-        op="create",
         to_json=_created_json,
         from_json=_created_of,
         state_json=topic_json,

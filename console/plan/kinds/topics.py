@@ -19,7 +19,7 @@ from console.model.cluster import Partition, Topic
 from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal, Typed
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal, Typed, is_absent, leaves_nothing, no_way_back
 from console.plan.edits import CreateTopic, DeleteTopic, GrowTopic, TopicEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
@@ -97,10 +97,6 @@ def _is_another(was: Topic, now: Topic) -> bool:
     return was.topic_id is not None and now.topic_id is not None and was.topic_id != now.topic_id
 
 
-def _is_deleted(_edit: DeleteTopic, now: Topic | None) -> bool:
-    return now is None
-
-
 def _is_grown(edit: GrowTopic, now: Topic | None) -> bool:
     return now is not None and len(now.partitions) >= edit.partitions
 
@@ -121,10 +117,6 @@ def _touched_by_deletion(edit: DeleteTopic) -> tuple[Target, ...]:
 def before_edit(_edit: TopicEdit, there: Topic | None, _inheritance: Inheritance) -> EffectiveValue:
     """Return how many partitions the topic has."""
     return NOTHING if there is None else EffectiveValue(len(there.partitions))
-
-
-def _after_deleted(_edit: DeleteTopic, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
-    return NOTHING
 
 
 def _after_grown(edit: GrowTopic, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
@@ -154,10 +146,6 @@ def _doubt(_edit: DeleteTopic, change: int, same_topic: bool) -> str:
     return (
         "" if same_topic else f"whether this is the topic that change {change} created is unknown: no id of it is known"
     )
-
-
-def _reverse_grown(_edit: GrowTopic, _was: Was, _overrides: Mapping[str, str]) -> Reversal:
-    return Reversal((), UNREAD, "partitions can't be taken away again")
 
 
 # -- presentation ------------------------------------------------------------------------------------------------------
@@ -274,7 +262,6 @@ KINDS = (
         edit=GrowTopic,
         verb="grow",
         form="topic",
-        op="grow",
         to_json=_grown_json,
         from_json=lambda data: GrowTopic(data["topic"], int(data["partitions"])),
         state_json=topic_json,
@@ -284,7 +271,7 @@ KINDS = (
         wanted=_is_grown,
         before=before_edit,
         after=_after_grown,
-        reversal=_reverse_grown,
+        reversal=no_way_back("partitions can't be taken away again", UNREAD),
         batch=GROWTH,
         moved=topic_moved,
         phrase=_growth_phrase,
@@ -294,16 +281,15 @@ KINDS = (
         edit=DeleteTopic,
         verb="delete",
         form="topic",
-        op="delete",
         to_json=_deleted_json,
         from_json=lambda data: DeleteTopic(data["topic"]),
         state_json=topic_json,
         state_of=topic_of,
         judge=_judge_deleted,
         current=current_topic,
-        wanted=_is_deleted,
+        wanted=is_absent,
         before=before_edit,
-        after=_after_deleted,
+        after=leaves_nothing,
         reversal=_reverse_deleted,
         batch=DELETIONS,
         touches=_touched_by_deletion,

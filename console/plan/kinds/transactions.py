@@ -4,7 +4,7 @@ that is sent: a transaction that its coordinator will end is never ended from ou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -12,7 +12,7 @@ from console.model.changes import AbortTransaction, Status, Target
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.model.transactions import SeenTransaction, Standing, Transactions, minutes, seen_transaction
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edit_kind import Batch, EditKind, Json, is_absent, leaves_nothing, no_way_back
 from console.plan.edits import EndTransaction
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
@@ -74,10 +74,6 @@ def _moved(_edit: EndTransaction, was: SeenTransaction | None, now: SeenTransact
     return (was.epoch, was.start_offset, was.standing) != (now.epoch, now.start_offset, now.standing)
 
 
-def _is_ended(_edit: EndTransaction, now: SeenTransaction | None) -> bool:
-    return now is None
-
-
 def _settled(_edit: EndTransaction, was: Was, now: Was, _changed: bool) -> Status | None:
     """Return NOT_APPLIED while the same transaction is open; if the producer has another one open, the former has
     ended.
@@ -89,10 +85,6 @@ def _settled(_edit: EndTransaction, was: Was, now: Was, _changed: bool) -> Statu
 
 def _before(_edit: EndTransaction, there: SeenTransaction | None, _inheritance: Inheritance) -> EffectiveValue:
     return NOTHING if there is None else EffectiveValue(f"open since offset {there.start_offset}")
-
-
-def _after(_edit: EndTransaction, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
-    return NOTHING
 
 
 def _effects(edit: EndTransaction, seen: Described) -> tuple[str, ...]:
@@ -129,10 +121,6 @@ def _waiting(edit: EndTransaction, snapshot: Snapshot, stable: int) -> list[str]
         for each in lag.partitions
         if (each.topic, each.partition, each.committed) == (edit.topic, edit.number, stable) and each.lag > 0
     )
-
-
-def _reversal(_edit: EndTransaction, _was: Was, _recorded: Mapping[str, str]) -> Reversal:
-    return Reversal((), None, "an aborted transaction can't be brought back")
 
 
 def _aborted(edit: EndTransaction, judged: Judged) -> Iterator[str]:
@@ -234,7 +222,6 @@ KINDS = (
         edit=EndTransaction,
         verb="abort",
         form="transaction",
-        op="abort",
         to_json=_json,
         from_json=lambda data: EndTransaction(data["transaction"], int(data["number"]), int(data["producer"])),
         state_json=_state_json,
@@ -242,14 +229,14 @@ KINDS = (
         judge=_judge,
         current=_current,
         moved=_moved,
-        wanted=_is_ended,
+        wanted=is_absent,
         settled=_settled,
         before=_before,
-        after=_after,
+        after=leaves_nothing,
         phrase=_phrase,
         effects=_effects,
         risks=(RiskRule(TRANSACTION_ABORTED, _aborted, subject=lambda edit: f"{edit.topic}/{edit.number}"),),
-        reversal=_reversal,
+        reversal=no_way_back("an aborted transaction can't be brought back"),
         batch=ABORTS,
     ),
 )

@@ -13,44 +13,12 @@ from console.model.inheritance import Inheritance
 from console.model.quorum import KRAFT_VERSION, follows, majority, observing_brokers
 from console.model.snapshot import Snapshot
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
-from console.plan.edits import Edit
+from console.plan.edits import Edit, JoinQuorum, LeaveQuorum, VoterEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
 from console.plan.requests import Facts, Step
 from console.plan.risk_rules import NO_SPARE_VOTER, Judged, RiskRule
 from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
-
-
-class JoinQuorum(Edit, frozen=True):
-    """Make a controller that follows the log a voter. directory_id: of its log, ``""`` where none follows; listener,
-    host, port: where other voters reach it, ``""`` and -1 where that is unknown."""
-
-    voter_id: int
-    directory_id: str
-    listener: str = ""
-    host: str = ""
-    port: int = -1
-
-    @property
-    def target(self) -> VoterTarget:
-        """The voter."""
-        return VoterTarget(self.voter_id, self.directory_id)
-
-
-class LeaveQuorum(Edit, frozen=True):
-    """Take a controller's vote. directory_id: of the voter that is meant, ``""`` where there is none."""
-
-    voter_id: int
-    directory_id: str
-
-    @property
-    def target(self) -> VoterTarget:
-        """The voter."""
-        return VoterTarget(self.voter_id, self.directory_id)
-
-
-_EDITS = (JoinQuorum, LeaveQuorum)
-
 
 # -- what is there -----------------------------------------------------------------------------------------------------
 
@@ -59,7 +27,7 @@ def _voter(quorum: Quorum, target: VoterTarget) -> QuorumReplica | None:
     return next((each for each in quorum.voters if VoterTarget(each.id, each.directory_id) == target), None)
 
 
-def _current(edit: JoinQuorum | LeaveQuorum, seen: Described) -> Was:
+def _current(edit: VoterEdit, seen: Described) -> Was:
     """Return the voter, None where the quorum has none of this id and directory."""
     quorum = seen.snapshot.quorum
     return UNREAD if quorum is None else _voter(quorum, edit.target)
@@ -115,14 +83,14 @@ def _forecast(members: Sequence[_Member]) -> str:
 
 def _all_edits(draft: Draft, edit: Edit) -> list[Edit]:
     """Return all edits of voters that are staged, this one last."""
-    others = [each.edit for each in draft.staged if isinstance(each.edit, _EDITS) and each.edit.slot != edit.slot]
+    others = [each.edit for each in draft.staged if isinstance(each.edit, VoterEdit) and each.edit.slot != edit.slot]
     return [*others, edit]
 
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
 
 
-def _unknown(edit: JoinQuorum | LeaveQuorum, snapshot: Snapshot) -> Refused:
+def _unknown(edit: VoterEdit, snapshot: Snapshot) -> Refused:
     """Return a refusal where the quorum is not described: to brokers, or to controllers whose leader is away."""
     why = next((each.failure for each in snapshot.failures if each.part == "quorum"), None)
     because = f": {why.message}" if why is not None and why.message else ""
@@ -136,7 +104,7 @@ def _unknown(edit: JoinQuorum | LeaveQuorum, snapshot: Snapshot) -> Refused:
     return Refused(edit, f"the quorum is not known here{because}", hint)
 
 
-def _refused(edit: JoinQuorum | LeaveQuorum, snapshot: Snapshot, quorum: Quorum) -> Refused | None:
+def _refused(edit: VoterEdit, snapshot: Snapshot, quorum: Quorum) -> Refused | None:
     """Return a refusal of any change of voters: the quorum is static, or has no leader."""
     features = snapshot.features
     if (features is not None and not features.finalized.get(KRAFT_VERSION)) or not any(
@@ -153,7 +121,7 @@ def _refused(edit: JoinQuorum | LeaveQuorum, snapshot: Snapshot, quorum: Quorum)
     return None
 
 
-def _without_majority(edit: JoinQuorum | LeaveQuorum, quorum: Quorum, draft: Draft) -> Refused | None:
+def _without_majority(edit: VoterEdit, quorum: Quorum, draft: Draft) -> Refused | None:
     members = _afterwards(quorum, _all_edits(draft, edit))
     if not members:
         return Refused(
@@ -259,7 +227,7 @@ def _phrase(line: DiffLine, _old: str, _new: str) -> str:
     return "is a voter no more"
 
 
-def _effects(edit: JoinQuorum | LeaveQuorum, draft: Draft) -> tuple[str, ...]:
+def _effects(edit: VoterEdit, draft: Draft) -> tuple[str, ...]:
     quorum = draft.snapshot.quorum
     if quorum is None:
         return ()
@@ -339,7 +307,7 @@ def _request(edit: Edit) -> AddVoter | RemoveVoter:
     return RemoveVoter(edit.voter_id, edit.directory_id)
 
 
-def _predict(snapshot: Snapshot, edits: Sequence[JoinQuorum | LeaveQuorum]) -> Snapshot:
+def _predict(snapshot: Snapshot, edits: Sequence[VoterEdit]) -> Snapshot:
     quorum = snapshot.quorum
     if quorum is None:
         return snapshot
@@ -403,7 +371,6 @@ KINDS = (
         edit=JoinQuorum,
         verb="add",
         form="voter",
-        op="add",
         to_json=_join_json,
         from_json=_join_of,
         state_json=_state_json,
@@ -423,7 +390,6 @@ KINDS = (
         edit=LeaveQuorum,
         verb="remove",
         form="voter",
-        op="remove",
         to_json=lambda edit, _hide: {"voter": edit.voter_id, "directory": edit.directory_id},
         from_json=lambda data: LeaveQuorum(int(data["voter"]), str(data["directory"])),
         state_json=_state_json,

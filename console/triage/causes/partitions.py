@@ -21,6 +21,7 @@ from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_
 from console.model.elections import partition_in
 from console.model.numbers import LONG_MAX, long_number, time_of_day
 from console.model.snapshot import Snapshot
+from console.plan.edits import CancelMove
 from console.plan.stale_throttles import StaleThrottle, stale_throttles
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, predict
 from console.triage.moves import STALLS, Copy, raised_throttle
@@ -417,7 +418,7 @@ def _steps_of(
     observations: Observations, move: Reassignment, dead: list[int], waits: list[int], still: list[int]
 ) -> Iterator[Next]:
     """Yield what helps a move that is stalled, in the order in which it is to be tried."""
-    from console.plan.kinds.moves import CancelMove, is_unclean_to_cancel  # with what is said of such changes
+    from console.plan.kinds.moves import is_unclean_to_cancel  # with what is said of such changes
 
     back = original(move)
     # To cancel removes the added replicas: where they alone are in sync, their records go with them.

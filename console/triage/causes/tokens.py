@@ -10,7 +10,7 @@ from console.model.numbers import long_number, plural
 from console.model.snapshot import Snapshot
 from console.model.transactions import minutes
 from console.plan.amounts import utc_time
-from console.plan.kinds.tokens import BROKERS_OWN, MakeToken, Renew
+from console.plan.edits import BROKERS_OWN, MakeToken, Renew
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity
 from console.triage.observations import Observations
 from console.triage.symptoms import Subject, cluster_time

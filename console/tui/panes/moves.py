@@ -11,8 +11,7 @@ from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.snapshot import dir_copies
 from console.operations.goals import within_a_broker
 from console.plan.amounts import byte_rate
-from console.plan.kinds.moves import CancelMove
-from console.plan.kinds.replica_dirs import MoveReplicaDir
+from console.plan.edits import CancelMove, MoveReplicaDir
 from console.plan.stale_throttles import LOG_DIRS_RATE, RATES
 from console.present.moves import MOVES, MoveRow, Replica, detail_lines, limit_text, move_rows, summary
 from console.present.text import Line

@@ -8,7 +8,7 @@ from functools import partial
 from console.language.quoting import quote
 from console.model.changes import TokenTarget
 from console.model.cluster import DelegationToken
-from console.plan.kinds.tokens import AT_ONCE, Expire
+from console.plan.edits import AT_ONCE, Expire
 from console.present.columns import clock
 from console.present.kinds import TOKENS, expires_soon, token_lines, token_rows
 from console.present.names import plural

@@ -392,7 +392,7 @@ class PartitionsView(OwnLinesView[PartitionRow]):
         if row.move is None:
             self._message.say(f"partition {row.partition.number} does not move", "muted")
             return
-        from console.plan.kinds.moves import CancelMove
+        from console.plan.edits import CancelMove
 
         self._editing.stage([CancelMove(self.place.topic, row.partition.number)])
 

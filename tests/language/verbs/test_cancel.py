@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from console.language.interpret import command_of
 from console.language.needs import needs
 from console.language.verbs.cancel import CancelMoves
-from console.plan.kinds.moves import CancelMove
+from console.plan.edits import CancelMove
 from tests.language.said import edits, one, refused
 from tests.language.strategies import partition_numbers, reads_back, topic_names
 

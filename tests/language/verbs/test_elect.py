@@ -7,7 +7,7 @@ from console.language.needs import needs
 from console.language.snapshot_parts import Needs
 from console.language.statements import Name
 from console.language.verbs.elect import Elect
-from console.plan.kinds.leaders import ElectPreferred, ElectUnclean
+from console.plan.edits import ElectPreferred, ElectUnclean
 from tests.language.said import edits, one, refused, wrong
 from tests.language.strategies import partition_numbers, reads_back, topic_names
 

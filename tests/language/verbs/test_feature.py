@@ -8,7 +8,7 @@ from console.language.needs import needs
 from console.language.snapshot_parts import Needs
 from console.language.verbs.feature import FeatureSet
 from console.model.codes import BROKER
-from console.plan.kinds.features import SetFeature
+from console.plan.edits import SetFeature
 from tests.language.said import edits, one, wrong
 from tests.language.strategies import NAMES, reads_back
 

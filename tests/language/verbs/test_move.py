@@ -7,8 +7,7 @@ from console.language.operation_words import BeginOperation
 from console.language.statements import Where
 from console.language.verbs.move import MovePartition, MoveToDir
 from console.operations.goals import MoveIntoDir, MoveTopic
-from console.plan.kinds.moves import MoveReplicas
-from console.plan.kinds.replica_dirs import MoveReplicaDir
+from console.plan.edits import MoveReplicaDir, MoveReplicas
 from tests.language.said import edits, one, refused, wrong
 from tests.language.strategies import NAMES, partition_numbers, reads_back, replicas, topic_names
 

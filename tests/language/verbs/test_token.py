@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.language.verbs.token import NONE, TokenChange, TokenCreate
-from console.plan.kinds.tokens import Expire, MakeToken, Renew
+from console.plan.edits import Expire, MakeToken, Renew
 from tests.language.said import edits, one, wrong
 from tests.language.strategies import NAMES, reads_back
 
