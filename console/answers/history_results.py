@@ -213,7 +213,7 @@ def _taken_back_by(row: JournalRow) -> int | None:
 
 
 JOURNAL: Columns[JournalRow] = Columns(
-    Column("change", OBJECT | LIST, lambda row: row.change.number, "number", title="Change", left=True),
+    Column("change", OBJECT | LIST, lambda row: row.change.number, "number", left=True),
     Column(
         "at",
         OBJECT | LIST,
@@ -222,21 +222,20 @@ JOURNAL: Columns[JournalRow] = Columns(
         text=lambda row: local(row.change.intent.at),
     ),
     Column("context", OBJECT, lambda row: row.change.intent.context),
-    Column("who", LIST, title="Who", text=lambda row: who_text(row.change)),
+    Column("who", LIST, text=lambda row: who_text(row.change)),
     Column("principal", OBJECT, lambda row: row.change.intent.who.principal),
     Column("os_user", OBJECT, lambda row: row.change.intent.who.os_user),
     Column("sudo_user", OBJECT, lambda row: row.change.intent.who.sudo_user or None),
     Column("ssh_client", OBJECT, lambda row: row.change.intent.who.ssh_client or None),
     Column("host", OBJECT, lambda row: row.change.intent.origin.host),
     Column("door", OBJECT, lambda row: row.change.intent.origin.door),
-    Column("entity", OBJECT | LIST, lambda row: names.target(row.entry.staged.edit.target), title="Entity"),
-    Column("key", OBJECT | LIST, lambda row: row.entry.staged.edit.key, title="Key"),
+    Column("entity", OBJECT | LIST, lambda row: names.target(row.entry.staged.edit.target)),
+    Column("key", OBJECT | LIST, lambda row: row.entry.staged.edit.key),
     Column(
         "was",
         OBJECT | LIST,
         lambda row: side_data(row.old),
         "object",
-        title="Was",
         text=lambda row: with_source(row.entry.staged.edit.target, row.entry.staged.edit.key, row.old),
     ),
     Column(
@@ -244,10 +243,9 @@ JOURNAL: Columns[JournalRow] = Columns(
         OBJECT | LIST,
         lambda row: side_data(row.new),
         "object",
-        title="Became",
         text=lambda row: with_source(row.entry.staged.edit.target, row.entry.staged.edit.key, row.new),
     ),
-    Column("state", OBJECT | LIST, lambda row: row.change.state(row.place).value, "word", title="State", text=_state),
+    Column("state", OBJECT | LIST, lambda row: row.change.state(row.place).value, "word", text=_state),
     *failure_columns(_why_failed)[:2],
     Column("until", OBJECT, lambda row: row.entry.until.isoformat() if row.entry.until else None),
     Column("overridden", OBJECT, lambda row: row.entry.overridden, "boolean"),

@@ -113,7 +113,7 @@ def _lines_of(columns: Columns[R], rows: Sequence[R], what: str) -> Iterator[str
     """Yield rows below their headings, right-aligned."""
     if not rows:
         return
-    shown = [tuple(each.title for each in columns.of("list")), *map(columns.texts, rows[:MOST_LINES])]
+    shown = [tuple(each.heading for each in columns.of("list")), *map(columns.texts, rows[:MOST_LINES])]
     widths = [max(map(len, cells)) for cells in zip(*shown, strict=True)]
     for cells in shown:
         yield "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))

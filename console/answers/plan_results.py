@@ -174,26 +174,24 @@ def _why_not(row: PlanRow) -> Failure | None:
 
 
 PLAN: Columns[PlanRow] = Columns(
-    Column("entity", OBJECT | LIST, _entity, title="Entity"),
-    Column("key", OBJECT | LIST, lambda row: row.line.key, title="Key"),
-    Column("change", OBJECT | LIST, lambda row: row.line.verb, "word", title="Change", text=_change),
+    Column("entity", OBJECT | LIST, _entity),
+    Column("key", OBJECT | LIST, lambda row: row.line.key),
+    Column("change", OBJECT | LIST, lambda row: row.line.verb, "word", text=_change),
     Column("lasts_ms", OBJECT, lambda row: row.line.staged.lasts_ms, "number", Unit.MILLISECONDS),
     Column(
         "old",
         OBJECT | LIST,
         lambda row: side_data(row.line.old),
         "object",
-        title="Old",
         text=lambda row: with_source(row.target, row.line.key, row.line.old),
     ),
-    Column("new", OBJECT | LIST, lambda row: side_data(row.line.new), "object", title="New", text=_new),
+    Column("new", OBJECT | LIST, lambda row: side_data(row.line.new), "object", text=_new),
     Column("deletes", OBJECT, lambda row: _deletion_data(row.deletion), "object"),
     Column(
         "state",
         OBJECT | LIST,
         lambda row: row.outcome.status.value if row.outcome is not None else "staged",
         "word",
-        title="State",
     ),
     *failure_columns(_why_not),
 )
@@ -212,10 +210,10 @@ def _why_failed(row: OutcomeRow) -> Failure | None:
 
 
 OUTCOMES: Columns[OutcomeRow] = Columns(
-    Column("entity", OBJECT | LIST, lambda row: names.target(row.outcome.target), title="Entity"),
-    Column("state", OBJECT | LIST, lambda row: row.outcome.status.value, "word", title="State"),
-    Column("change", OBJECT, lambda row: row.change, "number"),
-    Column("why", LIST, title="Why", text=lambda row: failure_text(row.outcome.failure) if row.outcome.failure else ""),
+    Column("entity", OBJECT | LIST, lambda row: names.target(row.outcome.target)),
+    Column("state", OBJECT | LIST, lambda row: row.outcome.status.value, "word"),
+    Column("change", OBJECT, type="number"),
+    Column("why", LIST, text=lambda row: failure_text(row.outcome.failure) if row.outcome.failure else ""),
     *failure_columns(_why_failed),
 )
 
@@ -227,8 +225,8 @@ def conflict_columns(was: str) -> Columns[Conflict]:
         was: the title of what was read.
     """
     return Columns(
-        Column("entity", OBJECT | LIST, lambda found: names.target(found.staged.edit.target), title="Entity"),
-        Column("key", OBJECT | LIST, lambda found: found.staged.edit.key, title="Key"),
+        Column("entity", OBJECT | LIST, lambda found: names.target(found.staged.edit.target)),
+        Column("key", OBJECT | LIST, lambda found: found.staged.edit.key),
         Column("why", OBJECT, lambda found: found.why or None),
         _side_column("was", was, lambda found: found.was),
         _side_column("theirs", "Theirs", lambda found: found.theirs),

@@ -61,7 +61,7 @@ R = TypeVar("R")
 
 def titles(columns: Columns[R]) -> tuple[Column, ...]:
     """Return the headings of a noun's columns in the text of `list`."""
-    return tuple(Column(column.title, column.type == "number" and not column.left) for column in columns.of("list"))
+    return tuple(Column(column.heading, column.type == "number" and not column.left) for column in columns.of("list"))
 
 
 NOT_READ = "not read"
@@ -82,7 +82,7 @@ def table_of(name: str, columns: Columns[R], rows: Iterable[R], title: str = "",
 def to_data(result: Result) -> dict[str, Data]:
     """Return the JSON object of a result, with ``errors`` for what could not be read."""
     body = _detail_data(result) if isinstance(result, Detail) else {result.name: _rows(result)}
-    return {**body, "errors": [_problem(problem) for problem in result.problems]}
+    return {**body, "errors": [problem_data(problem) for problem in result.problems]}
 
 
 def _detail_data(detail: Detail) -> dict[str, Data]:
@@ -96,7 +96,8 @@ def _rows(table: Table) -> list[Data]:
     return [row.data for row in table.rows]
 
 
-def _problem(problem: ReadFailure) -> dict[str, Data]:
+def problem_data(problem: ReadFailure) -> dict[str, Data]:
+    """Return what could not be read as the object of JSON."""
     failure = problem.failure
     return {
         "part": problem.part,

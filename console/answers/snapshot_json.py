@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TextIO
 
+from console.answers.results import problem_data
 from console.model.config import ConfigEntry, ConfigResource
 from console.model.numbers import json_text
 from console.model.snapshot import Snapshot
@@ -25,7 +26,7 @@ def write_snapshot(snapshot: Snapshot, out: TextIO, *, overrides: bool) -> None:
     _array(out, "configs", _configs(snapshot, overrides))
     _array(out, "quotas", _quotas(snapshot))
     _array(out, "acls", _acls(snapshot))
-    _array(out, "errors", _errors(snapshot))
+    _array(out, "errors", (json_text(problem_data(each)) for each in snapshot.failures))
     out.write("}\n")
 
 
@@ -100,17 +101,3 @@ def _quotas(snapshot: Snapshot) -> Iterator[str]:
 def _acls(snapshot: Snapshot) -> Iterator[str]:
     columns = ACLS["principal"]
     return (json_text(columns.data(AclRow(acl, "", True))) for acl in snapshot.acls)
-
-
-def _errors(snapshot: Snapshot) -> Iterator[str]:
-    for failed in snapshot.failures:
-        failure = failed.failure
-        yield json_text(
-            {
-                "part": failed.part,
-                "entity": failed.entity,
-                "error": failure.name,
-                "message": failure.message,
-                "remedy": failure.remedy,
-            }
-        )

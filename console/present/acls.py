@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from console.model.acl import LITERAL, PREFIXED, Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.plan.plan import Plan
-from console.present.columns import EVERYWHERE, LISTED, SCREEN, Column, Columns
+from console.present.columns import EVERYWHERE, LISTED, SCREEN, Column, Columns, letter_column
 from console.present.text import clean
 from widgets.row_source import Column as ScreenColumn
 
@@ -102,11 +102,8 @@ def resource_text(acl: Acl) -> str:
     return f"{word} {name}…" if acl.pattern_type == PREFIXED else f"{word} {name}"
 
 
-_STAGED: Column[AclRow] = Column(
-    "staged",
-    SCREEN,
-    cell=lambda row: (row.staged, "danger" if row.staged == "-" else "pending") if row.staged else "",
-    layout=ScreenColumn("staged", width=2, gutter=True),
+_STAGED: Column[AclRow] = letter_column(
+    "staged", lambda row: (row.staged, "danger" if row.staged == "-" else "pending") if row.staged else "", width=2
 )
 _REST: tuple[Column[AclRow], ...] = (
     Column("resource_type", LISTED, lambda row: row.acl.resource_type.name, "word", title="Resource"),
@@ -116,7 +113,6 @@ _REST: tuple[Column[AclRow], ...] = (
         EVERYWHERE,
         lambda row: row.acl.pattern_type.name,
         "word",
-        title="Pattern",
         cell=lambda row: row.acl.pattern_type.name.lower(),
         text=lambda row: row.acl.pattern_type.name,
         layout=ScreenColumn("pattern", "Pattern", width=8, priority=40),
@@ -136,14 +132,12 @@ _REST: tuple[Column[AclRow], ...] = (
         EVERYWHERE,
         lambda row: row.acl.operation.name,
         "word",
-        title="Operation",
         layout=ScreenColumn("operation", "Operation", min_width=9, max_width=18, priority=85),
     ),
     Column(
         "host",
         EVERYWHERE,
         lambda row: row.acl.host,
-        title="Host",
         cell=lambda row: clean(row.acl.host),
         layout=ScreenColumn("host", "Host", min_width=4, max_width=18, priority=50),
     ),
@@ -160,7 +154,6 @@ def _columns(by: By) -> Columns[AclRow]:
         "principal",
         EVERYWHERE,
         lambda row: row.acl.principal,
-        title="Principal",
         cell=lambda row: (clean(row.acl.principal), grouped("principal", row)),
         layout=ScreenColumn("principal", "Principal", flex=1, min_width=14, max_width=44, priority=95),
     )

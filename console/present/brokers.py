@@ -27,6 +27,7 @@ from console.present.columns import (
     Absent,
     Column,
     Columns,
+    letter_column,
     overrides_column,
     rate_columns,
     time_text,
@@ -222,13 +223,8 @@ def _by_load(get: Callable[[BrokerLoad], int]) -> Callable[[BrokerRow], Data | A
 
 
 BROKERS: Columns[BrokerRow] = Columns(
-    Column("state", SHOWN, cell=_state, layout=ScreenColumn("state", width=1, gutter=True)),
-    Column(
-        "staged",
-        SCREEN,
-        cell=lambda row: ("*", "pending") if row.edited else "",
-        layout=ScreenColumn("staged", width=1, gutter=True),
-    ),
+    Column("state", SHOWN, title="", cell=_state, layout=ScreenColumn("state", width=1, gutter=True)),
+    letter_column("staged", lambda row: ("*", "pending") if row.edited else ""),
     Column("id", DATA, _by_broker(lambda broker: broker.id), "number"),
     Column("broker", SHOWN, title="Broker", cell=_id, layout=ScreenColumn("id", "Id", min_width=9)),
     Column("host", DATA | DETAIL, _by_broker(lambda broker: broker.host)),
@@ -244,7 +240,6 @@ BROKERS: Columns[BrokerRow] = Columns(
         "rack",
         EVERYWHERE | DETAIL,
         _by_broker(lambda broker: broker.rack),
-        title="Rack",
         cell=lambda row: clean(row.broker.rack or "") if row.broker is not None else "",
         layout=ScreenColumn("rack", "Rack", min_width=8, max_width=16, priority=55),
     ),
@@ -252,7 +247,6 @@ BROKERS: Columns[BrokerRow] = Columns(
         "release",
         EVERYWHERE | DETAIL,
         lambda row: ABSENT if row.broker is None else row.release or None,
-        title="Kafka",
         layout=ScreenColumn("release", "Kafka", width=5, priority=45),
     ),
     Column("controller", DATA | DETAIL, lambda row: ABSENT if row.broker is None else row.controller, "boolean"),
@@ -326,7 +320,6 @@ BROKERS: Columns[BrokerRow] = Columns(
     Column(
         "quorum",
         SHOWN,
-        title="Quorum",
         text=lambda row: row.quorum,
         layout=ScreenColumn("quorum", "Quorum", min_width=12, max_width=22, priority=35),
     ),

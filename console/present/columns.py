@@ -51,29 +51,26 @@ ABSENT = Absent.ABSENT
 R = TypeVar("R")
 
 
-def _no_value(_row: object) -> Absent:
-    return ABSENT
-
-
 class Column(NamedTuple, Generic[R]):
     """One column of rows of a type.
 
-    name: by which `list` filters. views: where the column stands. value: of type `type`, in `unit`; None is null. key:
-    in JSON, the name where it is empty. title: above the text of `list`; numbers stand to the right. cell: on the
-    screen, cleaned; text: in `list`; where one of them is missing the other is shown, without both the value. layout:
-    the place on the screen. order: what rows are sorted by on the screen, the smallest first; where it is missing the
-    value, the largest number or the first text first. part: whether the number is only a part of the whole, and not
-    more than that: the data say it beside it. unknown: whether None stands for what is not known, and not for what is
-    not there. left: whether its numbers, too, stand to the left in `list`.
+    name: by which `list` filters. views: where the column stands. get: returns the value of a row, of type `type`, in
+    `unit`; None is null. Without it that is the row's field of this name. key: in JSON, the name where it is empty.
+    title: above the text of `list`, without it that of the screen, else the name; numbers stand to the right. cell: on
+    the screen, cleaned; text: in `list`; where one of them is missing the other is shown, without both the value.
+    layout: the place on the screen. order: what rows are sorted by on the screen, the smallest first; where it is
+    missing the value, the largest number or the first text first. part: whether the number is only a part of the whole,
+    and not more than that: the data say it beside it. unknown: whether None stands for what is not known, and not for
+    what is not there. left: whether its numbers, too, stand to the left in `list`.
     """
 
     name: str
     views: frozenset[View]
-    value: Callable[[R], Data | Absent] = _no_value
+    get: Callable[[R], Data | Absent] | None = None
     type: Type = "text"
     unit: Unit = Unit.NONE
     key: str = ""
-    title: str = ""
+    title: str | None = None
     cell: Callable[[R], Cell] | None = None
     text: Callable[[R], str] | None = None
     layout: ScreenColumn | None = None
@@ -81,6 +78,18 @@ class Column(NamedTuple, Generic[R]):
     part: Callable[[R], bool] | None = None
     unknown: bool = False
     left: bool = False
+
+    @property
+    def value(self) -> Callable[[R], Data | Absent]:
+        """The function that returns the value of a row; `ABSENT` where a row has none."""
+        return self.get or (lambda row: getattr(row, self.name, ABSENT))
+
+    @property
+    def heading(self) -> str:
+        """The text above the column in `list`."""
+        if self.title is not None:
+            return self.title
+        return (self.layout.label if self.layout is not None else "") or self.name.replace("_", " ").capitalize()
 
     def shown(self, row: R) -> str:
         """Return the text of a row in `list`; it is untrusted and not cleaned."""
@@ -95,12 +104,12 @@ class Column(NamedTuple, Generic[R]):
         """Return the cell of a row on the screen."""
         return self.shown(row) if self.cell is None else self.cell(row)
 
-    def by_value(self, row: R) -> Any:
+    def by_value(self) -> Callable[[R], Any]:
         """Return what a row is sorted by without an `order`: the largest number comes first, an unknown one last."""
-        value = self.value(row)
+        get = self.value
         if self.type in ("text", "word"):
-            return value if isinstance(value, str) else ""
-        return -value if isinstance(value, int | float) else inf
+            return lambda row: value if isinstance(value := get(row), str) else ""
+        return lambda row: -value if isinstance(value := get(row), int | float) else inf
 
 
 class Columns(Generic[R]):
@@ -157,7 +166,7 @@ class Columns(Generic[R]):
             place: the column by its id on the screen (`layout`).
         """
         column = next(c for c in self.all if c.layout is not None and c.layout.id == place)
-        keys = tuple(key for key in (self._lead, column.order or column.by_value, self._tie) if key is not None)
+        keys = tuple(key for key in (self._lead, column.order or column.by_value(), self._tie) if key is not None)
         return keys[0] if len(keys) == 1 else lambda row: tuple([key(row) for key in keys])
 
     def data(self, row: R) -> dict[str, Data]:
@@ -189,6 +198,15 @@ def clock(at: datetime | None) -> str:
 def highest_first(value: float | None) -> float:
     """Return the sort key by which the highest number comes first and an unknown one last."""
     return inf if value is None else -value
+
+
+def letter_column(name: str, cell: Callable[[R], Cell], width: int = 1) -> Column[R]:
+    """Return a column of the screen without a title, for a letter: a state, or what is staged.
+
+    Args:
+        width: in cells.
+    """
+    return Column(name, SCREEN, cell=cell, layout=ScreenColumn(name, width=width, gutter=True))
 
 
 def overrides_column(

@@ -30,6 +30,7 @@ from console.present.columns import (
     Column,
     Columns,
     changed_column,
+    letter_column,
     overrides_column,
 )
 from console.present.failures import failure_text
@@ -162,8 +163,8 @@ def _synonyms(entry: ConfigEntry) -> list[Data]:
 
 
 CONFIGS: Columns[ConfigLine] = Columns(
-    Column("letters", LIST, text=lambda shown: "".join(plain(letter) for letter in flags(shown.row))),
-    Column("own", SCREEN, cell=lambda shown: flags(shown.row)[0], layout=ScreenColumn("own", width=1, gutter=True)),
+    Column("letters", LIST, title="", text=lambda shown: "".join(plain(letter) for letter in flags(shown.row))),
+    letter_column("own", lambda shown: flags(shown.row)[0]),
     Column(
         "pending",
         DATA | SCREEN,
@@ -192,7 +193,6 @@ CONFIGS: Columns[ConfigLine] = Columns(
         "name",
         EVERYWHERE,
         lambda shown: shown.row.key,
-        title="Key",
         cell=lambda shown: (
             clean(shown.row.key),
             "changed" if shown.changed else "strong" if shown.row.override else "",
@@ -203,7 +203,6 @@ CONFIGS: Columns[ConfigLine] = Columns(
         "value",
         EVERYWHERE,
         lambda shown: shown.row.entry.value if shown.row.entry is not None else None,
-        title="Value",
         cell=_value,
         layout=ScreenColumn("value", "Value", flex=1, min_width=20, max_width=80, priority=95),
     ),
@@ -212,7 +211,6 @@ CONFIGS: Columns[ConfigLine] = Columns(
         EVERYWHERE,
         _by_entry(lambda entry: entry.source.name),
         "word",
-        title="Source",
         cell=_source,
         order=lambda shown: shown.row.entry.source if shown.row.entry else 0,
         layout=ScreenColumn("source", "Source", width=17, priority=90, sort_key="S"),
@@ -222,6 +220,7 @@ CONFIGS: Columns[ConfigLine] = Columns(
     Column(
         "flags",
         SHOWN,
+        title="",
         cell=lambda shown: (flag_words(shown.row), "muted"),
         layout=ScreenColumn("flags", "Flags", width=18, priority=20),
     ),
@@ -248,12 +247,7 @@ class EntityRow(NamedTuple):
 
 
 ENTITIES: Columns[EntityRow] = Columns(
-    Column(
-        "staged",
-        SCREEN,
-        cell=lambda row: ("*", "pending") if row.resource in row.facts.staged else "",
-        layout=ScreenColumn("staged", width=2, gutter=True),
-    ),
+    letter_column("staged", lambda row: ("*", "pending") if row.resource in row.facts.staged else "", width=2),
     Column(
         "kind",
         SCREEN,

@@ -282,8 +282,7 @@ EVENTS: Columns[Event] = Columns(
     Column(
         "trouble",
         OBJECT | SCREEN,
-        lambda event: event.trouble,
-        "boolean",
+        type="boolean",
         cell=lambda event: ("!", "danger") if event.trouble else "",
         layout=ScreenColumn("trouble", width=2, gutter=True),
     ),
@@ -318,7 +317,7 @@ EVENTS: Columns[Event] = Columns(
         cell=lambda event: side(event, event.became),
         layout=ScreenColumn("became", "Became", flex=1, min_width=8, max_width=40, priority=94),
     ),
-    Column("count", OBJECT, lambda event: event.count, "number"),
+    Column("count", OBJECT, type="number"),
     Column("places", OBJECT, lambda event: [_subject(each.about) for each in event.places], "object"),
     Column(
         "who",

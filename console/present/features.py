@@ -8,7 +8,7 @@ from typing import NamedTuple
 from console.model.cluster import ClusterFeatures, NodeFeatures
 from console.model.feature_levels import brings, level_name, why_no_way_back
 from console.model.snapshot import Snapshot
-from console.present.columns import DATA, EVERYWHERE, OBJECT, SCREEN, SHOWN, Column, Columns
+from console.present.columns import DATA, EVERYWHERE, OBJECT, SHOWN, Column, Columns, letter_column
 from console.present.text import Cell, Line, clean
 from widgets.row_source import Column as ScreenColumn
 
@@ -108,38 +108,25 @@ def _level(row: FeatureRow) -> Cell:
 
 
 FEATURES: Columns[FeatureRow] = Columns(
-    Column(
-        "differs",
-        DATA,
-        lambda row: row.differs,
-        "boolean",
-    ),
+    Column("differs", DATA, type="boolean"),
     Column(
         "state",
         SHOWN,
+        title="",
         cell=lambda row: ("!", "failed") if row.differs else "",
         layout=ScreenColumn("state", width=1, gutter=True),
     ),
-    Column(
-        "staged",
-        SCREEN,
-        cell=lambda row: ("*", "pending") if row.edited else "",
-        layout=ScreenColumn("staged", width=1, gutter=True),
-    ),
+    letter_column("staged", lambda row: ("*", "pending") if row.edited else ""),
     Column(
         "name",
         EVERYWHERE,
-        lambda row: row.name,
-        title="Feature",
         cell=lambda row: clean(row.name),
         layout=ScreenColumn("name", "Feature", min_width=16, max_width=40),
     ),
     Column(
         "level",
         EVERYWHERE,
-        lambda row: row.level,
-        "number",
-        title="Level",
+        type="number",
         cell=_level,
         layout=ScreenColumn("level", "Level", width=5, align="right", priority=95),
     ),
@@ -147,7 +134,6 @@ FEATURES: Columns[FeatureRow] = Columns(
         "release",
         EVERYWHERE,
         lambda row: level_name(row.name, row.level) or None,
-        title="Release",
         layout=ScreenColumn("release", "Release", width=8, priority=60),
     ),
     Column("lowest", DATA, lambda row: row.common[0] if row.common else None, "number"),
@@ -161,7 +147,6 @@ FEATURES: Columns[FeatureRow] = Columns(
     Column(
         "supported",
         SHOWN,
-        title="Supported",
         cell=lambda row: (by_range(row.supported), "failed" if row.differs else ""),
         layout=ScreenColumn("supported", "Supported", flex=1, min_width=14, max_width=70, priority=90),
     ),

@@ -42,10 +42,10 @@ class UserRow(NamedTuple):
 
 
 USERS: Columns[UserRow] = Columns(
-    Column("user", LISTED, lambda row: row.user, title="User", text=lambda row: named(row.user)),
-    Column("quotas", LISTED, lambda row: row.quotas, "number", title="Quotas", text=lambda row: _count(row.quotas)),
-    Column("scram", LISTED, lambda row: row.scram, title="SCRAM"),
-    Column("acls", LISTED, lambda row: row.acls, "number", title="ACLs", text=lambda row: _count(row.acls)),
+    Column("user", LISTED, text=lambda row: named(row.user)),
+    Column("quotas", LISTED, type="number", text=lambda row: _count(row.quotas)),
+    Column("scram", LISTED, title="SCRAM"),
+    Column("acls", LISTED, type="number", title="ACLs", text=lambda row: _count(row.acls)),
 )
 
 
@@ -74,7 +74,7 @@ class QuotaOwner(NamedTuple):
 def _owners(key: str, title: str) -> Columns[QuotaOwner]:
     return Columns(
         Column(key, LISTED, lambda row: row.name, title=title, text=lambda row: named(row.name)),
-        Column("quotas", LISTED, lambda row: row.quotas, "number", title="Quotas"),
+        Column("quotas", LISTED, type="number"),
     )
 
 
@@ -118,9 +118,9 @@ class LoggerRow(NamedTuple):
 
 
 LOGGERS: Columns[LoggerRow] = Columns(
-    Column("broker", LISTED, lambda row: row.broker, "number", title="Broker"),
-    Column("logger", LISTED, lambda row: row.entry.name, title="Logger"),
-    Column("level", LISTED, lambda row: row.entry.value, "word", title="Level"),
+    Column("broker", LISTED, type="number"),
+    Column("logger", LISTED, lambda row: row.entry.name),
+    Column("level", LISTED, lambda row: row.entry.value, "word"),
 )
 
 
@@ -158,7 +158,7 @@ def _key_column(key: KnownKey) -> Column[ResourceRow]:
 
 def _resource_columns(type_: EntityType) -> Columns[ResourceRow]:
     """Return the columns of a type that no API but ListConfigResources lists."""
-    return Columns(Column("name", LISTED, lambda row: row.name, title="Name"), *map(_key_column, type_.keys))
+    return Columns(Column("name", LISTED), *map(_key_column, type_.keys))
 
 
 def resource_rows(snapshot: Snapshot, type_: EntityType) -> Iterator[ResourceRow]:
@@ -175,9 +175,9 @@ class CredentialRow(NamedTuple):
 
 
 SCRAM: Columns[CredentialRow] = Columns(
-    Column("user", LISTED, lambda row: row.user, title="User"),
-    Column("mechanism", LISTED, lambda row: row.credential.mechanism.label, "word", title="Mechanism"),
-    Column("iterations", LISTED, lambda row: row.credential.iterations, "number", title="Iterations"),
+    Column("user", LISTED),
+    Column("mechanism", LISTED, lambda row: row.credential.mechanism.label, "word"),
+    Column("iterations", LISTED, lambda row: row.credential.iterations, "number"),
 )
 
 
@@ -213,8 +213,6 @@ TOKENS: Columns[DelegationToken] = Columns(
     Column(
         "id",
         EVERYWHERE,
-        lambda row: row.id,
-        title="Token",
         cell=lambda row: clean(row.id, 120),
         text=lambda row: row.id,
         layout=ScreenColumn("id", "Token", min_width=22, max_width=40, priority=97, sort_key="N"),
@@ -222,8 +220,6 @@ TOKENS: Columns[DelegationToken] = Columns(
     Column(
         "owner",
         EVERYWHERE,
-        lambda row: row.owner,
-        title="Owner",
         cell=lambda row: clean(row.owner, 120),
         text=lambda row: row.owner,
         layout=ScreenColumn("owner", "Owner", flex=1, min_width=12, max_width=40, sort_key="O"),
@@ -231,7 +227,6 @@ TOKENS: Columns[DelegationToken] = Columns(
     Column(
         "requester",
         DATA | SCREEN,
-        lambda row: row.requester,
         cell=lambda row: clean(row.requester, 120),
         layout=ScreenColumn("requester", "Asked for by", min_width=12, max_width=30, priority=30),
     ),
@@ -239,7 +234,6 @@ TOKENS: Columns[DelegationToken] = Columns(
         "renewers",
         EVERYWHERE,
         lambda row: ",".join(row.renewers),
-        title="Renewers",
         cell=lambda row: clean(",".join(row.renewers), 200) or NOTHING,
         text=lambda row: ",".join(row.renewers),
         layout=ScreenColumn("renewers", "Renewers", min_width=10, max_width=40, priority=70),

@@ -18,7 +18,7 @@ from console.model.quota import (
 )
 from console.pipeline.reader import Change, Drifted, Minute, Pair, Usage
 from console.plan.amounts import Unit
-from console.present.columns import LIST, OBJECT, SCREEN, SHOWN, Column, Columns
+from console.present.columns import LIST, OBJECT, SCREEN, SHOWN, Column, Columns, letter_column
 from console.present.lake import (
     FIRST_SEEN,
     HIDDEN,
@@ -97,12 +97,12 @@ def dated(change: Change, first_poll: datetime | None, zone: tzinfo | None = Non
 
 
 HISTORY: Columns[Dated] = Columns(
-    Column("when", LIST, title="When", text=lambda row: _full(row.change.valid_from, row.zone)),
-    Column("cluster", LIST, title="Cluster", text=lambda row: row.change.cluster_id),
+    Column("when", LIST, text=lambda row: _full(row.change.valid_from, row.zone)),
+    Column("cluster", LIST, text=lambda row: row.change.cluster_id),
     Column("cluster_id", OBJECT, lambda row: row.change.cluster_id),
     Column("entity_type", OBJECT, lambda row: row.change.entity_type),
     Column("entity_key", OBJECT, lambda row: row.change.entity_key),
-    Column("entity", LIST, title="Entity", text=lambda row: row.words.entity),
+    Column("entity", LIST, text=lambda row: row.words.entity),
     Column("attr", OBJECT | LIST, lambda row: row.change.attr, title="Key", text=lambda row: row.words.key),
     Column("old_value", OBJECT | LIST, lambda row: row.change.old_value, title="Was", text=lambda row: row.words.old),
     Column(
@@ -224,12 +224,7 @@ def drift_columns(scope: str, peers: Sequence[str]) -> Columns[DriftRow]:
     """
     most = {"baseline": "Wanted", START: "At start"}.get(scope, "Most")
     return Columns(
-        Column(
-            "severity",
-            SCREEN,
-            cell=lambda row: SEVERITIES.get(row.severity, ("?", "muted")),
-            layout=ScreenColumn("severity", width=2, gutter=True),
-        ),
+        letter_column("severity", lambda row: SEVERITIES.get(row.severity, ("?", "muted")), width=2),
         Column(
             "key",
             SCREEN,
@@ -272,44 +267,19 @@ def drifted_columns(zone: tzinfo | None) -> Columns[Drifted]:
         zone: of the times; None: this host's.
     """
     return Columns(
-        Column("severity", OBJECT | LIST, lambda row: row.severity, title="Severity"),
-        Column(
-            "scope",
-            OBJECT | LIST,
-            lambda row: row.scope,
-            title="Among",
-            text=lambda row: _PEERS.get(row.scope, row.scope),
-        ),
-        Column("cluster", LIST, title="Cluster", text=lambda row: row.cluster_id),
-        Column("cluster_id", OBJECT, lambda row: row.cluster_id),
-        Column(
-            "entity_key",
-            OBJECT | LIST,
-            lambda row: row.entity_key,
-            title="Entity",
-            text=lambda row: typed_text(row.entity_key),
-        ),
-        Column("attr", OBJECT | LIST, lambda row: row.attr, title="Key", text=lambda row: attr_text(row.attr)),
-        Column(
-            "majority_value",
-            OBJECT | LIST,
-            lambda row: row.majority_value,
-            title="Most",
-            text=lambda row: drift_sides(row)[0],
-        ),
-        Column(
-            "this_value",
-            OBJECT | LIST,
-            lambda row: row.this_value,
-            title="This",
-            text=lambda row: drift_sides(row)[1],
-        ),
-        Column("peers", OBJECT, lambda row: row.peers, "number"),
+        Column("severity", OBJECT | LIST),
+        Column("scope", OBJECT | LIST, title="Among", text=lambda row: _PEERS.get(row.scope, row.scope)),
+        Column("cluster", LIST, text=lambda row: row.cluster_id),
+        Column("cluster_id", OBJECT),
+        Column("entity_key", OBJECT | LIST, title="Entity", text=lambda row: typed_text(row.entity_key)),
+        Column("attr", OBJECT | LIST, title="Key", text=lambda row: attr_text(row.attr)),
+        Column("majority_value", OBJECT | LIST, title="Most", text=lambda row: drift_sides(row)[0]),
+        Column("this_value", OBJECT | LIST, title="This", text=lambda row: drift_sides(row)[1]),
+        Column("peers", OBJECT, type="number"),
         Column(
             "differing",
             OBJECT | LIST,
-            lambda row: row.differing,
-            "number",
+            type="number",
             title="Differ",
             text=lambda row: f"{row.differing} of {row.peers}",
         ),
@@ -317,7 +287,6 @@ def drifted_columns(zone: tzinfo | None) -> Columns[Drifted]:
             "since",
             OBJECT | LIST,
             lambda row: _iso(row.since),
-            title="Since",
             text=lambda row: _full(row.since, zone) or "always",
         ),
         orders={"data": Drifted._fields},
@@ -424,16 +393,15 @@ def _used(usage: Usage) -> Cell:
 
 
 USAGE: Columns[Usage] = Columns(
-    Column("state", SCREEN, cell=state, layout=ScreenColumn("state", width=2, gutter=True)),
-    Column("cluster", LIST, title="Cluster", text=lambda row: row.cluster_id),
-    Column("cluster_id", OBJECT, lambda row: row.cluster_id),
+    letter_column("state", state, width=2),
+    Column("cluster", LIST, text=lambda row: row.cluster_id),
+    Column("cluster_id", OBJECT),
     Column("scope_user", OBJECT, lambda row: row.pair.scope_user),
     Column("scope_client", OBJECT, lambda row: row.pair.scope_client),
     Column(
         "pair",
         SHOWN,
         lambda row: pair_text(row.pair),
-        title="User / client",
         layout=ScreenColumn("pair", "User / client", flex=1, min_width=14, max_width=60, sort_key="N"),
     ),
     Column(
@@ -445,13 +413,11 @@ USAGE: Columns[Usage] = Columns(
         text=lambda row: row.pair.quota_key,
         layout=ScreenColumn("key", "Quota", width=7, priority=92),
     ),
-    Column("broker_id", OBJECT, lambda row: row.broker_id, "number"),
+    Column("broker_id", OBJECT, type="number"),
     Column(
         "utilisation",
         OBJECT | SHOWN,
-        lambda row: row.utilisation,
-        "number",
-        title="Used",
+        type="number",
         cell=_used,
         order=lambda row: -(row.utilisation or 0.0),
         layout=ScreenColumn("used", "Used", width=5, align="right", priority=95, sort_key="P"),
@@ -469,49 +435,39 @@ USAGE: Columns[Usage] = Columns(
     Column(
         "rate_max",
         OBJECT | SHOWN,
-        lambda row: row.rate_max,
-        "number",
-        title="Highest",
+        type="number",
         cell=lambda row: _rate(row, row.rate_max),
         order=lambda row: -(row.rate_max or 0.0),
         layout=ScreenColumn("rate", "Highest", width=9, align="right", priority=60, sort_key="R"),
     ),
-    Column("rate_avg", OBJECT, lambda row: row.rate_avg, "number"),
+    Column("rate_avg", OBJECT, type="number"),
     Column(
         "quota_value",
         OBJECT | SHOWN,
-        lambda row: row.quota_value,
-        "number",
-        title="Limit",
+        type="number",
         cell=limit_text,
         layout=ScreenColumn("limit", "Limit", width=9, align="right", priority=91),
     ),
     Column(
         "throttle_ms",
         OBJECT | SHOWN,
-        lambda row: row.throttle_ms,
-        "number",
-        Unit.MILLISECONDS,
-        title="Waited",
+        type="number",
+        unit=Unit.MILLISECONDS,
         cell=lambda row: (waited(row), "failed") if row.throttle_ms else "",
         layout=ScreenColumn("waited", "Waited", width=8, align="right", priority=93, sort_key="W"),
     ),
-    Column("throttled_requests", OBJECT, lambda row: row.throttled_requests, "number"),
+    Column("throttled_requests", OBJECT, type="number"),
     Column(
         "headroom",
         OBJECT | SHOWN,
-        lambda row: row.headroom,
-        "number",
-        title="Headroom",
+        type="number",
         cell=lambda row: (_rate(row, row.headroom), "muted"),
         layout=ScreenColumn("headroom", "Headroom", width=10, align="right", priority=70),
     ),
     Column(
         "level",
         OBJECT | SHOWN,
-        lambda row: row.level,
-        "number",
-        title="Level",
+        type="number",
         cell=lambda row: (level_text(row.level), "muted"),
         left=True,
         layout=ScreenColumn("level", "Level", min_width=8, max_width=30, priority=50),
@@ -519,12 +475,11 @@ USAGE: Columns[Usage] = Columns(
     Column(
         "suggested_value",
         OBJECT | LIST,
-        lambda row: row.suggested_value,
-        "number",
+        type="number",
         title="Suggested",
         text=lambda row: _rate(row, row.suggested_value),
     ),
-    Column("reason", OBJECT | LIST, lambda row: row.reason, title="Why"),
+    Column("reason", OBJECT | LIST, title="Why"),
     orders={
         "list": (
             "cluster",

@@ -247,19 +247,12 @@ def _owner_column(get: Callable[[R], Operation | None]) -> Column[R]:
     def text(row: R) -> str:
         return OUTSIDE if (number := value(row)) is None else str(number)
 
-    return Column("operation", OBJECT | LIST, value, "number", title="Operation", text=text, left=True)
+    return Column("operation", OBJECT | LIST, value, "number", text=text, left=True)
 
 
 MOVES: Columns[MoveRow] = Columns(
-    Column("topic", OBJECT | LIST, lambda row: ABSENT if row.place is None else row.place[0], title="Topic"),
-    Column(
-        "partition",
-        OBJECT | LIST,
-        lambda row: ABSENT if row.place is None else row.place[1],
-        "number",
-        title="Partition",
-        left=True,
-    ),
+    Column("topic", OBJECT | LIST, lambda row: ABSENT if row.place is None else row.place[0]),
+    Column("partition", OBJECT | LIST, lambda row: ABSENT if row.place is None else row.place[1], "number", left=True),
     Column(
         "place",
         SCREEN,
@@ -272,7 +265,6 @@ MOVES: Columns[MoveRow] = Columns(
         OBJECT | SHOWN,
         lambda row: list(row.before),
         "object",
-        title="From",
         cell=_from_cell,
         layout=ScreenColumn("before", "From", min_width=6, max_width=16, priority=80),
     ),
@@ -281,7 +273,6 @@ MOVES: Columns[MoveRow] = Columns(
         OBJECT | SHOWN,
         lambda row: list(row.after),
         "object",
-        title="To",
         cell=_to_cell,
         layout=ScreenColumn("after", "To", min_width=8, max_width=24, priority=85),
     ),
@@ -291,7 +282,6 @@ MOVES: Columns[MoveRow] = Columns(
         lambda row: row.held[0],
         "number",
         Unit.BYTES,
-        title="Copied",
         cell=_copied_cell,
         text=lambda row: byte_count(row.held[0]),
         left=True,
@@ -336,14 +326,14 @@ def copy_rows(snapshot: Snapshot, operations: Sequence[Operation]) -> list[CopyR
 
 
 COPIES: Columns[CopyRow] = Columns(
-    Column("topic", OBJECT | LIST, lambda row: row.place[0], title="Topic"),
-    Column("partition", OBJECT | LIST, lambda row: row.place[1], "number", title="Partition", left=True),
-    Column("broker", OBJECT | LIST, lambda row: row.place[2], "number", title="Broker", left=True),
-    Column("from", OBJECT | LIST, lambda row: row.copy.before, title="From"),
-    Column("to", OBJECT | LIST, lambda row: row.copy.after, title="To"),
+    Column("topic", OBJECT | LIST, lambda row: row.place[0]),
+    Column("partition", OBJECT | LIST, lambda row: row.place[1], "number", left=True),
+    Column("broker", OBJECT | LIST, lambda row: row.place[2], "number", left=True),
+    Column("from", OBJECT | LIST, lambda row: row.copy.before),
+    Column("to", OBJECT | LIST, lambda row: row.copy.after),
     _bytes("copied", "Copied", lambda row: row.copy.copied),
     _bytes("of", "Of", lambda row: row.copy.size),
-    Column("behind", OBJECT | LIST, lambda row: row.copy.behind, "number", title="Behind", left=True),
+    Column("behind", OBJECT | LIST, lambda row: row.copy.behind, "number", left=True),
     _owner_column(lambda row: row.operation),
 )
 """Copies between directories of a broker. Behind: records that a copy lacks."""
@@ -378,49 +368,38 @@ def _holder(row: OperationRow) -> Data:
 
 
 OPERATIONS: Columns[OperationRow] = Columns(
-    Column("operation", OBJECT | LIST, lambda row: row.operation.number, "number", title="Operation", left=True),
-    Column("goal", OBJECT | LIST, lambda row: str(row.operation.goal), title="Goal"),
-    Column("state", OBJECT | LIST, lambda row: row.operation.state.value, "word", title="State"),
+    Column("operation", OBJECT | LIST, lambda row: row.operation.number, "number", left=True),
+    Column("goal", OBJECT | LIST, lambda row: str(row.operation.goal)),
+    Column("state", OBJECT | LIST, lambda row: row.operation.state.value, "word"),
     Column(
         "throttle",
         OBJECT | LIST,
         lambda row: row.operation.throttle,
         "number",
         Unit.BYTES_PER_SECOND,
-        title="Throttle",
         text=lambda row: f"{byte_count(row.operation.throttle)}/s" if row.operation.throttle is not None else "none",
         left=True,
     ),
-    Column("steps", OBJECT | LIST, lambda row: len(row.operation.steps), "number", title="Steps", left=True),
+    Column("steps", OBJECT | LIST, lambda row: len(row.operation.steps), "number", left=True),
     Column("partitions", OBJECT, lambda row: len(row.operation.moves()), "number"),
     Column("replicas", OBJECT, lambda row: len(row.operation.dir_moves()), "number"),
     Column(
         "copied",
         OBJECT | LIST,
-        lambda row: row.copied,
-        "number",
-        Unit.BYTES,
-        title="Copied",
+        type="number",
+        unit=Unit.BYTES,
         text=lambda row: byte_count(row.copied if row.operation.ended is None else row.operation.bytes),
         left=True,
     ),
     Column(
         "left",
         OBJECT | LIST,
-        lambda row: row.left,
-        "number",
-        Unit.BYTES,
-        title="Left",
+        type="number",
+        unit=Unit.BYTES,
         text=lambda row: byte_count(row.left) if row.operation.ended is None else "",
         left=True,
     ),
-    Column(
-        "begun",
-        OBJECT | LIST,
-        lambda row: row.operation.at.isoformat(),
-        title="Begun",
-        text=lambda row: clock(row.operation.at),
-    ),
+    Column("begun", OBJECT | LIST, lambda row: row.operation.at.isoformat(), text=lambda row: clock(row.operation.at)),
     Column("ended", OBJECT, lambda row: row.operation.ended.isoformat() if row.operation.ended is not None else None),
     Column("cancelling", OBJECT, lambda row: row.operation.cancelling, "boolean"),
     Column("waits", OBJECT, lambda row: list(row.progress.waits) if row.progress is not None else [], "object"),
@@ -438,30 +417,19 @@ def _copies(move: Relocation) -> str:
 
 
 RELOCATIONS: Columns[Relocation] = Columns(
-    Column("topic", OBJECT | LIST, lambda move: move.topic, title="Topic"),
-    Column("partition", OBJECT | LIST, lambda move: move.number, "number", title="Partition", left=True),
-    Column(
-        "from",
-        OBJECT | LIST,
-        lambda move: list(move.before),
-        "object",
-        title="From",
-        text=lambda move: commas(move.before),
-    ),
-    Column(
-        "to", OBJECT | LIST, lambda move: list(move.after), "object", title="To", text=lambda move: commas(move.after)
-    ),
-    Column(
-        "bytes", OBJECT | LIST, lambda move: move.bytes, "number", Unit.BYTES, title="Copies", text=_copies, left=True
-    ),
+    Column("topic", OBJECT | LIST),
+    Column("partition", OBJECT | LIST, lambda move: move.number, "number", left=True),
+    Column("from", OBJECT | LIST, lambda move: list(move.before), "object", text=lambda move: commas(move.before)),
+    Column("to", OBJECT | LIST, lambda move: list(move.after), "object", text=lambda move: commas(move.after)),
+    Column("bytes", OBJECT | LIST, type="number", unit=Unit.BYTES, title="Copies", text=_copies, left=True),
 )
 """Partitions that move between brokers."""
 DIR_MOVES: Columns[DirMove] = Columns(
-    Column("topic", OBJECT | LIST, lambda move: move.topic, title="Topic"),
-    Column("partition", OBJECT | LIST, lambda move: move.number, "number", title="Partition", left=True),
-    Column("broker", OBJECT | LIST, lambda move: move.broker, "number", title="Broker", left=True),
-    Column("from", OBJECT | LIST, lambda move: move.before, title="From"),
-    Column("to", OBJECT | LIST, lambda move: move.after, title="To"),
+    Column("topic", OBJECT | LIST),
+    Column("partition", OBJECT | LIST, lambda move: move.number, "number", left=True),
+    Column("broker", OBJECT | LIST, type="number", left=True),
+    Column("from", OBJECT | LIST, lambda move: move.before),
+    Column("to", OBJECT | LIST, lambda move: move.after),
     _bytes("bytes", "Copies", lambda move: move.size),
 )
 """Replicas that move into another directory of their broker."""
@@ -482,7 +450,7 @@ def _count(number: int) -> str:
 
 
 BROKERS_AFTER: Columns[BrokerForecast] = Columns(
-    Column("broker", OBJECT | LIST, lambda each: each.id, "number", title="Broker", left=True),
+    Column("broker", OBJECT | LIST, lambda each: each.id, "number", left=True),
     _before_after("replicas", "Replicas", lambda each: each.replicas, _count),
     _before_after("leads", "Leads", lambda each: each.leads, _count),
     _before_after("bytes", "Holds", lambda each: each.bytes, byte_count),
@@ -492,8 +460,8 @@ BROKERS_AFTER: Columns[BrokerForecast] = Columns(
 )
 """Brokers before and after a proposal's moves."""
 DIRS_AFTER: Columns[DirForecast] = Columns(
-    Column("broker", OBJECT | LIST, lambda each: each.broker, "number", title="Broker", left=True),
-    Column("directory", OBJECT | LIST, lambda each: each.path, title="Directory"),
+    Column("broker", OBJECT | LIST, type="number", left=True),
+    Column("directory", OBJECT | LIST, lambda each: each.path),
     _before_after("replicas", "Replicas", lambda each: each.replicas, _count),
     _before_after("bytes", "Holds", lambda each: each.bytes, byte_count),
     _bytes("copied", "Copies", lambda each: each.copied),

@@ -71,14 +71,12 @@ OVERVIEW: Columns[OverviewRow] = Columns(
     Column(
         "now",
         SCREEN,
-        lambda row: row.now,
         cell=lambda row: (row.now, row.meaning),
         layout=ScreenColumn("now", "Now", width=NOW_WIDTH, align="right", priority=90),
     ),
     Column(
         "graph",
         SCREEN,
-        lambda row: row.graph,
         cell=lambda row: (row.graph, row.meaning or "muted"),
         layout=ScreenColumn("graph", "", min_width=45, max_width=180, priority=95),
     ),

@@ -24,7 +24,7 @@ from console.model.quota import (
 )
 from console.plan.amounts import Unit, exact_quota, number, quota
 from console.plan.effective_values import DiffGroup, DiffLine, EffectiveValue
-from console.present.columns import ABSENT, FILTER, LIST, OBJECT, SCREEN, SHOWN, Column, Columns
+from console.present.columns import ABSENT, FILTER, LIST, OBJECT, SHOWN, Column, Columns, letter_column
 from console.present.names import NOTHING, named, quota_entity
 from console.present.text import Cell, Line, clean
 from console.present.values import side_text
@@ -178,13 +178,12 @@ def _key_column(place: int, key: str) -> Column[QuotaRow]:
 
 
 QUOTAS: Columns[QuotaRow] = Columns(
-    Column("staged", SCREEN, cell=_letter, layout=ScreenColumn("staged", width=1, gutter=True)),
+    letter_column("staged", _letter),
     Column(
         "entity",
         SHOWN | OBJECT,
         lambda row: row.entity.as_dict(),
         "object",
-        title="Entity",
         cell=lambda row: (_label(row.entity, row.child), "changed" if row.changed else ""),
         layout=ScreenColumn("entity", "Entity", flex=1, min_width=24, max_width=60),
     ),
@@ -200,12 +199,7 @@ QUOTAS: Columns[QuotaRow] = Columns(
         text=lambda row: ", ".join(f"{key}={number(value)}" for key, value in _others(row).items()),
         layout=ScreenColumn("others", "", max_width=30, priority=10),
     ),
-    Column(
-        "values",
-        OBJECT,
-        lambda row: {key: float(value) for key, value in row.values.items()},
-        "object",
-    ),
+    Column("values", OBJECT, lambda row: {key: float(value) for key, value in row.values.items()}, "object"),
 )
 """An entity's values stand in one object of JSON, and on the screen and in `list` in a column for each key."""
 
@@ -292,7 +286,7 @@ def _beaten(level: Effective) -> list[Data]:
 
 
 EFFECTIVE: Columns[EffectiveRow] = Columns(
-    Column("key", OBJECT | LIST, lambda row: row.key, title="Key"),
+    Column("key", OBJECT | LIST),
     Column(
         "value",
         OBJECT | LIST,
@@ -314,6 +308,7 @@ EFFECTIVE: Columns[EffectiveRow] = Columns(
         OBJECT | LIST,
         _by_level(lambda level: level.shared),
         "word",
+        title="",
         text=lambda row: "" if row.level is None else SHARED[row.level.shared].words,
     ),
     Column(
@@ -348,17 +343,17 @@ VALUES: Columns[ValueRow] = Columns(
     Column(
         "letters",
         LIST,
+        title="",
         text=lambda row: ("O" if row.value is not None else "") + ("*" if row.staged is not None else ""),
     ),
-    Column("key", OBJECT | LIST, lambda row: row.key, title="Key"),
-    Column("value", OBJECT | LIST, lambda row: row.value, "number", title="Per broker", text=_value_text, left=True),
+    Column("key", OBJECT | LIST),
+    Column("value", OBJECT | LIST, type="number", title="Per broker", text=_value_text, left=True),
     Column("pending", OBJECT, lambda row: row.staged is not None, "boolean"),
     Column(
         "exactly",
         LIST,
         lambda row: row.value,
         "number",
-        title="Exactly",
         text=lambda row: exact_quota(row.key, row.value) if row.value is not None else "",
     ),
 )

@@ -328,22 +328,19 @@ def _time_of(row: RecordRow) -> str:
 
 
 RECORDS: Columns[RecordRow] = Columns(
-    Column("mark", SHOWN, cell=_mark_cell, layout=ScreenColumn("mark", width=2, gutter=True)),
+    Column("mark", SHOWN, title="", cell=_mark_cell, layout=ScreenColumn("mark", width=2, gutter=True)),
     Column(
         "partition",
         SHOWN,
         lambda row: row.item.partition,
         "number",
-        title="Part",
         text=lambda row: str(row.item.partition),
         layout=ScreenColumn("partition", "Part", width=4, align="right", priority=90),
     ),
     Column(
         "offset",
         SHOWN,
-        lambda row: row.offset,
-        "number",
-        title="Offset",
+        type="number",
         text=lambda row: str(row.offset),
         layout=ScreenColumn("offset", "Offset", min_width=6, max_width=20, align="right", priority=95),
     ),
@@ -355,25 +352,11 @@ RECORDS: Columns[RecordRow] = Columns(
         cell=lambda row: _time_of(row)[5:19] if len(_time_of(row)) == 23 else _time_of(row),
         layout=ScreenColumn("time", "Time UTC", min_width=14, max_width=20, priority=80),
     ),
-    Column(
-        "kind",
-        SHOWN,
-        title="Kind",
-        text=_kind_text,
-        cell=_kind_cell,
-        layout=ScreenColumn("kind", "Kind", width=6, priority=60),
-    ),
-    Column(
-        "key",
-        SHOWN,
-        title="Key",
-        text=key_text,
-        layout=ScreenColumn("key", "Key", min_width=8, max_width=24, priority=70),
-    ),
+    Column("kind", SHOWN, text=_kind_text, cell=_kind_cell, layout=ScreenColumn("kind", "Kind", width=6, priority=60)),
+    Column("key", SHOWN, text=key_text, layout=ScreenColumn("key", "Key", min_width=8, max_width=24, priority=70)),
     Column(
         "value",
         SHOWN,
-        title="Value",
         text=value_text,
         cell=_value_cell,
         layout=ScreenColumn("value", "Value", flex=1, min_width=16),

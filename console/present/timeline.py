@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from console.pipeline.reader import Change
-from console.present.columns import SCREEN, Column, Columns
+from console.present.columns import SCREEN, Column, Columns, letter_column
 from console.present.events import EVENTS, side, what_text
 from console.present.events import who_text as author_text
 from console.present.lake import how_sure
@@ -123,20 +123,9 @@ def _change_cell(row: PastRow) -> Cell:
 
 
 PAST: Columns[PastRow] = Columns(
-    Column("sure", SCREEN, cell=lambda row: row.sure, layout=ScreenColumn("sure", width=2, gutter=True)),
-    Column(
-        "when",
-        SCREEN,
-        lambda row: row.when,
-        cell=lambda row: (row.when, "muted"),
-        layout=ScreenColumn("when", "When", width=11),
-    ),
-    Column(
-        "what",
-        SCREEN,
-        lambda row: row.what,
-        layout=ScreenColumn("what", "What", flex=3, min_width=24, max_width=90, priority=95),
-    ),
+    letter_column("sure", lambda row: row.sure, width=2),
+    Column("when", SCREEN, cell=lambda row: (row.when, "muted"), layout=ScreenColumn("when", "When", width=11)),
+    Column("what", SCREEN, layout=ScreenColumn("what", "What", flex=3, min_width=24, max_width=90, priority=95)),
     Column(
         "change",
         SCREEN,
@@ -146,7 +135,6 @@ PAST: Columns[PastRow] = Columns(
     Column(
         "who",
         SCREEN,
-        lambda row: row.who,
         cell=lambda row: (row.who, "muted"),
         layout=ScreenColumn("who", "Who", min_width=6, max_width=10, priority=96),
     ),

@@ -33,6 +33,7 @@ from console.present.columns import (
     Columns,
     changed_column,
     highest_first,
+    letter_column,
     overrides_column,
     rate_columns,
 )
@@ -172,15 +173,8 @@ def _failed_count(count: int) -> Cell:
 
 
 TOPICS: Columns[TopicRow] = Columns(
-    Column(
-        "state", SCREEN, cell=lambda row: state_letter(row.topic), layout=ScreenColumn("state", width=1, gutter=True)
-    ),
-    Column(
-        "staged",
-        SCREEN,
-        cell=lambda row: plan_letter(row.topic.name, row.facts.marks),
-        layout=ScreenColumn("staged", width=1, gutter=True),
-    ),
+    letter_column("state", lambda row: state_letter(row.topic)),
+    letter_column("staged", lambda row: plan_letter(row.topic.name, row.facts.marks)),
     Column(
         "name",
         EVERYWHERE,
@@ -235,7 +229,6 @@ TOPICS: Columns[TopicRow] = Columns(
         LISTED | DETAIL,
         lambda row: row.topic.internal,
         "boolean",
-        title="Internal",
         text=lambda row: "internal" if row.topic.internal else "",
     ),
     overrides_column(lambda row: row.facts.overrides(row.topic.name), 70),
@@ -392,6 +385,7 @@ PARTITIONS: Columns[PartitionRow] = Columns(
     Column(
         "state",
         SHOWN,
+        title="",
         cell=lambda row: ("!", "failed") if row.partition.leader < 0 or row.partition.under_replicated else "",
         layout=ScreenColumn("state", width=2, gutter=True),
     ),
@@ -400,7 +394,6 @@ PARTITIONS: Columns[PartitionRow] = Columns(
         EVERYWHERE,
         lambda row: row.partition.number,
         "number",
-        title="Partition",
         layout=ScreenColumn("number", "Partition", width=9, align="right"),
     ),
     Column(
@@ -408,7 +401,6 @@ PARTITIONS: Columns[PartitionRow] = Columns(
         EVERYWHERE,
         lambda row: row.partition.leader,
         "number",
-        title="Leader",
         cell=lambda row: (NOTHING, "failed") if row.partition.leader < 0 else str(row.partition.leader),
         layout=ScreenColumn("leader", "Leader", width=6, align="right", priority=95),
     ),
@@ -417,7 +409,6 @@ PARTITIONS: Columns[PartitionRow] = Columns(
         EVERYWHERE,
         lambda row: list(row.partition.replicas),
         "object",
-        title="Replicas",
         text=lambda row: commas(row.partition.replicas),
         layout=ScreenColumn("replicas", "Replicas", min_width=8, max_width=30, priority=90),
     ),
@@ -426,7 +417,6 @@ PARTITIONS: Columns[PartitionRow] = Columns(
         EVERYWHERE,
         lambda row: list(row.partition.isr),
         "object",
-        title="ISR",
         cell=lambda row: (commas(row.partition.isr), "failed" if row.partition.under_replicated else ""),
         layout=ScreenColumn("isr", "ISR", min_width=5, max_width=30, priority=92),
     ),
@@ -435,26 +425,21 @@ PARTITIONS: Columns[PartitionRow] = Columns(
         EVERYWHERE,
         lambda row: list(row.partition.offline),
         "object",
-        title="Offline",
         text=lambda row: commas(row.partition.offline),
         layout=ScreenColumn("offline", "Offline", min_width=7, max_width=20, priority=40),
     ),
-    Column(
-        "moves_from",
-        DATA,
-        lambda row: list(original(row.move)) if row.move is not None else ABSENT,
-        "object",
-    ),
-    Column(
-        "moves_to",
-        DATA,
-        lambda row: list(destination(row.move)) if row.move is not None else ABSENT,
-        "object",
-    ),
+    Column("moves_from", DATA, lambda row: list(original(row.move)) if row.move is not None else ABSENT, "object"),
+    Column("moves_to", DATA, lambda row: list(destination(row.move)) if row.move is not None else ABSENT, "object"),
     *rate_columns(_partition_rate, bytes_priority=45, records_priority=35),
-    Column("local_from", LISTED, lambda row: row.tiered and row.tiered.local_from, "number", title="Local from"),
-    Column("tiered_to", LISTED, lambda row: row.tiered and row.tiered.tiered_to, "number", title="Tiered to"),
+    Column("local_from", LISTED, lambda row: row.tiered and row.tiered.local_from, "number"),
+    Column("tiered_to", LISTED, lambda row: row.tiered and row.tiered.tiered_to, "number"),
     Column("pending_from", LISTED, lambda row: row.tiered and row.tiered.pending_from, "number", title="To copy from"),
-    Column("note", SHOWN, cell=_partition_wrong, layout=ScreenColumn("note", "", flex=1, min_width=20, priority=60)),
+    Column(
+        "note",
+        SHOWN,
+        title="",
+        cell=_partition_wrong,
+        layout=ScreenColumn("note", "", flex=1, min_width=20, priority=60),
+    ),
 )
 """The partitions of one topic."""

@@ -177,12 +177,14 @@ CAUSES: Columns[CauseRow] = Columns(
     Column(
         "severity",
         SHOWN,
+        title="",
         cell=lambda row: (MUTED, "muted") if row.muted else _severity(row.claim.severity),
         layout=ScreenColumn("severity", "  Sev", width=6, priority=95),
     ),
     Column(
         "since",
         SHOWN,
+        title="",
         cell=lambda row: (
             clock(row.claim.since or row.first) or AT_FIRST,
             "muted" if row.muted or not row.claim.since else "",
@@ -192,12 +194,14 @@ CAUSES: Columns[CauseRow] = Columns(
     Column(
         "what",
         SHOWN,
+        title="",
         cell=lambda row: (clean(row.claim.title, 200), "muted" if row.muted else ""),
         layout=ScreenColumn("what", "What", flex=1, min_width=20, priority=100),
     ),
     Column(
         "times",
         SHOWN,
+        title="",
         cell=lambda row: str(row.claim.times) if row.claim.times > 1 else "",
         layout=ScreenColumn("times", "Times", width=5, align="right", priority=70),
     ),
