@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
 
 from console.plan.edits import Edit
 from console.triage.observations import Observations
 from console.triage.symptoms import Subject, Symptom
+
+T = TypeVar("T")
 
 
 class Severity(StrEnum):
@@ -77,6 +79,11 @@ class Prediction(Struct, frozen=True):
         return bool(symptom.brokers) and pointed
 
 
+def given(*parts: T | None) -> tuple[T, ...]:
+    """Return the parts that there are: evidence, or next steps, without those that this case does not have."""
+    return tuple(part for part in parts if part is not None)
+
+
 def predict(
     *names: str,
     subject: Subject | None = None,
@@ -110,8 +117,8 @@ class Claim(Struct, frozen=True, kw_only=True):
     severity: Severity
     certainty: Certainty
     evidence: tuple[Evidence, ...]
-    predicted: tuple[Prediction, ...]
     title: str
+    predicted: tuple[Prediction, ...] = ()
     since: datetime | None = None
     times: int = 0
     next: tuple[Next, ...] = ()

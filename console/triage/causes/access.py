@@ -11,7 +11,7 @@ from console.model.authorizer import covers, granted, pattern_of
 from console.model.codes import AclResourceType
 from console.model.numbers import plural, time_of_day
 from console.plan.edits import AddAcl, RemoveAcl
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, predict
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, given, predict
 from console.triage.observations import Observations
 from console.triage.past import AclChange
 from console.triage.symptoms import (
@@ -149,18 +149,14 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
         certainty=Certainty.LIKELY,
         title=f"{text} {word}, and {stops}",
         since=first.at,
-        evidence=(
+        evidence=given(
             Evidence(
                 f"{text} {word} between {time_of_day(first.after)} and {time_of_day(first.at)}",
                 "DescribeAcls, two looks",
             ),
             *_authors(observations, change),
             Evidence(stops, "ListOffsets" if is_topic else "OffsetFetch, ListOffsets"),
-            *(
-                (Evidence("it is the first ACL on it: before, everyone had access", "DescribeAcls"),)
-                if first.first
-                else ()
-            ),
+            Evidence("it is the first ACL on it: before, everyone had access", "DescribeAcls") if first.first else None,
         ),
         predicted=tuple(each for symptom in hit for each in predict(symptom.name, subject=symptom.subject)),
         next=(

@@ -51,7 +51,6 @@ def _claim(broker: int, address: str, title: str, evidence: Evidence) -> Claim:
         certainty=Certainty.CERTAIN,
         title=title,
         evidence=(evidence,),
-        predicted=(),
         next=_NEXT,
     )
 

@@ -13,7 +13,7 @@ from console.model.cluster import Partition, Topic
 from console.model.numbers import plural, time_of_day
 from console.model.observers import not_in_sync
 from console.model.transactions import minutes
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, predict
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, given, predict
 from console.triage.observations import Interval, Observations
 from console.triage.remembered import remembered
 from console.triage.symptoms import (
@@ -146,13 +146,9 @@ def _down(observations: Observations) -> Iterator[Claim]:
             title=f"broker {broker} is down" + (", and has no replicas" if is_spare else ""),
             since=_since_away(observations, subject),
             times=max(1, observations.times((BROKER_GONE, subject))),
-            evidence=(
-                *((Evidence(_absence(observations, broker), "DescribeCluster"),) if broker in away else ()),
-                *(
-                    (Evidence(f"{_host(observations, broker)} refuses connections", "a new connection"),)
-                    if refuses
-                    else ()
-                ),
+            evidence=given(
+                Evidence(_absence(observations, broker), "DescribeCluster") if broker in away else None,
+                Evidence(f"{_host(observations, broker)} refuses connections", "a new connection") if refuses else None,
                 *_controller_too(observations, broker),
             ),
             predicted=_follows(broker),
@@ -240,13 +236,11 @@ def _flapping(observations: Observations) -> Iterator[Claim]:
                 Evidence(_led(observations, broker), "Metadata"),
             ),
             predicted=_follows(broker),
-            next=(
+            next=given(
                 Next(f"look at {_address(observations, broker)}: session timeouts, garbage collection, disk, network"),
-                *(
-                    ()
-                    if still
-                    else (Next("once it has been up for 5 minutes, elect leaders", f"elect preferred broker {broker}"),)
-                ),
+                None
+                if still
+                else Next("once it has been up for 5 minutes, elect leaders", f"elect preferred broker {broker}"),
             ),
         )
 
@@ -312,14 +306,12 @@ def _replication(observations: Observations) -> Iterator[Claim]:
             title=f"broker {broker} is out of the ISR of {plural(len(partitions), 'partition')}",
             since=observations.since(first) if first is not None else None,
             times=_times_out(observations, topics),
-            evidence=(
+            evidence=given(
                 Evidence(f"broker {broker} answers, and is missing in the ISR of {shown}", "Metadata"),
                 Evidence(f"led by {from_}, {'which answers' if len(leaders) == 1 else 'which answer'} too", "Metadata"),
-                *(
-                    (Evidence(f"it came back at {time_of_day(back)}, and may be catching up", "DescribeCluster"),)
-                    if back
-                    else ()
-                ),
+                Evidence(f"it came back at {time_of_day(back)}, and may be catching up", "DescribeCluster")
+                if back
+                else None,
             ),
             predicted=_follows(broker, alone=True),
             next=(Next(f"look at the network from {_address(observations, broker)} to {from_}, and at its disk"),),
@@ -469,13 +461,13 @@ def _metadata_behind(observations: Observations) -> Iterator[Claim]:
             certainty=Certainty.CERTAIN,
             title=f"broker {broker} does not know what the cluster decided",
             since=observations.since(symptom),
-            evidence=(
+            evidence=given(
                 Evidence(
                     f"it has answered for {lasts:.0f} s: {place} is {shown}, while others know epoch {worst.known}"
                     + (f"; {len(late) - 1} more partitions" if len(late) > 1 else ""),
                     "Metadata",
                 ),
-                *((Evidence(f"its metadata log is {lag:,} records behind", "DescribeQuorum"),) if lag else ()),
+                Evidence(f"its metadata log is {lag:,} records behind", "DescribeQuorum") if lag else None,
             ),
             predicted=predict(VIEWS_DISAGREE, subject=subject),
             next=(

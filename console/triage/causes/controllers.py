@@ -10,7 +10,7 @@ from console.model.cluster import QuorumReplica
 from console.model.nodes import controller_at
 from console.model.numbers import time_of_day
 from console.model.quorum import formatted_again, majority, observing_brokers
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, predict
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, given, predict
 from console.triage.observations import Observations
 from console.triage.symptoms import (
     CLUSTER,
@@ -47,12 +47,12 @@ def _controller_down(observations: Observations) -> Iterator[Claim]:
             title=f"controller {node} {'is down' if refuses else 'does not answer'}",
             since=observations.since(symptom),
             times=observations.times((symptom.name, symptom.subject)),
-            evidence=(
+            evidence=given(
                 Evidence(
                     f"{controller_at(snapshot, node)} {'refuses connections' if refuses else 'did not answer in time'}",
                     "ApiVersions",
                 ),
-                *((Evidence(_votes(len(voters)), "DescribeQuorum"),) if votes else ()),
+                Evidence(_votes(len(voters)), "DescribeQuorum") if votes else None,
             ),
             predicted=(
                 *predict(CONTROLLER_SILENT, subject=symptom.subject),
@@ -131,13 +131,9 @@ def _all_stopped(observations: Observations, stopped: list[QuorumReplica]) -> Cl
         certainty=Certainty.CERTAIN,
         title="no broker runs: nothing is served",
         since=_fetched_last(latest[0]) if latest else observations.since(Symptom(NO_BROKER, CLUSTER)),
-        evidence=(
+        evidence=given(
             *(Evidence(_last(each), "DescribeQuorum") for each in latest[:3]),
-            *(
-                ()
-                if ids
-                else (Evidence("controllers follow the metadata log, and nothing else does", "DescribeQuorum"),)
-            ),
+            None if ids else Evidence("controllers follow the metadata log, and nothing else does", "DescribeQuorum"),
         ),
         predicted=predict(OBSERVER_STOPPED, NO_BROKER),
         next=(Next(first),),

@@ -102,7 +102,6 @@ def _not_made(observations: Observations) -> Iterator[Claim]:
                 ),
                 Evidence("no broker holds a replica of it", "Metadata, DescribeLogDirs"),
             ),
-            predicted=(),
             next=(
                 Next(f"start {plural(factor - len(alive), 'more broker')}, or set {each.factor} in the brokers' files"),
             ),

@@ -9,7 +9,7 @@ from console.model.cluster import Group, PartitionLag
 from console.model.lag_trend import STUCK_ALONE, LagTrend, Place
 from console.model.numbers import plural
 from console.plan.amounts import duration
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, predict
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, given, predict
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.folding import FEW, one_of
 from console.triage.observations import Observations
@@ -129,30 +129,25 @@ def _stuck_at(
         certainty=Certainty.LIKELY if limit is None and one else Certainty.POSSIBLE,
         title=f"group {group.name} stands still on {topic}/{partition} at offset {row.committed:,}",
         since=_ago(observations, trend, still),
-        evidence=(
+        evidence=given(
             Evidence(
                 f"committed {row.committed:,} for {still:.0f} s, the end is {row.end:,}", "OffsetFetch, ListOffsets"
             ),
             Evidence(other, "DescribeGroups" if one and not beside else "OffsetFetch"),
-            *(
-                (
-                    Evidence(
-                        f"{CONSUMERS} of client {limit.client} is {limit.quota:,.0f}, and more is written: it may be "
-                        "throttled",
-                        "DescribeClientQuotas",
-                    ),
-                )
-                if limit is not None
-                else ()
-            ),
+            Evidence(
+                f"{CONSUMERS} of client {limit.client} is {limit.quota:,.0f}, and more is written: it may be throttled",
+                "DescribeClientQuotas",
+            )
+            if limit is not None
+            else None,
         ),
         predicted=(*predict(COMMIT_STANDS_STILL, subject=subject), *predict(LAG_GROWS, group=group.name)),
-        next=(
+        next=given(
             Next(
                 "look at the record: the committed one, or one of those after it in its batch",
                 f"records topic {topic} partition {partition} of group {group.name}",
             ),
-            *((Next("skip it", f"skip group {group.name} topic {topic} partition {partition}"),) if one else ()),
+            Next("skip it", f"skip group {group.name} topic {topic} partition {partition}") if one else None,
         ),
         fold=("stands still", "stand still"),
     )
@@ -289,13 +284,11 @@ def _rebalancing(observations: Observations) -> Iterator[Claim]:
             title=f"group {group} rebalances again and again",
             since=intervals[0].began,
             times=len(intervals),
-            evidence=(
+            evidence=given(
                 Evidence(f"{known.state} now; {len(intervals)} rebalances were seen", "ListGroups"),
-                *(
-                    (Evidence("members that are deployed one after the other make as many", "ListGroups"),)
-                    if certainty is Certainty.POSSIBLE
-                    else ()
-                ),
+                Evidence("members that are deployed one after the other make as many", "ListGroups")
+                if certainty is Certainty.POSSIBLE
+                else None,
             ),
             predicted=predict(REBALANCING, LAG_GROWS, COMMIT_STANDS_STILL, group=group),
             next=(Next("look at its members: restarts, max.poll.interval.ms, session timeouts"),),
@@ -366,11 +359,10 @@ def _without_members(observations: Observations) -> Iterator[Claim]:
         severity=Severity.INFO,
         certainty=Certainty.CERTAIN,
         title=f"{groups}, {', '.join(what)}{rest}",
-        evidence=(
+        evidence=given(
             *(Evidence(_left_of(each), "ListGroups, OffsetFetch, ListOffsets") for each in found[:FEW]),
-            *((Evidence(f"and {plural(len(found) - FEW, 'more group')}", "ListGroups"),) if found[FEW:] else ()),
+            Evidence(f"and {plural(len(found) - FEW, 'more group')}", "ListGroups") if found[FEW:] else None,
         ),
-        predicted=(),
         next=(Next("start their consumers, or delete what is not needed any more", "list groups state=Empty"),),
         idle=True,
     )
@@ -404,7 +396,6 @@ def _ahead(observations: Observations) -> Iterator[Claim]:
                         "OffsetFetch, ListOffsets",
                     ),
                 ),
-                predicted=(),
                 next=(Next("what copies the offsets is to copy the records too, before its consumers start here"),),
                 fold=("is ahead of the end: mirrored, or restored?", "are ahead of the end: mirrored, or restored?"),
                 idle=True,

@@ -53,7 +53,6 @@ def _hot(observations: Observations) -> Iterator[Claim]:
                 ),
                 Evidence(f"the median of the topic's partitions is {size(round(middle))}/s", "the same"),
             ),
-            predicted=(),
             next=(Next("look at the producer: records of one key all go to one partition"),),
         )
 

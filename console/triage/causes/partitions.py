@@ -23,7 +23,7 @@ from console.model.numbers import LONG_MAX, long_number, time_of_day
 from console.model.snapshot import Snapshot
 from console.plan.edits import CancelMove
 from console.plan.stale_throttles import StaleThrottle, stale_throttles
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, predict
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, given, predict
 from console.triage.moves import STALLS, Copy, raised_throttle
 from console.triage.observations import Observations
 from console.triage.remembered import remembered
@@ -205,9 +205,9 @@ def _leaderless(observations: Observations) -> Iterator[Claim]:
                 *_held_by_replicas(observations.last.snapshot.replica_logs.get((topic, number))),
             ),
             predicted=predict(LEADERLESS, UNDER_REPLICATED, UNDER_MIN_ISR, subject=symptom.subject),
-            next=(
+            next=given(
                 Next(f"bring back broker {_list(partition.isr) or _list(partition.replicas)}"),
-                *((Next("accept the loss of records", command),) if command else ()),
+                Next("accept the loss of records", command) if command else None,
             ),
         )
 
@@ -250,9 +250,9 @@ def _unclean(observations: Observations) -> Iterator[Claim]:
             since=led.at,
             latest=led.at,
             times=times[led.place],
-            evidence=(
+            evidence=given(
                 Evidence(f"{could}; broker {led.leader} leads now, {jump}", "Metadata, DescribeTopicPartitions"),
-                *((Evidence(f"its end was {fall.was:,}, and is {fall.end:,}", "ListOffsets"),) if fall else ()),
+                Evidence(f"its end was {fall.was:,}, and is {fall.end:,}", "ListOffsets") if fall else None,
             ),
             predicted=predict(UNCLEAN_LEADER, subject=subject),
             next=(
@@ -310,7 +310,6 @@ def _throttles(observations: Observations) -> Iterator[Claim]:
         title="replication throttles without a reassignment",
         times=len(found),
         evidence=tuple(Evidence(f"{_place(each)} = {each.value}: {each.why}", "DescribeConfigs") for each in found[:8]),
-        predicted=(),
         next=(Next(_removal(found), edits=tuple(each.edit for each in found)),),
     )
 
@@ -372,14 +371,12 @@ def _move(observations: Observations, move: Reassignment) -> Claim:
         certainty=Certainty.LIKELY if still and not dead and not waits else Certainty.CERTAIN,
         title=title,
         since=observations.since(Symptom(MOVING, subject)),
-        evidence=(
+        evidence=given(
             Evidence(f"moves {to}", "ListPartitionReassignments"),
-            *((Evidence(f"broker {_list(dead)} is not alive", "DescribeCluster"),) if dead else ()),
-            *(
-                (Evidence(f"it is to be on {_list(destination(move))}; in sync are {_list(isr)}", "Metadata"),)
-                if waits
-                else ()
-            ),
+            Evidence(f"broker {_list(dead)} is not alive", "DescribeCluster") if dead else None,
+            Evidence(f"it is to be on {_list(destination(move))}; in sync are {_list(isr)}", "Metadata")
+            if waits
+            else None,
             *(Evidence(_copied(broker, copy), "DescribeLogDirs") for broker, copy in copies.items()),
             *_limits(observations, still),
         ),

@@ -11,7 +11,7 @@ from console.model.coordinators import OFFSETS
 from console.model.numbers import plural, time_of_day
 from console.model.observed_logs import Place
 from console.model.transactions import OpenTransaction, Standing, Verdict, minutes
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, predict
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, given, predict
 from console.triage.config_undo import changed_place, undo
 from console.triage.observations import Observations
 from console.triage.past import ConfigChange, Loss, is_mended, losses_by_change
@@ -175,12 +175,12 @@ def _open_one_of(observations: Observations, mine: list[Wait]) -> Claim:
         severity=Severity.WARNING if quiet and stand else Severity.INFO,
         certainty=Certainty.CERTAIN if first.holder is not None else Certainty.LIKELY,
         title=f"read_committed {readers} of {topic}/{number}{more} wait for {name}{lasts}",
-        evidence=(
+        evidence=given(
             Evidence(
                 f"{topic}/{number} is stable up to {first.offsets.stable:,}, and ends at {first.offsets.end:,}",
                 "ListOffsets",
             ),
-            *((Evidence(_open_one(first.holder, at_ms), "DescribeProducers"),) if first.holder is not None else ()),
+            Evidence(_open_one(first.holder, at_ms), "DescribeProducers") if first.holder is not None else None,
             *_who_waits(first),
         ),
         # Applications that read and write have one open where their offsets are, nearly always.

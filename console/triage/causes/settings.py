@@ -20,7 +20,7 @@ from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues, effec
 from console.model.rates import WINDOW, Rates
 from console.model.snapshot import Snapshot
 from console.plan.edits import RemoveAcl, SetConfig, SetQuota
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, predict
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, given, predict
 from console.triage.config_undo import changed_place, undo
 from console.triage.facts import Author, ConfigKey
 from console.triage.observations import Observations
@@ -294,14 +294,12 @@ def _throttled(observations: Observations, group: str, limit: Limit, what: str, 
             else f"group {group} reads as much as its quota allows: {limit.quota:,.0f} bytes/s from a broker"
         ),
         since=observations.since(Symptom(LAG_GROWS, Subject(group=group))),
-        evidence=(
+        evidence=given(
             Evidence(f"{CONSUMERS} of {whose} is {limit.quota:,.0f}, from each broker", "DescribeClientQuotas"),
             Evidence(what, "OffsetFetch, ListOffsets, DescribeLogDirs"),
-            *(
-                ()
-                if limit.sure
-                else (Evidence("users have quotas of their own, and who its members are is not known", "the same"),)
-            ),
+            None
+            if limit.sure
+            else Evidence("users have quotas of their own, and who its members are is not known", "the same"),
         ),
         predicted=predict(*((COMMIT_STANDS_STILL, COMMITS_LATER) if written else ()), LAG_GROWS, group=group),
         next=(
@@ -428,7 +426,6 @@ def _denied(observations: Observations) -> Iterator[Claim]:
             certainty=Certainty.CERTAIN,
             title=f"brokers refuse this console: {what}",
             evidence=(Evidence(f"{name} for {what}", "the brokers' answers"),),
-            predicted=(),
             next=(Next(remedies[name] or "ask for the right; explain says what the ACLs decide"),),
         )
 
@@ -449,7 +446,6 @@ def _untyped(observations: Observations) -> Iterator[Claim]:
         certainty=Certainty.CERTAIN,
         title=f"ACLs of {who} have no TYPE:NAME: requests that meet one fail, super users aside",
         evidence=tuple(Evidence(_said(acl), "DescribeAcls") for acl in wrong[:_ACLS_SHOWN]),
-        predicted=(),
         next=(
             Next(
                 "revoke them; allow User:NAME instead where a user is meant",

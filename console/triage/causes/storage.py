@@ -11,7 +11,7 @@ from console.model.nodes import controller_at
 from console.model.numbers import time_of_day
 from console.model.quorum import controllers_addresses, known_voters, majority, voters_text
 from console.model.snapshot import Snapshot
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, predict
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, given, predict
 from console.triage.observations import Observations
 from console.triage.odd_configs import odd_keys
 from console.triage.symptoms import (
@@ -191,20 +191,18 @@ def _fills_up(observations: Observations, places: list[Place]) -> Claim:
         certainty=Certainty.CERTAIN if symptoms else Certainty.LIKELY,
         title=f"broker{'s' if brokers[1:] else ''} {', '.join(map(str, brokers))}: {what}",
         since=min((each for each in began if each is not None), default=None) if None not in began else None,
-        evidence=(
+        evidence=given(
             Evidence(f"{samples[-1].usable:,}{share} bytes are usable", "DescribeLogDirs"),
-            *(
-                (Evidence(f"of {len(places)} directories: their sizes are the same", "DescribeLogDirs"),)
-                if places[1:]
-                else ()
-            ),
-            *((Evidence(f"at this rate it is full in {left / 60:,.0f} min", "two looks"),) if left else ()),
-            *((Evidence(others, "DescribeLogDirs, two looks"),) if others else ()),
+            Evidence(f"of {len(places)} directories: their sizes are the same", "DescribeLogDirs")
+            if places[1:]
+            else None,
+            Evidence(f"at this rate it is full in {left / 60:,.0f} min", "two looks") if left else None,
+            Evidence(others, "DescribeLogDirs, two looks") if others else None,
             *_cordoned(known),
         ),
         predicted=tuple(each for subject in subjects for each in predict(DIR_NEARLY_FULL, subject=subject)),
-        next=(
-            *((Next("find what else writes there: other programs, their logs, dumps"),) if others else ()),
+        next=given(
+            Next("find what else writes there: other programs, their logs, dumps") if others else None,
             Next("find what grows: topics by size, retention"),
             Next(
                 f"move replicas to other brokers (outside the console: kac moves drain {broker})",
@@ -281,9 +279,9 @@ def _lost(observations: Observations) -> Iterator[Claim]:
         certainty=Certainty.CERTAIN if observations.last.snapshot.quorum is not None else Certainty.LIKELY,
         title="the metadata quorum has no leader",
         since=observations.since(symptom),
-        evidence=(
+        evidence=given(
             Evidence(_without_leader(observations.last), "DescribeQuorum"),
-            *((Evidence(str(failure.failure), "DescribeQuorum"),) if failure is not None else ()),
+            Evidence(str(failure.failure), "DescribeQuorum") if failure is not None else None,
             *_who_votes(observations.last, str(failure.failure) if failure is not None else ""),
         ),
         predicted=predict(NO_QUORUM_LEADER, VOTER_BEHIND, EPOCH_JUMPS),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from console.model.quota import effective
 from console.model.throttling import WINDOW, Client, Throttled
 from console.plan.edits import SetQuota
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, predict
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, given, predict
 from console.triage.observations import Observations
 from console.triage.symptoms import COMMIT_STANDS_STILL, LAG_GROWS, Subject
 
@@ -61,26 +61,20 @@ def _claim(observations: Observations, client: Client, much: Throttled, group: s
         certainty=Certainty.CERTAIN,
         title=title,
         times=much.throttled,
-        evidence=(
+        evidence=given(
             Evidence(
                 f"{much.throttled:,} of {much.requests:,} requests within {WINDOW.total_seconds():.0f} s, "
                 f"for up to {much.most_ms:,} ms",
                 f"request log {', '.join(observations.last.facts.request_logs.files[:3])}",
             ),
-            *(
-                (Evidence(f"{key} of {limit.entity!r} is {limit.value:,.0f}", "DescribeClientQuotas"),)
-                if limit is not None
-                else ()
-            ),
+            Evidence(f"{key} of {limit.entity!r} is {limit.value:,.0f}", "DescribeClientQuotas")
+            if limit is not None
+            else None,
         ),
         predicted=predict(LAG_GROWS, COMMIT_STANDS_STILL, group=group) if group is not None else (),
-        next=(
+        next=given(
             Next("find out what it sends or reads so much for"),
-            *(
-                (Next("allow more", edits=(SetQuota(limit.entity, key, 2 * limit.value),)),)
-                if limit is not None
-                else ()
-            ),
+            Next("allow more", edits=(SetQuota(limit.entity, key, 2 * limit.value),)) if limit is not None else None,
         ),
     )
 

@@ -75,7 +75,6 @@ def _claim(owner: str, tokens: list[DelegationToken], now: int) -> Claim:
         title=f"{which} in {minutes(left)}"
         + (", and is not renewed" if renewable == tokens[:1] else ", and are not renewed" if renewable else ""),
         evidence=tuple(Evidence(_fact(each), "DescribeDelegationToken") for each in tokens[:MOST]),
-        predicted=(),
         next=tuple(_steps(owner, renewable, len(tokens) - len(renewable))),
     )
 
