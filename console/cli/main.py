@@ -20,133 +20,72 @@ INTERRUPTED = 130
 class Command(NamedTuple):
     """A command of `kac`.
 
-    module, function: imported and called when the command is given. The function adds the command's options to the
-    parser it gets, and sets `run` in the parser's defaults: a function from the parsed options to the exit code.
-    own_parser: the function reads the arguments itself, `(arguments, options given before the command) -> exit code`.
+    module: below `console.cli`; it is imported when the command is given. Its function ``NAME_options`` adds the
+    command's options to the parser it gets, and sets `run` in the parser's defaults: a function from the parsed options
+    to the exit code.
+    own_parser: its function `main` reads the arguments itself, `(arguments, options given before the command) -> exit
+    code`.
     connects: the command takes the options that name a cluster.
     """
 
     name: str
     module: str
-    function: str
     help: str
     connects: bool = True
     own_parser: bool = False
 
     def load(self) -> Callable[..., Any]:
         """Import the function."""
-        found: Callable[..., Any] = getattr(import_module(self.module), self.function)
+        name = "main" if self.own_parser else f"{self.name.replace('-', '_')}_options"
+        found: Callable[..., Any] = getattr(import_module(f"console.cli.{self.module}"), name)
         return found
 
 
 COMMANDS = (
-    Command("run", "console.cli.run", "run_options", "run commands without a screen"),
-    Command("shell", "console.cli.run", "shell_options", "commands at a prompt, with completion and history"),
-    Command(
-        "configs",
-        "console.cli.kafka_configs.command",
-        "main",
-        "show and change configs, as kafka-configs does",
-        own_parser=True,
-    ),
-    Command("topics", "console.cli.nouns", "topics_options", "list, describe, create, delete and alter topics"),
-    Command(
-        "quotas", "console.cli.nouns", "quotas_options", "list, describe and alter quotas, and show which one applies"
-    ),
-    Command("acls", "console.cli.nouns", "acls_options", "list, explain, add and remove ACLs"),
-    Command("brokers", "console.cli.nouns", "brokers_options", "list, describe, configure and unregister brokers"),
-    Command("groups", "console.cli.nouns", "groups_options", "list, describe and delete groups, reset their offsets"),
-    Command(
-        "share-groups",
-        "console.cli.nouns",
-        "share_groups_options",
-        "list and describe share groups, reset their offsets",
-    ),
-    Command(
-        "streams-groups",
-        "console.cli.nouns",
-        "streams_groups_options",
-        "list and describe streams groups, reset their offsets",
-    ),
-    Command("scram", "console.cli.nouns", "scram_options", "list, set and delete SCRAM credentials"),
-    Command("tokens", "console.cli.nouns", "tokens_options", "list, make, renew and expire delegation tokens"),
-    Command("transactions", "console.cli.nouns", "transactions_options", "list transactions, end those that hang"),
-    Command("features", "console.cli.nouns", "features_options", "show features, upgrade and downgrade them"),
-    Command("snapshot", "console.cli.files", "snapshot_options", "print the whole state as JSON"),
-    Command("export", "console.cli.files", "export_options", "write what is wanted of a cluster as YAML"),
-    Command("diff", "console.cli.files", "diff_options", "show what would change for a cluster to be as files want it"),
-    Command("plan", "console.cli.files", "plan_options", "the same, checked by the brokers, and kept in a file"),
-    Command("apply", "console.cli.files", "apply_options", "make a cluster as files want it, or carry out a kept plan"),
-    Command(
-        "compare",
-        "console.cli.compare",
-        "compare_options",
-        "show the differences of clusters, files, entities, brokers",
-    ),
-    Command(
-        "demo",
-        "console.cli.demo",
-        "demo_options",
-        "open the console on a cluster of its own, to try things",
-        connects=False,
-    ),
-    Command(
-        "cluster",
-        "console.cli.demo",
-        "cluster_options",
-        "run an embedded cluster for any Kafka client",
-        connects=False,
-    ),
-    Command(
-        "history",
-        "console.cli.history",
-        "history_options",
-        "list what was changed: from a lake, or from this host's journal",
-    ),
-    Command("drift", "console.cli.history", "drift_options", "list what differs from its peers, from a lake"),
-    Command("usage", "console.cli.history", "usage_options", "list who uses how much of which quota, from a lake"),
-    Command(
-        "lake",
-        "console.cli.lake",
-        "lake_options",
-        "fill and keep a lake: what was, who did it, what differs, who uses what",
-    ),
-    Command("doctor", "console.cli.doctor", "doctor_options", "check this host, and the way to a cluster"),
+    Command("run", "run", "run commands without a screen"),
+    Command("shell", "run", "commands at a prompt, with completion and history"),
+    Command("configs", "kafka_configs.command", "show and change configs, as kafka-configs does", own_parser=True),
+    Command("topics", "nouns", "list, describe, create, delete and alter topics"),
+    Command("quotas", "nouns", "list, describe and alter quotas, and show which one applies"),
+    Command("acls", "nouns", "list, explain, add and remove ACLs"),
+    Command("brokers", "nouns", "list, describe, configure and unregister brokers"),
+    Command("groups", "nouns", "list, describe and delete groups, reset their offsets"),
+    Command("share-groups", "nouns", "list and describe share groups, reset their offsets"),
+    Command("streams-groups", "nouns", "list and describe streams groups, reset their offsets"),
+    Command("scram", "nouns", "list, set and delete SCRAM credentials"),
+    Command("tokens", "nouns", "list, make, renew and expire delegation tokens"),
+    Command("transactions", "nouns", "list transactions, end those that hang"),
+    Command("features", "nouns", "show features, upgrade and downgrade them"),
+    Command("snapshot", "files", "print the whole state as JSON"),
+    Command("export", "files", "write what is wanted of a cluster as YAML"),
+    Command("diff", "files", "show what would change for a cluster to be as files want it"),
+    Command("plan", "files", "the same, checked by the brokers, and kept in a file"),
+    Command("apply", "files", "make a cluster as files want it, or carry out a kept plan"),
+    Command("compare", "compare", "show the differences of clusters, files, entities, brokers"),
+    Command("demo", "demo", "open the console on a cluster of its own, to try things", connects=False),
+    Command("cluster", "demo", "run an embedded cluster for any Kafka client", connects=False),
+    Command("history", "history", "list what was changed: from a lake, or from this host's journal"),
+    Command("drift", "history", "list what differs from its peers, from a lake"),
+    Command("usage", "history", "list who uses how much of which quota, from a lake"),
+    Command("lake", "lake", "fill and keep a lake: what was, who did it, what differs, who uses what"),
+    Command("doctor", "doctor", "check this host, and the way to a cluster"),
     Command(
         "bug-report",
-        "console.cli.bug_report",
-        "bug_report_options",
+        "bug_report",
         "write one file for an issue: the doctor's checks, and what brokers answer, without names",
     ),
-    Command("triage", "console.cli.triage", "triage_options", "name what is wrong with a cluster, and why"),
-    Command(
-        "record", "console.cli.record", "record_options", "keep what brokers answer in a file, to look at it later"
-    ),
-    Command("events", "console.cli.events", "events_options", "print what changes in a cluster, as it happens"),
-    Command("mcp", "console.cli.mcp.command", "mcp_options", "let an agent look and propose; a person applies"),
-    Command("replay", "console.cli.replay", "replay_options", "open the console on a flight record", connects=False),
-    Command("due", "console.cli.scheduled", "due_options", "list what was set for a time, and take back what is due"),
-    Command(
-        "leftovers",
-        "console.cli.scheduled",
-        "leftovers_options",
-        "find replication throttles that nothing uses any more",
-    ),
-    Command(
-        "moves", "console.cli.moves", "moves_options", "plan moves of replicas: drain a broker, replace it, balance"
-    ),
-    Command(
-        "completion",
-        "console.cli.manual.completion_scripts",
-        "completion_options",
-        "print a completion script for a shell",
-        connects=False,
-    ),
-    Command("self", "console.cli.installed", "self_options", "verify the files of kac itself", connects=False),
-    Command("__complete", "console.cli.manual.completion", "main", "", connects=False, own_parser=True),
-    Command(
-        "contexts", "console.cli.opening", "contexts_options", "list the contexts found, and where", connects=False
-    ),
+    Command("triage", "triage", "name what is wrong with a cluster, and why"),
+    Command("record", "record", "keep what brokers answer in a file, to look at it later"),
+    Command("events", "events", "print what changes in a cluster, as it happens"),
+    Command("mcp", "mcp.command", "let an agent look and propose; a person applies"),
+    Command("replay", "replay", "open the console on a flight record", connects=False),
+    Command("due", "scheduled", "list what was set for a time, and take back what is due"),
+    Command("leftovers", "scheduled", "find replication throttles that nothing uses any more"),
+    Command("moves", "moves", "plan moves of replicas: drain a broker, replace it, balance"),
+    Command("completion", "manual.completion_scripts", "print a completion script for a shell", connects=False),
+    Command("self", "installed", "verify the files of kac itself", connects=False),
+    Command("__complete", "manual.completion", "", connects=False, own_parser=True),
+    Command("contexts", "opening", "list the contexts found, and where", connects=False),
 )
 
 EXAMPLES = """examples:
