@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from console.language.acl_words import ACL_CLUSTER, ACL_TYPES, OPERATIONS, operations_of
 from console.language.candidates import (
@@ -32,6 +32,8 @@ from console.plan.values import LIST
 from console.present.kinds import filter_names
 from console.present.values import human_or_text
 
+Names = Callable[[KnownNames, Snapshot], NameIndex]
+"""Which names: those of a part of the snapshot."""
 _DEFAULT = Candidate(DEFAULT_NAME, "the default", "what holds for all that have nothing of their own", Form.BARE)
 
 
@@ -81,56 +83,26 @@ class Candidates:
         match expected.what:
             case What.TOPIC:
                 return None if expected.detail == "new" else names.topics(snapshot)
-            case What.GROUP:
-                return names.groups(snapshot)
             case What.RESOURCE:
                 return names.resources(snapshot, BY_WORD[expected.detail])
-            case What.USER | What.USER_NAME | What.SCRAM_USER:
-                return names.users(snapshot)
-            case What.CLIENT | What.CLIENT_NAME:
-                return names.clients(snapshot)
-            case What.IP:
-                return names.ips(snapshot)
-            case What.PRINCIPAL:
-                return names.principals(snapshot)
-            case What.HOST:
-                return names.hosts(snapshot)
             case What.ACL_NAME:
                 return self._acl_names(expected.detail.removeprefix("one "))
             case What.LIST_FILTER | What.FILTER:
                 return self._of_kind(expected.detail)
-            case _:
-                return None
+            case what:
+                index = _NAMES.get(what)
+                return None if index is None else index(names, snapshot)
 
     def _of_kind(self, kind: str) -> NameIndex | None:
-        snapshot, names = self._snapshot, self._names
-        match kind:
-            case "topics":
-                return names.topics(snapshot)
-            case "groups":
-                return names.groups(snapshot)
-            case "users" | "scram":
-                return names.users(snapshot)
-            case "clients":
-                return names.clients(snapshot)
-            case "ips":
-                return names.ips(snapshot)
-            case "acls":
-                return names.principals(snapshot)
-            case _:
-                listed = next((each for each in listed_alone() if each.plural == kind), None)
-                return None if listed is None else names.resources(snapshot, listed)
+        if kind in _NAMES_OF_KIND:
+            return _NAMES_OF_KIND[kind](self._names, self._snapshot)
+        listed = next((each for each in listed_alone() if each.plural == kind), None)
+        return None if listed is None else self._names.resources(self._snapshot, listed)
 
     def _acl_names(self, kind: str) -> NameIndex:
-        match kind:
-            case "topic":
-                return self._names.topics(self._snapshot)
-            case "group":
-                return self._names.groups(self._snapshot)
-            case "user":
-                return self._names.users(self._snapshot)
-            case _:
-                return self._names.acl_names(self._snapshot, ACL_TYPES.get(kind, AclResourceType(0)))
+        if kind in ("topic", "group", "user"):
+            return _NAMES_OF_KIND[f"{kind}s"](self._names, self._snapshot)
+        return self._names.acl_names(self._snapshot, ACL_TYPES.get(kind, AclResourceType(0)))
 
     def _beside(self, expected: Expected) -> list[Candidate]:
         """Return the candidates that are valid besides names, such as ``*`` and ``<default>``."""
@@ -274,20 +246,36 @@ class Candidates:
         fixed = _FIXED.get(column) or tuple(VALUES.get(key, ()))
         if fixed:
             return matching([Candidate(word) for word in fixed], typed)
-        names, snapshot = self._names, self._snapshot
-        index = {
-            "user": names.users,
-            "client": names.clients,
-            "ip": names.ips,
-            "principal": names.principals,
-            "host": names.hosts if kind == "acls" else None,
-        }.get(column)
+        index = KnownNames.hosts if (kind, column) == ("acls", "host") else _NAMES_OF_COLUMN.get(column)
         if index is None:
             return []
         default = matching([_DEFAULT], typed) if column in ("user", "client", "ip") else []
-        return default + _of(index(snapshot).find(typed, LIMIT), Form.GLOB)
+        return default + _of(index(self._names, self._snapshot).find(typed, LIMIT), Form.GLOB)
 
 
+_NAMES: Mapping[What, Names] = {
+    What.GROUP: KnownNames.groups,
+    **dict.fromkeys((What.USER, What.USER_NAME, What.SCRAM_USER), KnownNames.users),
+    **dict.fromkeys((What.CLIENT, What.CLIENT_NAME), KnownNames.clients),
+    What.IP: KnownNames.ips,
+    What.PRINCIPAL: KnownNames.principals,
+    What.HOST: KnownNames.hosts,
+}
+_NAMES_OF_KIND: Mapping[str, Names] = {
+    "topics": KnownNames.topics,
+    "groups": KnownNames.groups,
+    "users": KnownNames.users,
+    "scram": KnownNames.users,
+    "clients": KnownNames.clients,
+    "ips": KnownNames.ips,
+    "acls": KnownNames.principals,
+}
+_NAMES_OF_COLUMN: Mapping[str, Names] = {
+    "user": KnownNames.users,
+    "client": KnownNames.clients,
+    "ip": KnownNames.ips,
+    "principal": KnownNames.principals,
+}
 _FIXED = {
     "operation": OPERATIONS,
     "permission": ("ALLOW", "DENY"),

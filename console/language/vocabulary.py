@@ -16,7 +16,7 @@ from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_
 from console.model.entity_types import Lister
 from console.model.nodes import ITS_OWN, controller_named, is_broker, no_such
 from console.model.quota import CLIENT_KEYS, IP, IP_KEYS, QUOTA_KEYS, QuotaEntity, QuotaValues
-from console.model.snapshot import ReadFailure, Snapshot
+from console.model.snapshot import ReadFailure, Snapshot, config_label
 from console.plan.plan import EMPTY, AnyPlan
 from console.plan.predict_configs import UNDESCRIBED
 from console.present.failures import failure_text
@@ -144,14 +144,9 @@ def near(name: str, names: Iterable[str]) -> str:
     return did_you_mean(name, candidates, cutoff=0.75)
 
 
-def label(target: ConfigResource) -> str:
-    """Return the name of a resource in the failures of configs of `console.model.snapshot`."""
-    return f"{target.type.name.lower()} {target.name or '<default>'}"
-
-
 def config_problems(snapshot: Snapshot, target: ConfigResource) -> tuple[ReadFailure, ...]:
     """Return the failures of reading a resource's configs."""
-    return tuple(f for f in snapshot.failures if f.part == "configs" and f.entity in ("", label(target)))
+    return tuple(f for f in snapshot.failures if f.part == "configs" and f.entity in ("", config_label(target)))
 
 
 def problems(snapshot: Snapshot, *parts: str) -> tuple[ReadFailure, ...]:
