@@ -7,43 +7,27 @@ from console.model.failure import Failure
 
 _PACKAGE = "org.apache.kafka.common.errors"
 _TEXTS = {
-    "NON_EMPTY_GROUP": ("GroupNotEmptyException", "The group is not empty."),
-    "GROUP_ID_NOT_FOUND": ("GroupIdNotFoundException", "The group id does not exist."),
-    "GROUP_AUTHORIZATION_FAILED": ("GroupAuthorizationException", "Group authorization failed."),
+    "NON_EMPTY_GROUP": "The group is not empty.",
+    "GROUP_ID_NOT_FOUND": "The group id does not exist.",
+    "GROUP_AUTHORIZATION_FAILED": "Group authorization failed.",
     "GROUP_SUBSCRIBED_TO_TOPIC": (
-        "GroupSubscribedToTopicException",
-        "Deleting offsets of a topic is forbidden while the consumer group is actively subscribed to it.",
+        "Deleting offsets of a topic is forbidden while the consumer group is actively subscribed to it."
     ),
-    "TOPIC_AUTHORIZATION_FAILED": ("TopicAuthorizationException", "Topic authorization failed."),
-    "UNKNOWN_TOPIC_OR_PARTITION": (
-        "UnknownTopicOrPartitionException",
-        "This server does not host this topic-partition.",
-    ),
-    "OFFSET_OUT_OF_RANGE": (
-        "OffsetOutOfRangeException",
-        "The requested offset is not within the range of offsets maintained by the server.",
-    ),
-    "POLICY_VIOLATION": ("PolicyViolationException", "Request parameters do not satisfy the configured policy."),
-    "PREFERRED_LEADER_NOT_AVAILABLE": (
-        "PreferredLeaderNotAvailableException",
-        "The preferred leader was not available.",
-    ),
-    "ELIGIBLE_LEADERS_NOT_AVAILABLE": (
-        "EligibleLeadersNotAvailableException",
-        "Eligible topic partition leaders are not available.",
-    ),
-    "ELECTION_NOT_NEEDED": (
-        "ElectionNotNeededException",
-        "Leader election not needed for topic partition.",
-    ),
-    "CLUSTER_AUTHORIZATION_FAILED": ("ClusterAuthorizationException", "Cluster authorization failed."),
-    "BROKER_ID_NOT_REGISTERED": ("BrokerIdNotRegisteredException", "The given broker ID was not registered."),
+    "TOPIC_AUTHORIZATION_FAILED": "Topic authorization failed.",
+    "UNKNOWN_TOPIC_OR_PARTITION": "This server does not host this topic-partition.",
+    "OFFSET_OUT_OF_RANGE": "The requested offset is not within the range of offsets maintained by the server.",
+    "POLICY_VIOLATION": "Request parameters do not satisfy the configured policy.",
+    "PREFERRED_LEADER_NOT_AVAILABLE": "The preferred leader was not available.",
+    "ELIGIBLE_LEADERS_NOT_AVAILABLE": "Eligible topic partition leaders are not available.",
+    "ELECTION_NOT_NEEDED": "Leader election not needed for topic partition.",
+    "CLUSTER_AUTHORIZATION_FAILED": "Cluster authorization failed.",
+    "BROKER_ID_NOT_REGISTERED": "The given broker ID was not registered.",
 }
 
 
 def error_text(name: str) -> str:
     """Return Kafka's own text for an error, or its name."""
-    return _TEXTS[name][1] if name in _TEXTS else name
+    return _TEXTS.get(name, name)
 
 
 def exception(failure: Failure, *, own_text: bool = False) -> str:
@@ -54,5 +38,12 @@ def exception(failure: Failure, *, own_text: bool = False) -> str:
     """
     if failure.name not in _TEXTS:
         return safe(f"{failure.name}: {failure.message}" if failure.message else failure.name)
-    name, text = _TEXTS[failure.name]
-    return f"{_PACKAGE}.{name}: {safe(failure.message) if own_text and failure.message else text}"
+    text = safe(failure.message) if own_text and failure.message else _TEXTS[failure.name]
+    return f"{_PACKAGE}.{_class_of(failure.name)}: {text}"
+
+
+def _class_of(name: str) -> str:
+    """Return the Java exception of an error: ``GROUP_ID_NOT_FOUND`` is a GroupIdNotFoundException."""
+    if name == "NON_EMPTY_GROUP":
+        return "GroupNotEmptyException"
+    return "".join(word.capitalize() for word in name.removesuffix("_FAILED").split("_")) + "Exception"

@@ -26,62 +26,58 @@ _VIEW = StatementKind(
     statement=View, text=lambda statement: joined(statement.pane, quote(statement.filter) if statement.filter else "")
 )
 
+
+def _pane(
+    name: str, summary: str, *examples: str, about: str = "", takes: str = "[FILTER]", where: Where = Where.BAR
+) -> HelpEntry:
+    return HelpEntry(name, GO, (f"{name} {takes}",), summary, about, examples, where)
+
+
 _HELP = (
-    HelpEntry("topics", GO, ("topics [FILTER]",), "The topics", "", ("topics svc-8",), INTERACTIVE),
-    HelpEntry("brokers", GO, ("brokers [FILTER]",), "The brokers and the controller", "", ("brokers",), INTERACTIVE),
-    HelpEntry(
-        "configs", GO, ("configs [FILTER]",), "The configs of the selected entity", "", ("configs ssl",), INTERACTIVE
-    ),
-    HelpEntry("quotas", GO, ("quotas [FILTER]",), "The quotas", "", ("quotas alice",), INTERACTIVE),
-    HelpEntry("acls", GO, ("acls [FILTER]",), "The ACLs", "", ("acls User:alice",), INTERACTIVE),
-    HelpEntry("groups", GO, ("groups [FILTER]",), "The groups and their lag", "", ("groups billing",), INTERACTIVE),
-    HelpEntry(
+    _pane("topics", "The topics", "topics svc-8", where=INTERACTIVE),
+    _pane("brokers", "The brokers and the controller", "brokers", where=INTERACTIVE),
+    _pane("configs", "The configs of the selected entity", "configs ssl", where=INTERACTIVE),
+    _pane("quotas", "The quotas", "quotas alice", where=INTERACTIVE),
+    _pane("acls", "The ACLs", "acls User:alice", where=INTERACTIVE),
+    _pane("groups", "The groups and their lag", "groups billing", where=INTERACTIVE),
+    _pane(
         "drift",
-        GO,
-        ("drift [FILTER]",),
         "What differs from its peers: keys by broker, by cluster, from the baseline",
-        "Read from a lake; see kac lake.",
-        ("drift",),
-        Where.BAR,
+        "drift",
+        about="Read from a lake; see kac lake.",
     ),
-    HelpEntry(
+    _pane(
         "usage",
-        GO,
-        ("usage [FILTER]",),
         "Who uses how much of which quota",
-        "Read from a lake. FILTER: words, and since=2h, until=14:05, by=alice.",
-        ("usage", "usage 'since=2h by=alice'"),
-        Where.BAR,
+        "usage",
+        "usage 'since=2h by=alice'",
+        about="Read from a lake. FILTER: words, and since=2h, until=14:05, by=alice.",
     ),
-    HelpEntry(
+    _pane(
         "transactions",
-        GO,
-        ("transactions [FILTER]",),
         "The open transactions, and which of them hang",
-        "Read while the view is shown. One hangs where no coordinator will end it; unseen, it is possible at most.",
-        ("transactions", "transactions hangs"),
-        Where.BAR,
+        "transactions",
+        "transactions hangs",
+        about="Read while the view is shown. One hangs where no coordinator will end it; unseen, it is possible at "
+        "most.",
     ),
-    HelpEntry(
+    _pane(
         "tokens",
-        GO,
-        ("tokens [FILTER]",),
         "The delegation tokens that you may see",
-        "Read while the view is shown.",
-        ("tokens", "tokens User:flink"),
-        Where.BAR,
+        "tokens",
+        "tokens User:flink",
+        about="Read while the view is shown.",
     ),
-    HelpEntry("moves", GO, ("moves [FILTER]",), "What moves, how far it is, why not", "", ("moves stuck",), Where.BAR),
-    HelpEntry(
+    _pane("moves", "What moves, how far it is, why not", "moves stuck"),
+    _pane(
         "find",
-        GO,
-        ("find TEXT",),
         "What contains a text, in all panes",
-        "Brokers, topics, groups, keys and values that are set, quotas, ACLs, transactions, the plan, events and "
+        "find billing",
+        "find 'checkout dlq'",
+        about="Brokers, topics, groups, keys and values that are set, quotas, ACLs, transactions, the plan, events and "
         "causes; what was not read yet is read. TEXT as a filter: words, /regex, !without. Values that brokers "
         "hide are not found.",
-        ("find billing", "find 'checkout dlq'"),
-        Where.BAR,
+        takes="TEXT",
     ),
 )
 
