@@ -12,8 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from console.cli.opening import DONE, FAILED, USAGE, complain
-from console.model.numbers import json_text, option
+from console.cli.opening import DONE, FAILED, USAGE, add_duration, complain
+from console.model.numbers import json_text
 from console.terminal import put
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ RECORD = "brokers.kacflight"
 
 def bug_report_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac bug-report``."""
-    from console.cli.record import seconds
-
     parser.set_defaults(run=run_bug_report)
     parser.add_argument(
         "file",
@@ -36,14 +34,7 @@ def bug_report_options(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         help="where it is written, for you alone (default: kac-bug-report-TIME.zip)",
     )
-    parser.add_argument(
-        "--for",
-        dest="seconds",
-        metavar="DURATION",
-        type=option(seconds),
-        default=SECONDS,
-        help="how long brokers' answers are recorded (default: 10s)",
-    )
+    add_duration(parser, "how long brokers' answers are recorded (default: 10s)", SECONDS)
 
 
 def run_bug_report(options: argparse.Namespace) -> int:

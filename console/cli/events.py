@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from console.cli.opening import with_session
-from console.model.numbers import option
+from console.cli.opening import add_duration, with_session
+from console.model.numbers import json_text
 from console.terminal import complain, put, say
 
 if TYPE_CHECKING:
@@ -28,20 +28,8 @@ STEP = 0.5
 def events_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac events``."""
     parser.set_defaults(run=run_events)
-    parser.add_argument(
-        "--for",
-        dest="seconds",
-        metavar="DURATION",
-        type=option(_seconds),
-        help="how long to watch, as 20s or 5m (default: until interrupted)",
-    )
+    add_duration(parser, "how long to watch, as 20s or 5m (default: until interrupted)")
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of an event: a line each")
-
-
-def _seconds(text: str) -> float:
-    from console.plan.amounts import parse_duration
-
-    return parse_duration(text) / 1000
 
 
 def run_events(options: argparse.Namespace) -> int:
@@ -75,7 +63,6 @@ async def _watch(session: Session, options: argparse.Namespace) -> int:
 
 
 def _tell(events: Sequence[Event], output: str) -> None:
-    from console.model.numbers import json_text
     from console.present.events import EVENTS, line
 
     if output == "json":

@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from console.admin.errors import AdminError, SshFailed
+from console.model.numbers import option
 from console.present.text import clean
 from console.terminal import THEMES, complain, folded, put, stdout, waiting, width_of
 
@@ -115,7 +117,6 @@ def log_in_on_the_way(context: Context) -> None:
 
     if not on_a_terminal():
         return
-    from console.admin.errors import SshFailed
     from console.admin.ssh import way
 
     with suppress(SshFailed):
@@ -167,7 +168,6 @@ def with_session(
         return USAGE
     import asyncio
 
-    from console.admin.errors import AdminError
     from console.session.session import Session
     from console.session.snapshot_reader import Refused
 
@@ -184,6 +184,29 @@ def with_session(
         return FAILED
     finally:
         client.close()
+
+
+def seconds(text: str) -> float:
+    """Return a duration in seconds. Raises ValueError for text that is no duration."""
+    from console.plan.amounts import parse_duration
+
+    return parse_duration(text) / 1000
+
+
+def add_duration(
+    parser: argparse.ArgumentParser,
+    what: str,
+    default: float | None = None,
+    read: Callable[[str], float] = seconds,
+) -> None:
+    """Add ``--for``, a duration in seconds.
+
+    Args:
+        what: its help.
+        default: in seconds.
+        read: the text -> seconds; raises ValueError.
+    """
+    parser.add_argument("--for", dest="seconds", metavar="DURATION", type=option(read), default=default, help=what)
 
 
 def add_theme(parser: argparse.ArgumentParser) -> None:

@@ -12,7 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from console.cli.opening import DONE, FAILED, USAGE, complain, with_session
+from console.cli.opening import DONE, FAILED, USAGE, add_duration, complain, seconds, with_session
 from console.model.numbers import option, plural
 from console.terminal import drawn_on, put
 
@@ -38,25 +38,12 @@ def record_options(parser: argparse.ArgumentParser) -> None:
         default=EVERY_SECONDS,
         help="time between two samples (default: 2s)",
     )
-    parser.add_argument(
-        "--for",
-        dest="seconds",
-        metavar="DURATION",
-        type=option(seconds),
-        help="how long to record, as 2h (default: until Ctrl-C)",
-    )
+    add_duration(parser, "how long to record, as 2h (default: until Ctrl-C)")
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--append", action="store_true", help="go on with a file that is there")
     group.add_argument(
         "--anonymous", action="store_true", help="replace all names by pseudonyms, so that the file can be given away"
     )
-
-
-def seconds(text: str) -> float:
-    """Return a duration in seconds. Raises ValueError for text that is no duration."""
-    from console.plan.amounts import parse_duration
-
-    return parse_duration(text) / 1000
 
 
 def run_record(options: argparse.Namespace, *, quiet: bool = False) -> int:

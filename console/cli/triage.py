@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.cli.opening import USAGE, with_session
-from console.model.numbers import json_text, natural_number, option, time_of_day
+from console.cli.opening import USAGE, add_duration, seconds, with_session
+from console.model.numbers import json_text, natural_number, time_of_day
 from console.terminal import complain, put, say, waiting
 
 if TYPE_CHECKING:
@@ -29,14 +29,8 @@ DEFAULT_SECONDS = 20.0
 def triage_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac triage``."""
     parser.set_defaults(run=run_triage)
-    parser.add_argument(
-        "--for",
-        dest="seconds",
-        metavar="DURATION",
-        type=option(_seconds),
-        default=DEFAULT_SECONDS,
-        help="how long to look before the verdict, as 20s or 5m (default: 20s); 0s looks once, without trends",
-    )
+    what = "how long to look before the verdict, as 20s or 5m (default: 20s); 0s looks once, without trends"
+    add_duration(parser, what, DEFAULT_SECONDS, _seconds)
     parser.add_argument(
         "--expect",
         metavar="'broker N'",
@@ -70,9 +64,7 @@ def triage_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _seconds(text: str) -> float:
-    from console.plan.amounts import parse_duration
-
-    return 0.0 if text == "0s" else parse_duration(text) / 1000
+    return 0.0 if text == "0s" else seconds(text)
 
 
 def _expected(text: str) -> Subject:
