@@ -67,19 +67,15 @@ class Running(Protocol):
     @property
     def is_kafka(self) -> bool:
         """Whether it stands in for Kafka's own tool."""
-        ...
 
     def show(self, results: Sequence[Result]) -> None:
         """Print results in one of kac's own forms."""
-        ...
 
     def lines(self, out: Iterable[str], err: Iterable[str] = ()) -> None:
         """Print lines of Kafka's form: results on standard output, remarks on standard error."""
-        ...
 
     def complain(self, text: str) -> None:
         """Print a line on standard error."""
-        ...
 
 
 Carry = Callable[[Running, "Client", "Context"], Awaitable[int | Change | Answers]]

@@ -57,7 +57,6 @@ class AlterConfigPolicy(Protocol):
 
     def configure(self, configs: Mapping[str, str]) -> None:
         """Take the configs of the brokers' files. Called once before the cluster starts."""
-        ...
 
     def validate(self, resource: ConfigResource, configs: Mapping[str, str | None]) -> None:
         """Check the changed keys of a resource, None for a deleted one. Called after all other checks have passed.
@@ -65,11 +64,9 @@ class AlterConfigPolicy(Protocol):
         Raises:
             PolicyViolation: the change is against a rule.
         """
-        ...
 
     def close(self) -> None:
         """Release what the policy holds. Called once when the cluster has stopped."""
-        ...
 
 
 Answer = Callable[[Any], Any]

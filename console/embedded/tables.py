@@ -28,15 +28,12 @@ class Source(Protocol[K, V_co]):
 
     def find(self, key: K) -> V_co | None:
         """Return the value of a key, None for an unknown key."""
-        ...
 
     def __iter__(self) -> Iterator[K]:
         """Iterate over all keys, always in the same order."""
-        ...
 
     def items(self) -> Iterator[tuple[K, V_co]]:
         """Return all keys with their values, in that order."""
-        ...
 
     def __len__(self) -> int: ...
 

@@ -26,19 +26,15 @@ class Sink(Protocol):
 
     def add(self, answer: Answer) -> None:
         """Keep an answer. Raises OSError."""
-        ...
 
     def flush_changed(self) -> None:
         """Keep the waiting answers if any of them changed: for now no more come. Raises OSError."""
-        ...
 
     def flush(self) -> None:
         """Keep the waiting answers. Raises OSError."""
-        ...
 
     def close(self) -> None:
         """Keep the waiting answers, and close the sink. Raises OSError."""
-        ...
 
 
 class Recorder:

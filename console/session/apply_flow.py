@@ -105,7 +105,6 @@ class FrontEnd(Protocol):
     @property
     def can_ask(self) -> bool:
         """Whether there is an operator to answer."""
-        ...
 
     async def confirm(self, question: Question) -> str:
         """Ask whether to send what a question describes. Called only where `can_ask` is True.
@@ -116,7 +115,6 @@ class FrontEnd(Protocol):
         Returns:
             ``""`` to go on, else why not, as a text for the operator.
         """
-        ...
 
     async def go_over(self, conflicts: tuple[Conflict, ...]) -> bool:
         """Show another client's changes, and ask whether to overwrite exactly these.
@@ -127,7 +125,6 @@ class FrontEnd(Protocol):
         Returns:
             True to send the edits in spite of these conflicts; others stop the apply again.
         """
-        ...
 
     def tell(self, line: str) -> None:
         """Show a line, apart from results.
@@ -135,15 +132,12 @@ class FrontEnd(Protocol):
         Args:
             line: may hold text from the cluster, which is not harmless yet.
         """
-        ...
 
     def warn(self, risks: tuple[Risk, ...]) -> None:
         """Show warnings that need no answer: accepted already, or about to stop the apply."""
-        ...
 
     def report(self, report: ApplyReport) -> None:
         """Show what an attempt did. Called once for each attempt that ended."""
-        ...
 
 
 class Unattended(Struct):

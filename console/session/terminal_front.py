@@ -28,12 +28,10 @@ class Operator(Protocol):
     @property
     def answers(self) -> bool:
         """Whether questions are answered."""
-        ...
 
     @property
     def keeps_secrets(self) -> bool:
         """Whether a secret can be typed."""
-        ...
 
     async def line(self, prompt: str) -> str:
         """Ask for a line.
@@ -41,11 +39,9 @@ class Operator(Protocol):
         Returns:
             The line without blanks around it, ``""`` at the end of the input.
         """
-        ...
 
     async def secret(self, prompt: str) -> Secret:
         """Ask for a secret, without echo."""
-        ...
 
 
 class Terminal:

@@ -36,12 +36,10 @@ class Authenticator(Protocol):
 
         Raises NotTheBroker; and what the credentials' source raises.
         """
-        ...
 
     def shown(self) -> str:
         """Return what the credentials say of themselves, a line without secrets; empty if that is only a user's
         name."""
-        ...
 
     def is_over(self) -> bool:
         """Return whether a broker that reports no end of the session takes the credentials as over.
@@ -49,7 +47,6 @@ class Authenticator(Protocol):
         Brokers accept a delegation token that has ended until they delete it, up to an hour later (4.3): they report 0
         ms, and close the connection at its first request (SaslServerAuthenticator).
         """
-        ...
 
 
 class Login(NamedTuple):
@@ -273,19 +270,15 @@ class TokenSource(Protocol):
 
     async def token(self) -> str:
         """Return a token that is valid now. Raises AdminError."""
-        ...
 
     def extensions(self) -> Mapping[str, str]:
         """Return SASL extensions (KIP-342), sent with the token."""
-        ...
 
     def shown(self) -> str:
         """Return what the last token says of itself, without the token."""
-        ...
 
     def is_over(self) -> bool:
         """Return whether the last token is expired by this host's clock."""
-        ...
 
 
 class BearerAuthenticator:
