@@ -20,8 +20,8 @@ from console.flight.answer import CONNECTED, Problem
 from console.flight.tape import Tape
 from console.model.failure import Failure
 from console.wire.aiokafka_request import AiokafkaRequest, Build, RawResponse
-from console.wire.frames import encode_payload
-from console.wire.schemas import api_key, version_range
+from console.wire.frames import decode_body, encode_payload
+from console.wire.schemas import api_key, response_type, version_range
 
 if TYPE_CHECKING:
     from kio.static.protocol import RequestPayload
@@ -116,8 +116,6 @@ def _encoded(payload: Hashable) -> bytes:
 def _versions(tape: Tape, address: Address | None) -> Mapping[int, tuple[int, int]]:
     """Return API key -> (lowest, highest version) of a broker; empty if the record does not say."""
     from console.wire.bounds_check import MalformedFrame
-    from console.wire.frames import decode_body
-    from console.wire.schemas import response_type
 
     greeting = tape.greeting(address)
     if greeting is None:

@@ -23,7 +23,7 @@ import msgspec
 from msgspec import Struct, field
 
 from console.admin.link import Link
-from console.admin.settings import RegistrySettings
+from console.admin.settings import RegistrySettings, TlsSettings
 from console.model.schemas import (
     AVRO,
     JSON_SCHEMA,
@@ -358,7 +358,6 @@ class _Received(BytesIO):
 
 def _tls_context(settings: RegistrySettings) -> ssl.SSLContext:
     from console.admin.errors import TlsFailed
-    from console.admin.settings import TlsSettings
     from console.admin.tls import client_context
 
     try:

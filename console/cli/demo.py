@@ -12,10 +12,10 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from console.cli.opening import FAILED, USAGE, add_theme, open_log_file
-from console.cli.screen import no_screen
+from console.cli.screen import no_screen, show
 from console.embedded import cluster_command
+from console.embedded.cluster_command import ClusterProcessFailed, argv_of, cluster_specs, parsed_faults, run_in_process
 from console.embedded.cluster_command import add_options as add_cluster_options
-from console.embedded.cluster_command import argv_of, cluster_specs, parsed_faults
 from console.terminal import complain
 
 if TYPE_CHECKING:
@@ -50,9 +50,7 @@ def run_demo(options: argparse.Namespace) -> int:
         The console's exit code; 1 where a cluster can't start, 2 for invalid options, and without a terminal for the
         screen.
     """
-    from console.cli.screen import show
     from console.contexts.configured import Given
-    from console.embedded.cluster_command import ClusterProcessFailed
     from console.embedded.state_file import StateFileError
     from console.log_file import state_directory
 
@@ -92,8 +90,6 @@ def _running(
     """Run the clusters while the block lasts. Yields cluster's name -> its bootstrap addresses; those of controllers of
     their own as `CONTROLLERS`."""
     if options.scenario in OWN_PROCESS:
-        from console.embedded.cluster_command import run_in_process
-
         # While the other process starts, this one imports what the screen needs.
         Thread(target=import_module, args=("console.tui.app",), daemon=True).start()
         with run_in_process(argv_of(options)) as bootstrap:

@@ -18,7 +18,7 @@ from console.admin.errors import AdminError, AuthenticationFailed
 from console.admin.settings import Address, ConnectionSettings, RegistrySettings, SshHost, show_address
 from console.answers.checks import Check, Health
 from console.cli.doctor_brokers import answered_by_others, missing_apis, shared_address_checks
-from console.present.names import plural
+from console.present.names import plural, quota_entity
 from console.present.text import clean
 
 if TYPE_CHECKING:
@@ -447,7 +447,6 @@ async def _quotas(link: Link, settings: ConnectionSettings) -> Check:
     """Check which quotas apply to this user and client id."""
     from console.admin.quotas import describe_quotas
     from console.model.quota import CLIENT_KEYS, effective
-    from console.present.names import quota_entity
 
     user = settings.sasl.username if settings.sasl is not None and settings.sasl.username else "ANONYMOUS"
     try:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from console.cli.opening import DONE, FAILED, USAGE, with_session
 from console.model.numbers import option
-from console.safe_files import PRIVATE
+from console.safe_files import PRIVATE, read_text, write_whole
 from console.terminal import complain, put, stdout
 
 if TYPE_CHECKING:
@@ -130,8 +130,6 @@ def _reassign(options: argparse.Namespace, front_end: str, read: Read, *, begins
 
 def written(path: Path, text: str, mode: int) -> bool:
     """Write a file as `console.safe_files.write_whole` does; False after printing why it can't be written."""
-    from console.safe_files import write_whole
-
     try:
         write_whole(path, text, mode)
     except OSError as error:
@@ -367,7 +365,6 @@ def _plan_file(names: list[str]) -> PlanFile | None:
     """
     from console.files.plan_file import is_plan, read_plan
     from console.files.reading import LARGEST
-    from console.safe_files import read_text
 
     if len(names) != 1 or not Path(names[0]).is_file():
         return None

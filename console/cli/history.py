@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from console.cli.files import written
-from console.cli.opening import DONE, FAILED, USAGE
+from console.cli.opening import DONE, FAILED, USAGE, context_of, with_session
 from console.model.changes import Status
 from console.model.numbers import is_natural, natural_number, option
 from console.safe_files import SHARED
@@ -122,8 +122,6 @@ def named_context(options: argparse.Namespace) -> Context | int | None:
     """Return the context that is named, or the current one; an exit code where the named one can't be used. None where
     there is no context: a lake can be read without one.
     """
-    from console.cli.opening import context_of
-
     if _names_a_cluster(options):
         context = context_of(options)
         return USAGE if context is None else context
@@ -170,8 +168,6 @@ def _cluster(options: argparse.Namespace, context: Context | None, tables: Table
 def cluster_id_of(options: argparse.Namespace) -> str | int:
     """Return the id that the cluster of the options reports; an exit code after the reason was printed."""
     from typing import Any
-
-    from console.cli.opening import with_session
 
     found: list[str] = []
 
@@ -314,7 +310,6 @@ async def _ask_why() -> str:
 
 
 def _journal(options: argparse.Namespace) -> int:
-    from console.cli.opening import with_session
     from console.present.names import plural
     from console.session.former_changes import former_changes
     from console.session.journal_changes import decide, mend, read_history_table

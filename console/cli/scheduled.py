@@ -12,7 +12,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from console.answers.results import Column, Row, Table
+from console.answers.results import Column, Printer, Row, Table
 from console.cli.opening import DONE, FAILED, with_session
 from console.language.interpret import command_of
 from console.language.snapshot_parts import Needs
@@ -25,7 +25,7 @@ from console.plan.stale_throttles import LOG_DIRS_RATE, RATES, StaleThrottle, st
 from console.present import names
 from console.present.values import config_value
 from console.session.reading import read_needs
-from console.terminal import put
+from console.terminal import complain, put
 
 if TYPE_CHECKING:
     from console.journal.history import Change
@@ -57,11 +57,9 @@ def run_due(options: argparse.Namespace) -> int:
     from datetime import UTC, datetime
 
     from console.answers.history_results import ahead_lines
-    from console.answers.results import Printer
     from console.session.due import due_table, forget, take_back
     from console.session.former_changes import read_open, reconcile_open
     from console.session.terminal_front import Terminal
-    from console.terminal import complain
 
     tell = Printer(options.output)
 
@@ -102,8 +100,6 @@ def run_leftovers(options: argparse.Namespace) -> int:
     Returns:
         The exit code: 0 printed, whatever was found; 1 failed; 2 no context.
     """
-    from console.answers.results import Printer
-
     left = with_session(options, "leftovers", read_leftovers)
     if isinstance(left, int):
         return left

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from console.admin.errors import AdminError
 from console.journal.entries import Answered, Ended, Entry, Intent, Note, this_operator, this_process
 from console.journal.segments import JournalError
 from console.language.sensitive import looks_sensitive
@@ -360,8 +361,6 @@ async def _send_next(
     Returns:
         The run with the outcomes of the request, sent or not.
     """
-    from console.admin.errors import AdminError
-
     step, force = run.pending, run.options.force
     # A config of a topic that was not created would fail as well, with a misleading error.
     if any(run.results[other].failed for other in step.after):
@@ -402,7 +401,6 @@ async def _send(client: Client, progress: _Tell, step: Step) -> tuple[Outcome, .
         An outcome for each target.
     """
     from console.admin import changes
-    from console.admin.errors import AdminError
 
     loop = asyncio.get_running_loop()
 

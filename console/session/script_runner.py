@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from console.admin.errors import AdminError
 from console.answers.results import Printer
 from console.language.errors import CommandError, LanguageError
 from console.language.grammar import parse
@@ -142,7 +143,6 @@ class Runner(Struct):
         Args:
             statements: of the whole script: what they need is read ahead, up to the next apply.
         """
-        from console.admin.errors import AdminError
         from console.language.offset_files import with_file
 
         try:
@@ -171,7 +171,6 @@ class Runner(Struct):
 
     async def _tell_outstanding(self) -> None:
         """Show what former changes left open. If the cluster does not answer, the statements report it."""
-        from console.admin.errors import AdminError
         from console.session.former_changes import former_lines
 
         try:

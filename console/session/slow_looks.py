@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
+from console.admin.errors import AdminError
 from console.model.acl import Acl
 from console.model.certificates import Listener, advertised_with_tls, speaks_tls
 from console.model.cluster import Topic
@@ -117,7 +118,6 @@ class SlowLooks:
         """Read the ACLs, for what changes in them. A refusal (no authorizer, no right) is only logged: it is shown
         where ACLs are asked for."""
         from console.admin import acls
-        from console.admin.errors import AdminError
 
         try:
             bindings = await self._session.client.run(acls.describe_acls)
@@ -259,7 +259,6 @@ class SlowLooks:
     async def _read_transactions(self) -> None:
         """Read the transactions of the partitions whose last stable offset stands still, after each read of it."""
         from console.admin import transactions
-        from console.admin.errors import AdminError
         from console.model.transactions import NOTHING_SEEN
 
         read_at = self.facts.logs.at
@@ -347,7 +346,6 @@ class SlowLooks:
 
     async def compare_view(self, broker_id: int, asked: Sequence[Topic]) -> None:
         """Ask a broker for topics, and keep where it differs from what is known of them."""
-        from console.admin.errors import AdminError
         from console.admin.link import broker
         from console.admin.topics import describe_topics
 

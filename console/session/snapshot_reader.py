@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from console.admin.errors import AdminError, BrokerError, Unsupported
 from console.model import snapshot as refresh
 from console.model.acl import AclFilter
 from console.model.cluster import ClusterInfo, LogRange
@@ -90,7 +91,6 @@ class Client(Protocol):
 
     def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> Awaitable[T]:
         """Run `operation(link, *args, **options)` on the client's loop. Cancelling cancels a read."""
-        ...
 
 
 class Refused(Exception):
@@ -189,7 +189,6 @@ class SnapshotReader:
         """Read the KRaft quorum. It is None without the API, unknown where brokers refuse to describe it, and stays as
         it is known where no answer comes."""
         from console.admin import cluster
-        from console.admin.errors import AdminError, BrokerError, Unsupported
 
         self._learn(refresh.asking_quorum(self.snapshot, self.clock.now()), "quorum")
         try:
@@ -258,7 +257,6 @@ class SnapshotReader:
         """Read the configs of topics that lack replicas, where some of these may be observers by design. What can't be
         read stays unknown, and such a replica counts as missing."""
         from console.admin import configs
-        from console.admin.errors import AdminError
 
         asked: set[str] = set()
         while names := placements_to_read(self.snapshot.topics, self.snapshot.configs, asked):
@@ -377,7 +375,6 @@ class SnapshotReader:
     async def read_scram(self) -> None:
         """Read all SCRAM users, without their secrets."""
         from console.admin import scram
-        from console.admin.errors import BrokerError
 
         try:
             listed = await self.client.run(scram.describe_scram)
@@ -497,8 +494,6 @@ class SnapshotReader:
 
     async def _part(self, part: str, read: Awaitable[T]) -> T | None:
         """Return what was read of a part, or None after recording the brokers' refusal. A lost cluster is raised."""
-        from console.admin.errors import BrokerError
-
         try:
             result = await read
         except BrokerError as error:
@@ -544,8 +539,6 @@ def _once(results: Iterable[object]) -> list[tuple[str, Failure]]:
 
 async def _read(read: Awaitable[T]) -> tuple[T | None, list[tuple[str, Failure]]]:
     """Return what is read, and no failures; None where the brokers refuse it, with that."""
-    from console.admin.errors import BrokerError
-
     try:
         return await read, []
     except BrokerError as error:
@@ -738,7 +731,6 @@ async def _record_times(
 ) -> Mapping[Spot, Written]:
     """Return when the records that groups read next were written, of so many at most, where the polls so far don't say
     for how long they wait; nothing where no records may be read."""
-    from console.admin.errors import AdminError
     from console.admin.record_times import record_times
     from console.contexts.context import NEVER
     from console.model.lag_trend import times_to_read

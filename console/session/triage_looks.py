@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from console.admin.errors import AdminError, AuthenticationFailed, RequestTimedOut
 from console.log_file import INTERNAL
 from console.model import snapshot as refresh
 from console.model.cluster import Silence
@@ -206,7 +207,6 @@ class Looker:
     async def _read_part(self, part: _Part) -> None:
         """Read a part, and keep why it could not be read until it is."""
         from console.admin import cluster
-        from console.admin.errors import AdminError, AuthenticationFailed, RequestTimedOut
 
         for name in part.after:
             if name not in self._read:
@@ -261,7 +261,6 @@ class Looker:
         """Find out which brokers do not answer. What was asked of one that fell silent may never be answered: it is
         asked again, of others. Raises AdminError if no broker answers."""
         from console.admin import cluster
-        from console.admin.errors import AdminError
 
         began = time.monotonic()
         try:

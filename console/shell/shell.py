@@ -121,10 +121,8 @@ class EntryRunner(Runner):
 
     async def _looked_at(self, view: View) -> Statement:
         """Return the statement that shows what a pane shows on the screen: a list, the plan or the history."""
-        from console.language.grammar import parse
         from console.language.needs import needs
         from console.language.quoting import quote
-        from console.language.statements import Where
         from console.session.reading import read_needs
 
         if view.pane == "plan":

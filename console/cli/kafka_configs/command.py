@@ -23,7 +23,7 @@ from console.cli.kafka_configs.command_line import (
     read_arguments,
     usage,
 )
-from console.cli.kafka_configs.request import ConfigsRequest, request_of
+from console.cli.kafka_configs.request import QUOTA_TYPES, ConfigsRequest, request_of, resource_of
 from console.cli.opening import command_client, context_of, open_log_file
 from console.model.failure import Failure
 from console.model.numbers import json_text
@@ -176,7 +176,6 @@ class ConfigsCommand(Struct):
         self, session: Session, request: ConfigsRequest, added: dict[str, str], deleted: Sequence[str]
     ) -> int:
         from console.cli.kafka_configs import alter
-        from console.cli.kafka_configs.request import QUOTA_TYPES, resource_of
         from console.plan.plan import Plan
         from console.session.applying import check_plan
         from console.session.former_changes import former_lines

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from console.admin.errors import AdminError, Unsupported
 from console.cli.kafka_configs.command_line import (
     BROKERS,
     BY_TYPE,
@@ -205,7 +206,6 @@ async def _all_names(client: Client, type_: str) -> tuple[str, ...]:
 
 async def _group_resources(client: Client) -> Iterable[ConfigResource]:
     from console.admin.configs import list_config_resources
-    from console.admin.errors import Unsupported
 
     try:
         return await client.run(list_config_resources, [GROUP])
@@ -215,7 +215,6 @@ async def _group_resources(client: Client) -> Iterable[ConfigResource]:
 
 async def _quotas_and_credentials(client: Client, request: ConfigsRequest) -> list[Described]:
     from console.admin import scram
-    from console.admin.errors import AdminError
 
     quotas = await read_quotas(client, quota_filter(request))
     found: list[Described] = [QuotaConfigs(entity, quotas[entity]) for entity in sorted(quotas, key=_order)]

@@ -6,7 +6,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 
-from console.cli.kafka_tools.consumer_groups import DELETE, DELETE_OFFSETS, DESCRIBE, LIST, RESET, check_states
+from console.cli.kafka_tools.consumer_groups import (
+    DELETE,
+    DELETE_OFFSETS,
+    DESCRIBE,
+    LIST,
+    RESET,
+    TARGETS,
+    check_states,
+    given_targets,
+)
 from console.cli.kafka_tools.group_tools import SHARE, STREAMS, GroupTool
 from console.cli.noun import OptionsError
 
@@ -90,8 +99,6 @@ def _check_share_reset(given: argparse.Namespace) -> None:
 
 
 def _check_streams_reset(given: argparse.Namespace) -> None:
-    from console.cli.kafka_tools.consumer_groups import TARGETS, given_targets
-
     _check_execution(given)
     if not (given.group or given.all_groups):
         raise OptionsError("Option [reset-offsets] takes one of these options: [all-groups], [group]")
