@@ -383,11 +383,14 @@ class KafkaCluster:
 
     def _storage(self, node: int) -> Path:
         """Return a folder that Kafka's tool has formatted as this node's storage, by another's name maybe. One without
-        users and voters is the same in every cluster."""
+        users and voters is the same in every cluster, for nodes of the same roles."""
         options = self._storage_options(node)
         where = cache_home() / "kafka-storage" if options == self._format_options else self.directory / "storage"
-        told = hashlib.sha256(" ".join((str(jars(self.version)), *options)).encode()).hexdigest()[:8]
-        return cached_folder(where / f"{self.version}-{told}", lambda folder: self._format(node, options, folder))
+        written = properties_of(self._folder(node) / "server.properties")
+        quorum = "static" if "controller.quorum.voters" in written else "dynamic"
+        told = " ".join((str(jars(self.version)), written["process.roles"], quorum, *options))
+        name = f"{self.version}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
+        return cached_folder(where / name, lambda folder: self._format(node, options, folder))
 
     def _format(self, node: int, options: Sequence[str], folder: Path) -> None:
         """Run Kafka's tool. Raises ClusterStartError."""
