@@ -42,8 +42,8 @@ class CertifiedClient(RawClient):
 
 @pytest.fixture(scope="module")
 def secured() -> Iterator[KafkaCluster]:
-    """As `secure_cluster`, of the release that the embedded cluster is like, and with one broker."""
-    yield from running(lambda: KafkaCluster(RELEASES[ClusterSpec().versions], brokers=1, security="secure"))
+    """As `secure_cluster`, of the release that the embedded cluster is like."""
+    yield from running(lambda: KafkaCluster(RELEASES[ClusterSpec().versions], brokers=3, security="secure"))
 
 
 @pytest.fixture
