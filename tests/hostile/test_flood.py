@@ -193,7 +193,7 @@ async def test_brokers_that_hang_are_named_and_those_that_were_not_asked_too(hos
         link = Link(settings)
         try:
             listing = await describe_configs(link, [broker_resource(1), *resources])
-            assert len(link._connections._open) <= MAX_OPEN
+            assert len(link.routes.connections._open) <= MAX_OPEN
         finally:
             await link.close()
     assert set(listing.sets) == {broker_resource(1)}
@@ -213,6 +213,6 @@ async def test_connections_make_room_for_each_other(hostile: HostileCluster) -> 
             await link.nodes()
             asked = [link.version("metadata", broker(FIRST + place)) for place in range(BROKERS)]
             assert None not in await asyncio.gather(*asked)
-            assert len(link._connections._open) <= MAX_OPEN
+            assert len(link.routes.connections._open) <= MAX_OPEN
         finally:
             await link.close()
