@@ -20,9 +20,8 @@ INTERRUPTED = 130
 class Command(NamedTuple):
     """A command of `kac`.
 
-    module: below `console.cli`; it is imported when the command is given. Its function ``NAME_options`` adds the
-    command's options to the parser it gets, and sets `run` in the parser's defaults: a function from the parsed options
-    to the exit code.
+    module: imported when the command is given. Its function ``NAME_options`` adds the command's options to the parser
+    it gets, and sets `run` in the parser's defaults: a function from the parsed options to the exit code.
     own_parser: its function `main` reads the arguments itself, `(arguments, options given before the command) -> exit
     code`.
     connects: the command takes the options that name a cluster.
@@ -37,55 +36,62 @@ class Command(NamedTuple):
     def load(self) -> Callable[..., Any]:
         """Import the function."""
         name = "main" if self.own_parser else f"{self.name.replace('-', '_')}_options"
-        found: Callable[..., Any] = getattr(import_module(f"console.cli.{self.module}"), name)
+        found: Callable[..., Any] = getattr(import_module(self.module), name)
         return found
 
 
 COMMANDS = (
-    Command("run", "run", "run commands without a screen"),
-    Command("shell", "run", "commands at a prompt, with completion and history"),
-    Command("configs", "kafka_configs.command", "show and change configs, as kafka-configs does", own_parser=True),
-    Command("topics", "nouns", "list, describe, create, delete and alter topics"),
-    Command("quotas", "nouns", "list, describe and alter quotas, and show which one applies"),
-    Command("acls", "nouns", "list, explain, add and remove ACLs"),
-    Command("brokers", "nouns", "list, describe, configure and unregister brokers"),
-    Command("groups", "nouns", "list, describe and delete groups, reset their offsets"),
-    Command("share-groups", "nouns", "list and describe share groups, reset their offsets"),
-    Command("streams-groups", "nouns", "list and describe streams groups, reset their offsets"),
-    Command("scram", "nouns", "list, set and delete SCRAM credentials"),
-    Command("tokens", "nouns", "list, make, renew and expire delegation tokens"),
-    Command("transactions", "nouns", "list transactions, end those that hang"),
-    Command("features", "nouns", "show features, upgrade and downgrade them"),
-    Command("snapshot", "files", "print the whole state as JSON"),
-    Command("export", "files", "write what is wanted of a cluster as YAML"),
-    Command("diff", "files", "show what would change for a cluster to be as files want it"),
-    Command("plan", "files", "the same, checked by the brokers, and kept in a file"),
-    Command("apply", "files", "make a cluster as files want it, or carry out a kept plan"),
-    Command("compare", "compare", "show the differences of clusters, files, entities, brokers"),
-    Command("demo", "demo", "open the console on a cluster of its own, to try things", connects=False),
-    Command("cluster", "demo", "run an embedded cluster for any Kafka client", connects=False),
-    Command("history", "history", "list what was changed: from a lake, or from this host's journal"),
-    Command("drift", "history", "list what differs from its peers, from a lake"),
-    Command("usage", "history", "list who uses how much of which quota, from a lake"),
-    Command("lake", "lake", "fill and keep a lake: what was, who did it, what differs, who uses what"),
-    Command("doctor", "doctor", "check this host, and the way to a cluster"),
+    Command("run", "console.cli.run", "run commands without a screen"),
+    Command("shell", "console.cli.run", "commands at a prompt, with completion and history"),
+    Command(
+        "configs",
+        "console.cli.kafka_configs.command",
+        "show and change configs, as kafka-configs does",
+        own_parser=True,
+    ),
+    Command("topics", "console.cli.nouns", "list, describe, create, delete and alter topics"),
+    Command("quotas", "console.cli.nouns", "list, describe and alter quotas, and show which one applies"),
+    Command("acls", "console.cli.nouns", "list, explain, add and remove ACLs"),
+    Command("brokers", "console.cli.nouns", "list, describe, configure and unregister brokers"),
+    Command("groups", "console.cli.nouns", "list, describe and delete groups, reset their offsets"),
+    Command("share-groups", "console.cli.nouns", "list and describe share groups, reset their offsets"),
+    Command("streams-groups", "console.cli.nouns", "list and describe streams groups, reset their offsets"),
+    Command("scram", "console.cli.nouns", "list, set and delete SCRAM credentials"),
+    Command("tokens", "console.cli.nouns", "list, make, renew and expire delegation tokens"),
+    Command("transactions", "console.cli.nouns", "list transactions, end those that hang"),
+    Command("features", "console.cli.nouns", "show features, upgrade and downgrade them"),
+    Command("snapshot", "console.cli.files", "print the whole state as JSON"),
+    Command("export", "console.cli.files", "write what is wanted of a cluster as YAML"),
+    Command("diff", "console.cli.files", "show what would change for a cluster to be as files want it"),
+    Command("plan", "console.cli.files", "the same, checked by the brokers, and kept in a file"),
+    Command("apply", "console.cli.files", "make a cluster as files want it, or carry out a kept plan"),
+    Command("compare", "console.cli.compare", "show the differences of clusters, files, entities, brokers"),
+    Command("demo", "console.cli.demo", "open the console on a cluster of its own, to try things", connects=False),
+    Command("cluster", "console.cli.demo", "run an embedded cluster for any Kafka client", connects=False),
+    Command("history", "console.cli.history", "list what was changed: from a lake, or from this host's journal"),
+    Command("drift", "console.cli.history", "list what differs from its peers, from a lake"),
+    Command("usage", "console.cli.history", "list who uses how much of which quota, from a lake"),
+    Command("lake", "console.cli.lake", "fill and keep a lake: what was, who did it, what differs, who uses what"),
+    Command("doctor", "console.cli.doctor", "check this host, and the way to a cluster"),
     Command(
         "bug-report",
-        "bug_report",
+        "console.cli.bug_report",
         "write one file for an issue: the doctor's checks, and what brokers answer, without names",
     ),
-    Command("triage", "triage", "name what is wrong with a cluster, and why"),
-    Command("record", "record", "keep what brokers answer in a file, to look at it later"),
-    Command("events", "events", "print what changes in a cluster, as it happens"),
-    Command("mcp", "mcp.command", "let an agent look and propose; a person applies"),
-    Command("replay", "replay", "open the console on a flight record", connects=False),
-    Command("due", "scheduled", "list what was set for a time, and take back what is due"),
-    Command("leftovers", "scheduled", "find replication throttles that nothing uses any more"),
-    Command("moves", "moves", "plan moves of replicas: drain a broker, replace it, balance"),
-    Command("completion", "manual.completion_scripts", "print a completion script for a shell", connects=False),
-    Command("self", "installed", "verify the files of kac itself", connects=False),
-    Command("__complete", "manual.completion", "", connects=False, own_parser=True),
-    Command("contexts", "opening", "list the contexts found, and where", connects=False),
+    Command("triage", "console.cli.triage", "name what is wrong with a cluster, and why"),
+    Command("record", "console.cli.record", "keep what brokers answer in a file, to look at it later"),
+    Command("events", "console.cli.events", "print what changes in a cluster, as it happens"),
+    Command("mcp", "console.cli.mcp.command", "let an agent look and propose; a person applies"),
+    Command("replay", "console.cli.replay", "open the console on a flight record", connects=False),
+    Command("due", "console.cli.scheduled", "list what was set for a time, and take back what is due"),
+    Command("leftovers", "console.cli.scheduled", "find replication throttles that nothing uses any more"),
+    Command("moves", "console.cli.moves", "plan moves of replicas: drain a broker, replace it, balance"),
+    Command(
+        "completion", "console.cli.manual.completion_scripts", "print a completion script for a shell", connects=False
+    ),
+    Command("self", "console.cli.installed", "verify the files of kac itself", connects=False),
+    Command("__complete", "console.cli.manual.completion", "", connects=False, own_parser=True),
+    Command("contexts", "console.cli.opening", "list the contexts found, and where", connects=False),
 )
 
 EXAMPLES = """examples:
