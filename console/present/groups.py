@@ -83,6 +83,11 @@ def _seconds(value: float | None) -> Data:
     return None if value is None else round(value)
 
 
+def _left(seconds: float | None) -> Data:
+    """Return the whole seconds until a lag is 0: one at least, as on the screen, since 0 would say that it is."""
+    return None if seconds is None else max(1, round(seconds))
+
+
 def behind_text(behind: Behind) -> str:
     """Return a lag as a time: ``43 min``, ``≥ 28 min`` where it may be longer, ``0 s`` for none; ``·`` if unknown."""
     if behind.seconds is None:
@@ -203,7 +208,7 @@ GROUPS: Columns[GroupRow] = Columns(
     Column(
         "catch_up",
         DATA | SCREEN | DETAIL,
-        lambda row: None if row.trend is None else _seconds(row.trend.catch_up),
+        lambda row: None if row.trend is None else _left(row.trend.catch_up),
         "number",
         Unit.SECONDS,
         cell=lambda row: "" if row.trend is None else time_text(row.trend.catch_up),
@@ -382,7 +387,7 @@ LAGS: Columns[PartitionRow] = Columns(
     Column(
         "catch_up",
         DATA | SCREEN,
-        lambda row: _seconds(time_left(row.at.lag, row.rate)),
+        lambda row: _left(time_left(row.at.lag, row.rate)),
         "number",
         Unit.SECONDS,
         cell=lambda row: time_text(time_left(row.at.lag, row.rate)),

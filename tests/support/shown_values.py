@@ -37,8 +37,6 @@ def _says_number(column: Column[Any], text: str, value: Any) -> bool:
     if column.unit is Unit.NONE:
         return math.isclose(float(amount), float(value), rel_tol=0.01)
     if column.unit is Unit.SECONDS:
-        # What is left of a lag that shrinks is a second at least, also where JSON rounds less than half of one to 0.
-        least = 1 if column.name == "catch_up" else 0
-        return math.isclose(float(amount) * TIMES[unit] / 1000, max(value, least), rel_tol=0.01)
+        return math.isclose(float(amount) * TIMES[unit] / 1000, value, rel_tol=0.01)
     factor = SIZES[unit.removesuffix("/s").lower()]
     return math.isclose(float(amount) * factor, value, rel_tol=0.01)
