@@ -59,7 +59,7 @@ from console.pipeline.lake import Lake
 from console.pipeline.landing import Landed, deliver
 from console.pipeline.redact import is_secret
 from console.session.session import Session
-from console.session.snapshot_reader import Client, Refused
+from console.session.snapshot_reader import Client, Refused, read_scram
 
 IN_FLIGHT = 16
 """Clusters that are polled at the same time."""
@@ -372,7 +372,7 @@ async def poll_cluster(session: Session, known_topics: Callable[[str], Collectio
     for part, read in (
         ("versions", session.read_versions),
         ("quotas", session.read_quotas),
-        ("scram", session.read_scram),
+        ("scram", lambda: session.keep(read_scram(session.client))),
         ("acls", session.read_acls),
     ):
         try:

@@ -14,7 +14,7 @@ from console.model.quota import QuotaEntity, filter_for_entity
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit
 from console.session.describe_again import READERS, SINGLY, Home, touched
-from console.session.snapshot_reader import Refused, read_quotas_of
+from console.session.snapshot_reader import Refused, read_quotas_of, read_scram
 
 if TYPE_CHECKING:
     from console.session.session import Session
@@ -48,7 +48,7 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
             elif type_ is Acl:
                 await session.read_acls()
             elif type_ is ScramUser:
-                await session.read_scram()
+                await session.keep(read_scram(session.client))
             elif type_ is not Home:  # a topic that edits leave alone is not read
                 reader = READERS[type_]
                 session.learn(await reader.read(session.client, session.snapshot, targets), *reader.parts)

@@ -23,6 +23,7 @@ from console.session.snapshot_reader import (
     read_quotas_of,
     read_reassignments,
     read_replica_logs,
+    read_scram,
     read_tokens,
     read_transactions,
 )
@@ -103,7 +104,7 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
         "topics": session.read_topics,
         "quotas": session.read_quotas,
         "acls": session.read_acls,
-        "scram": session.read_scram,
+        "scram": lambda: session.keep(read_scram(session.client)),
         "tokens": lambda: session.keep(read_tokens(session.client)),
         "groups": session.read_groups,
         "log_dirs": session.read_log_dirs,

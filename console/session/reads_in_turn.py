@@ -79,7 +79,7 @@ class ReadsInTurn:
             _Part("groups", paces.groups, session.read_groups),
             _Part("quotas", paces.quotas, self._read_quotas),
             _Part("acls", paces.acls, session.read_acls),
-            _Part("scram", paces.scram, session.read_scram),
+            _Part("scram", paces.scram, self._read_scram),
             _Part("tokens", paces.tokens, self._read_tokens),
             _Part("listed", paces.configs, self._list),
             _Part("brokers' configs", STEP, self._read_brokers),
@@ -139,6 +139,11 @@ class ReadsInTurn:
         """Read all quotas; where they are very many, none, which `gaps` reports."""
         if not self._session.snapshot.quotas_sparse:
             await self._session.look_at_quotas()
+
+    async def _read_scram(self) -> None:
+        from console.session.snapshot_reader import read_scram
+
+        await self._session.keep(read_scram(self._session.client))
 
     async def _read_tokens(self) -> None:
         """Read the delegation tokens once a view has read them: most clusters have none, and tell of none without a

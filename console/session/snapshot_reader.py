@@ -372,18 +372,6 @@ class SnapshotReader:
                 listed = self.snapshot.acls if same is True else listed
             self._learn(refresh.with_acls(self.snapshot, listed, self.clock.now()), "acls")
 
-    async def read_scram(self) -> None:
-        """Read all SCRAM users, without their secrets."""
-        from console.admin import scram
-
-        try:
-            listed = await self.client.run(scram.describe_scram)
-        except BrokerError as error:
-            self._fail("scram", [("", error.failure)])
-        else:
-            # Learned at once: who was unread until now was not created now.
-            self._learn(refresh.with_scram(self.snapshot, listed, self.clock.now()), "scram")
-
     async def read_groups(self) -> None:
         """Read the names and states of all groups."""
         from console.admin import groups
@@ -572,6 +560,16 @@ async def read_features(client: Client) -> Learned:
 
     features = await client.run(describe_features)
     return lambda known, at: refresh.with_features(known, features, at), "features"
+
+
+async def read_scram(client: Client) -> Learned:
+    """Read all SCRAM users, without their secrets."""
+    from console.admin.scram import describe_scram
+
+    listed, failures = await _read(client.run(describe_scram))
+    if listed is None:
+        return lambda known, _at: refresh.with_failures(known, "scram", failures), "scram"
+    return lambda known, at: refresh.with_scram(known, listed, at), "scram"
 
 
 async def read_tokens(client: Client) -> Learned:

@@ -61,7 +61,7 @@ from console.plan.reconcile import ApplyOptions
 from console.plan.risk_rules import NAMES
 from console.session.applying import check_plan
 from console.session.session import Session
-from console.session.snapshot_reader import read_reassignments
+from console.session.snapshot_reader import read_reassignments, read_scram
 from console.wire import connection
 from console.wire.schemas import version_range
 from tests.support.applied import apply_plan
@@ -97,7 +97,7 @@ async def read(session: Session) -> None:
     await session.read_configs([topic_resource(name) for name in session.snapshot.topics])
     await session.read_quotas()
     await session.read_acls()
-    await session.read_scram()
+    await session.keep(read_scram(session.client))
 
 
 async def apply(session: Session, *edits: Edit) -> None:

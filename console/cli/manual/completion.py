@@ -174,6 +174,7 @@ async def _read(session: Session, kind: Named, about: tuple[str, str]) -> Iterab
     from console.model.codes import GROUP
     from console.model.config import topic_resource
     from console.model.quota import CLIENT_ID, IP, USER
+    from console.session.snapshot_reader import read_scram
 
     match kind:
         case EntityType(number=int(number)):
@@ -193,7 +194,7 @@ async def _read(session: Session, kind: Named, about: tuple[str, str]) -> Iterab
             type_ = {Kind.USER: USER, Kind.CLIENT: CLIENT_ID, Kind.IP: IP}[kind]
             found = [part.name for entity in session.snapshot.quotas for part in entity if part.type == type_]
             if kind is Kind.USER:
-                await session.read_scram()
+                await session.keep(read_scram(session.client))
                 found += session.snapshot.scram
             return [name for name in found if name]
         case Kind.PRINCIPAL:
