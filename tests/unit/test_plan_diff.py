@@ -76,6 +76,21 @@ def test_what_applies_once_a_key_is_unset() -> None:
     assert line.new == EffectiveValue("86400000", STATIC, "log.retention.hours")
 
 
+def test_an_unset_falls_back_to_what_the_same_plan_sets_beneath_it() -> None:
+    cluster = model()
+    cluster.configs[B1] = {"max.connections": "7"}
+    snapshot = cluster.describe()
+    edits = [
+        UnsetConfig(B1, "max.connections"),
+        UnsetConfig(T1, "retention.ms"),
+        SetConfig(CLUSTER_DEFAULT, "max.connections", "9"),
+        SetConfig(CLUSTER_DEFAULT, "log.retention.ms", "60000"),
+    ]
+    broker, topic, *_ = (line for group in diff(stage(EMPTY, edits, snapshot).plan, snapshot) for line in group.lines)
+    assert broker.new == EffectiveValue("9", DEFAULT_SOURCE, "max.connections")
+    assert topic.new == EffectiveValue("60000", DEFAULT_SOURCE, "log.retention.ms")
+
+
 def test_the_cluster_default_shows_what_the_brokers_have_without_it() -> None:
     line = one_line(model().describe(), SetConfig(CLUSTER_DEFAULT, "max.connections", "5"))
     assert line.old == EffectiveValue("2147483647", DEFAULT, "max.connections")
