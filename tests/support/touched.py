@@ -73,15 +73,22 @@ def weight(test: str, source: str, paths: Iterable[str]) -> int:
     return most
 
 
+def names_taken(source: str, paths: Iterable[str]) -> int:
+    """Return how many names a test file takes of changed modules."""
+    modules = tuple(f"{module_of(path)}." for path in paths if path.endswith(".py"))
+    return sum(name.startswith(modules) for name in imported(source))
+
+
 def for_changes(paths: Sequence[str], root: Path) -> tuple[list[str], int]:
     """Return the test files for changed paths, those that are most about them first, and how many were left out."""
-    weights = {}
+    weights: dict[str, tuple[int, bool, int]] = {}
     for file in sorted((root / "tests").rglob("test_*.py")):
         test = file.relative_to(root).as_posix()
-        about = weight(test, file.read_text("utf-8"), paths)
+        source = file.read_text("utf-8")
+        about = weight(test, source, paths)
         if about == 3 or (about and not test.startswith(SLOW)):
-            weights[test] = about
-    found = sorted(weights, key=lambda test: (-weights[test], not test.startswith(NEAR)))
+            weights[test] = about, test.startswith(NEAR), names_taken(source, paths)
+    found = sorted(weights, key=weights.__getitem__, reverse=True)
     return found[:MOST], max(0, len(found) - MOST)
 
 

@@ -55,8 +55,7 @@ async def test_it_begins_with_the_first_answer_whatever_pane_is_shown(
         known = it.app.cluster.half_hour.known
         assert known is not None
         assert not it.app.triage.is_on
-        (own,) = known.own
-        assert own.slot * 4 <= known.samples[0].slot
+        assert known.own[0].slot * 4 <= known.samples[0].slot
 
 
 async def test_what_throttles_kac_is_drawn_and_what_would_tell_of_others_said(cluster: ThreadedCluster) -> None:
