@@ -27,6 +27,7 @@ from console.model.changes import (
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, ScramMechanism
 from console.model.config import ConfigResource, ConfigSet, topic_resource
 from console.model.failure import Failure
+from console.model.inheritance import in_terms_of
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.compile import compile_plan, predict
@@ -280,8 +281,9 @@ def check_old(line: DiffLine, configs: ConfigSet | None) -> None:
 
 
 def check_new(line: DiffLine, configs: ConfigSet) -> None:
-    """An entry without synonyms is described as a default, though a broker's file may give the value: there the diff
-    says more. The cluster default's own set does not tell what applies without it."""
+    """An entry without synonyms is described as a default, though a broker's file, or another key that it is read from,
+    may give the value: there the diff says more. The cluster default's own set does not tell what applies without it.
+    """
     entry = configs.get(line.key)
     if entry is None:
         assert line.verb == "unset"
@@ -291,7 +293,10 @@ def check_new(line: DiffLine, configs: ConfigSet) -> None:
         assert line.new.value == (typed if isinstance(typed, str) else None)
         return
     assert line.new.known
-    wanted = None if entry.value is None else canonical(entry.type, entry.value)
+    said = entry.value
+    if said is None and line.new.name != line.key and (other := configs.get(line.new.name)) is not None:
+        said = in_terms_of(line.key, other.name, other.value)
+    wanted = None if said is None else canonical(entry.type, said)
     assert (None if line.new.value is None else canonical(entry.type, str(line.new.value))) == wanted
     if entry.synonyms:
         assert (line.new.source, line.new.name) == (entry.source, entry.synonyms[0].name)

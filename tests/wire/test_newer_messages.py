@@ -50,20 +50,20 @@ def test_they_are_declared_as_kio_declares_its_own(
         assert shape(getattr(made, theirs.__name__)) == shape(theirs)
 
 
-def shape(entity: Any) -> Any:
-    """All that kio reads and writes an entity by."""
+def shape(entity: Any, *, is_part: bool = False) -> Any:
+    """All that kio reads and writes an entity by: of a part of a message that does not include the message's own."""
     types = get_type_hints(entity, include_extras=True)
     own = {
         each.name: (each.metadata, each.default if "tag" in each.metadata else None, nested(types[each.name]))
         for each in fields(entity)
     }
-    of = (entity.__name__, entity.__version__, entity.__flexible__, entity.__api_key__, entity.__header_schema__)
-    return (*of, entity.__type__, own)
+    message = () if is_part else (entity.__api_key__, entity.__header_schema__)
+    return (entity.__name__, entity.__version__, entity.__flexible__, *message, entity.__type__, own)
 
 
 def nested(type_: Any) -> Any:
     if hasattr(type_, "__dataclass_fields__"):
-        return shape(type_)
+        return shape(type_, is_part=True)
     return [nested(part) for part in type_.__args__] if hasattr(type_, "__args__") else type_
 
 
