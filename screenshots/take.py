@@ -416,13 +416,22 @@ def stale(taken: dict[str, str]) -> list[str]:
     )
 
 
+def first_difference(taken: str, kept: str) -> str:
+    """Return the first line in which two pictures differ, as it is and as it was; ``""`` where one is longer."""
+    lines = zip(lasting(taken).splitlines(), lasting(kept).splitlines(), strict=False)
+    return next((f"  now {now}\n  was {was}\n" for now, was in lines if now != was), "")
+
+
 def main() -> int:
     """Take them all; write those that have changed, or with --check name them."""
     only_check = "--check" in sys.argv[1:]
     taken = take(ANY_PORT if only_check else PORT)
     old = stale(taken)
     if only_check:
-        print("".join(f"{name} is not what the console shows: run make pictures\n" for name in old), end="")  # noqa: T201
+        for name in old:
+            print(f"{name} is not what the console shows: run make pictures")  # noqa: T201
+            if name in taken and (path := HERE / f"{name}.svg").exists():
+                print(first_difference(taken[name], path.read_text(encoding="utf-8")), end="")  # noqa: T201
         return 1 if old else 0
     for name in old:
         path = HERE / f"{name}.svg"
